@@ -79,7 +79,8 @@ func (in *invocation) warnOfShortSecrets() {
 // makeDirectory makes the run directory, at out or in the usual place, and begins
 // the transcript.
 func (in *invocation) makeDirectory(out string) error {
-	if out == "" {
+	named := out != ""
+	if !named {
 		var err error
 		if out, err = record.DefaultPath(in.env.Get, in.rec.ID); err != nil {
 			return err
@@ -92,7 +93,13 @@ func (in *invocation) makeDirectory(out string) error {
 	if err := workspace.OutsideCheckout(path, in.dir); err != nil {
 		return err
 	}
-	return in.rec.Make(path, in.watch.Show)
+	if err := in.rec.Make(path, in.watch.Show); err != nil {
+		return err
+	}
+	if named {
+		record.NoteElsewhere(in.env.Get, in.rec.ID, path)
+	}
+	return nil
 }
 
 // inTime does work until limits.time is over, counted from the start of the run.

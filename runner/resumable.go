@@ -18,14 +18,39 @@ var goesOn = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.B
 // redactedMark begins what stands in a transcript in the place of a secret.
 const redactedMark = "[secret "
 
+// Resumable says whether the run in a directory can go on, with higher limits where one
+// ended it: nil, or why not. Whether its checkout lets it is seen when it does.
+func Resumable(dir *record.Directory) error {
+	var end record.Result
+	pending := workspace.Pending(dir)
+	if there, err := dir.ReadJSON(record.ResultFile, &end); there && err == nil && !pending && !slices.Contains(goesOn, end.Outcome) {
+		return hasEnded() // as most have: nothing of the transcript has to be read
+	}
+	rec := record.New("", nil)
+	rec.Directory = dir
+	h, err := readHistory(rec)
+	if err != nil {
+		return err
+	}
+	return h.mayGoOn(pending)
+}
+
 // resumable says whether a run can go on, with the limits that it then has. pending
 // says that it ended while its work was not in the checkout.
 func (h *history) resumable(pending bool) error {
+	if err := h.mayGoOn(pending); err != nil {
+		return err
+	}
+	return h.withinLimit()
+}
+
+// mayGoOn is resumable for any limits.
+func (h *history) mayGoOn(pending bool) error {
 	switch {
 	case !h.Begun():
 		return workspace.CannotResume("it was stopped before it had begun; start a new one")
 	case h.Finished != nil && !pending && !slices.Contains(goesOn, outcome.Outcome(h.Finished.Outcome)):
-		return workspace.CannotResume("it has ended; look at %s, and start a new one", record.ResultFile)
+		return hasEnded()
 	case strings.Contains(string(h.Started.Job), redactedMark):
 		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
 	case h.onPull() && !h.worked():
@@ -35,7 +60,11 @@ func (h *history) resumable(pending bool) error {
 	case h.Started.Scripted != "":
 		return workspace.CannotResume("its answers came from a scripted session; start it again")
 	}
-	return h.withinLimit()
+	return nil
+}
+
+func hasEnded() error {
+	return workspace.CannotResume("it has ended; look at %s, and start a new one", record.ResultFile)
 }
 
 // withinLimit makes sure that the limit which ended a run has been raised.

@@ -26,8 +26,9 @@ var mayImport = map[string][]string{
 // roomKnows says the same of rooms that are to know less than their part may: what
 // docs/architecture.md has them refuse to know, they cannot import.
 var roomKnows = map[string][]string{
-	"runner/actions": {"runner/given"},
-	"runner/agent":   {"runner/model", "runner/outcome", "runner/transcript", "tools"},
+	"runner/actions":  {"runner/given"},
+	"runner/agent":    {"runner/model", "runner/outcome", "runner/transcript", "tools"},
+	"runner/artifact": {"runner/bundle", "runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops/github"},
 	"runner/bundle": {
 		"runner/actions", "runner/intake", "runner/job", "runner/outcome", "runner/publish", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy",
 	},
@@ -49,6 +50,7 @@ var roomKnows = map[string][]string{
 	"runner/verify/testresults": {
 		"runner/transcript/markdown",
 	},
+	"runner/runs":       {"runner/outcome", "runner/record", "runner/transcript", "policy/sandbox"},
 	"runner/publish":    {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
 	"runner/job":        {"policy/reach"},
 	"runner/model":      {"runner/outcome"},

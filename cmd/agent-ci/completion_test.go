@@ -77,6 +77,7 @@ func TestBashCompletes(t *testing.T) {
 		{"workflows", []string{"init", "--workflow", "s"}, []string{"schedule", "step"}},
 		{"shells", []string{"completion", ""}, []string{"bash", "zsh", "fish"}},
 		{"a subcommand", []string{"policy", ""}, []string{"check"}},
+		{"a subcommand that may be left away", []string{"runs", ""}, []string{"prune"}},
 		{"a folder", []string{"run", "--repo", ""}, []string{"runs", "src"}},
 		{"a run directory", []string{"resume", "r"}, []string{"runs"}},
 		{"text", []string{"run", "--prompt", ""}, nil},
@@ -124,7 +125,7 @@ func TestShellsCompleteOnATerminal(t *testing.T) {
 			defer over.Stop()
 			// The command is a function that keeps its words, so that nothing runs.
 			keys := shell.load + "; agent-ci() { printf '<%s>' \"$@\" >> words; echo >> words; }\r" +
-				"agent-ci ru\t--pub\tlo\tjob\t\r" + "agent-ci report --form\tma\tru\t\r" + "exit\r"
+				"agent-ci run --pub\tlo\tjob\t\r" + "agent-ci report --form\tma\tru\t\r" + "exit\r"
 			if _, err := terminal.WriteString(keys); err != nil {
 				t.Fatal(err)
 			}

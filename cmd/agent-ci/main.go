@@ -71,7 +71,7 @@ type operands struct {
 // anyOperands takes as many as there are, which the command looks at itself.
 var anyOperands = operands{most: math.MaxInt}
 
-var oneRunDirectory = operands{1, 1, "it takes one run directory"}
+var oneRunDirectory = operands{1, 1, "it takes one run directory, or the id of a run"}
 
 func (c command) run(ctx context.Context, p process, args []string) int {
 	flags := newFlags(c)
@@ -86,7 +86,7 @@ func (c command) run(ctx context.Context, p process, args []string) int {
 // commands are listed in this order.
 func commands() []command {
 	return []command{
-		runCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), applyPatchCommand(),
+		runCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), runsCommand(), fetchCommand(), applyPatchCommand(),
 		policyCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
 	}
 }

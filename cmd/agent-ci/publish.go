@@ -48,7 +48,7 @@ func publish(flags *flagSet) deed {
 		}
 		ctx, stop := untilSignal(ctx)
 		defer stop()
-		o.RunDir = rest[0]
+		o.RunDir = p.runDirectory(rest[0])
 		o.Set, o.Surroundings = append(setLines(p), o.Set...), surroundings(p, o.Quiet)
 		result := runner.Publish(ctx, o)
 		showResult(p.stdout, p.stderr, result)

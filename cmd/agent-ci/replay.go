@@ -43,7 +43,7 @@ func replay(flags *flagSet) deed {
 	flags.on(&o.Frozen, "frozen", "replay the tools too: run nothing")
 	flags.on(&quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {
-		o.RunDir, o.Environ, o.Version = rest[0], p.environ, version
+		o.RunDir, o.Environ, o.Version = p.runDirectory(rest[0]), p.environ, version
 		if !quiet {
 			o.Progress = p.stderr
 		}

@@ -11,41 +11,51 @@ import (
 func reportCommand() command {
 	return command{
 		name:  "report",
-		args:  "RUN_DIR [--format html | --format markdown] [--verify]",
+		args:  "RUN_DIR | --last [--format html | --format markdown] [--verify]",
 		about: "show a run as a page, or check that its transcript is as it was written",
 		details: `
 Without flags it writes RUN_DIR/report.html, one file that needs nothing else,
-and prints its path; agent-ci run does so at its end. --format markdown prints
+and prints its path; agent-ci run does so at its end. RUN_DIR may be the id of a run
+that agent-ci runs lists, and --last is the newest of these. --format markdown prints
 the run as one document. --verify follows the chain of digests through the
 transcript, compares its end with result.json, and this and all other files of
 the run but the page with what the transcript tells of them; the exit status is
 1 when something was altered, taken away or added.`,
 		example: `
-agent-ci report run
+agent-ci report --last
 agent-ci report run --format markdown > run.md
 agent-ci report run --verify`,
-		takes: oneRunDirectory, define: report,
+		takes: operands{0, 1, oneRunDirectory.problem}, define: report,
 	}
 }
 
 func report(flags *flagSet) deed {
 	var format string
-	var verify bool
+	var verify, last bool
+	flags.on(&last, "last", "the newest run of this machine")
 	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document", "html", "markdown")
 	flags.on(&verify, "verify", "check the transcript's chain")
 	return func(ctx context.Context, p process, rest []string) int {
 		switch {
+		case len(rest) == 0 && !last:
+			return flags.wrong(p, "%s", oneRunDirectory.problem)
+		case len(rest) == 1 && last:
+			return flags.wrong(p, "--last and a run directory exclude each other")
 		case format != "" && format != "html" && format != "markdown":
 			return flags.wrong(p, "--format is html or markdown, not %s", format)
 		case format == "" && !verify:
 			format = "html"
 		}
+		dir, err := p.namedRun(rest)
+		if err != nil {
+			return failed(p, "report", err)
+		}
 		if verify {
-			if status := verifyRun(ctx, p, rest[0]); status != exitOK {
+			if status := verifyRun(ctx, p, dir); status != exitOK {
 				return status
 			}
 		}
-		shown, err := showRun(rest[0], format)
+		shown, err := showRun(dir, format)
 		if err != nil {
 			return failed(p, "report", err)
 		}
@@ -54,6 +64,23 @@ func report(flags *flagSet) deed {
 		}
 		return exitOK
 	}
+}
+
+// namedRun is the directory of the run that is named, else of the newest.
+func (p process) namedRun(names []string) (string, error) {
+	if len(names) > 0 {
+		return p.runDirectory(names[0]), nil
+	}
+	machine := p.machine()
+	list, err := machine.List()
+	if err == nil && len(list) == 0 {
+		folder, _ := machine.Path() // List has found it
+		err = fmt.Errorf("there is no run yet in %s; name a run directory", folder)
+	}
+	if err != nil {
+		return "", err
+	}
+	return list[0].Directory, nil
 }
 
 // verifyRun tells what of a run directory is not as the run wrote it.

@@ -40,7 +40,7 @@ func resume(flags *flagSet) deed {
 	flags.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
 	flags.on(&o.Quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {
-		o.RunDir = rest[0]
+		o.RunDir = p.runDirectory(rest[0])
 		return attend(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result { return runner.Resume(ctx, o) }).ExitCode
 	}
 }

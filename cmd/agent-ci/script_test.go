@@ -134,6 +134,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	maps.Copy(commands, serviceCommands)
 	maps.Copy(commands, pullCommands)
 	maps.Copy(commands, attachmentCommands)
+	maps.Copy(commands, artifactCommands)
 	return commands
 }
 

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,6 +64,9 @@ func refusedBundle(format string, args ...any) error {
 var mostBytes = map[string]int64{
 	record.TranscriptFile: 1 << 30, record.ResultFile: 16 << 20, record.PackFile: 256 << 20, record.PatchFile: 1 << 40, record.PullRequestFile: 1 << 40, record.PublishFile: 1 << 40,
 }
+
+// Limit is how many bytes a file of a run directory may have that strangers made.
+func Limit(name string) int64 { return cmp.Or(mostBytes[name], mostBytes[record.PatchFile]) }
 
 // plainFiles makes sure that a directory from elsewhere has files where files
 // belong: no links, which lead to others, and no pipes, which never end.

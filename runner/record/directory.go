@@ -55,22 +55,31 @@ func NewID(now time.Time) string {
 	return now.UTC().Format(idTime) + "-" + hex.EncodeToString(random[:])
 }
 
-// DefaultPath is where a run without --out goes: the runner's temporary
-// folder in Actions, else the user's state folder (XDG Base Directory
-// Specification 0.8).
+// DefaultPath is where a run without --out goes.
 func DefaultPath(get func(variable string) string, id string) (string, error) {
+	folder, err := RunsPath(get)
+	return filepath.Join(folder, id), err
+}
+
+// RunsPath is the usual folder of run directories: the runner's temporary folder in
+// Actions, else the user's state folder (XDG Base Directory Specification 0.8).
+func RunsPath(get func(variable string) string) (string, error) {
 	if temp := get("RUNNER_TEMP"); temp != "" {
-		return filepath.Join(temp, "agent-ci", id), nil
+		return filepath.Join(temp, "agent-ci"), nil
 	}
+	if state := stateFolder(get); state != "" {
+		return filepath.Join(state, "agent-ci", "runs"), nil
+	}
+	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
+}
+
+// stateFolder is the user's; empty where the environment names none.
+func stateFolder(get func(variable string) string) string {
 	state := get("XDG_STATE_HOME")
 	if home := get("HOME"); state == "" && filepath.IsAbs(home) {
 		state = filepath.Join(home, ".local", "state")
 	}
-	if state == "" {
-		folder, err := ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
-		return filepath.Join(folder, id), err
-	}
-	return filepath.Join(state, "agent-ci", "runs", id), nil
+	return state
 }
 
 // ownFolder makes a folder where every user may make one, or takes the one that
@@ -321,6 +330,16 @@ func (d *Directory) Lock() error {
 	}
 	d.held = f
 	return nil
+}
+
+// Held says whether some agent-ci works in the directory.
+func (d *Directory) Held() bool {
+	f, err := os.Open(d.path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // which lets go of the lock
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
 // lockWait is how long LockSoon waits, and lockLook how often it looks.

@@ -16,14 +16,24 @@ import (
 // BaselinesPath is where what checks said of a base is kept for later runs: a folder
 // beside the usual one of run directories; empty where the environment names none.
 func BaselinesPath(get func(variable string) string) string {
-	state := get("XDG_STATE_HOME")
-	if home := get("HOME"); state == "" && filepath.IsAbs(home) {
-		state = filepath.Join(home, ".local", "state")
-	}
+	state := stateFolder(get)
 	if !filepath.IsAbs(state) {
 		return ""
 	}
 	return filepath.Join(state, "agent-ci", "baselines")
+}
+
+// CachePath is where what can be fetched again is kept: the user's folder of caches (XDG
+// Base Directory Specification 0.8).
+func CachePath(get func(variable string) string) (string, error) {
+	cache := get("XDG_CACHE_HOME")
+	if home := get("HOME"); cache == "" && filepath.IsAbs(home) {
+		cache = filepath.Join(home, ".cache")
+	}
+	if filepath.IsAbs(cache) {
+		return filepath.Join(cache, "agent-ci"), nil
+	}
+	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
 }
 
 // KeptFor is how long what is kept is good.

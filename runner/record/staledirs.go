@@ -32,11 +32,17 @@ func RemoveStale(folder string, now time.Time) {
 	}
 }
 
-// begunBefore reads the time in the id of a run.
+// begunBefore says whether the time in an id is before a moment.
 func begunBefore(id string, moment time.Time) bool {
+	began := Began(id)
+	return !began.IsZero() && began.Before(moment)
+}
+
+// Began is the time in the id of a run; zero where that is none.
+func Began(id string) time.Time {
 	stamp, _, _ := strings.Cut(id, "-")
-	began, err := time.Parse(idTime, stamp)
-	return err == nil && began.Before(moment)
+	began, _ := time.Parse(idTime, stamp)
+	return began
 }
 
 func removeUnlessHeld(path string) {

@@ -32,6 +32,9 @@ type Repository struct {
 	lastNumber int
 	issues     []*issue // by number
 	milestones []milestone
+
+	workflowRuns []int64
+	artifacts    []*artifact // by id
 }
 
 // AddRepository adds a repository without a commit.

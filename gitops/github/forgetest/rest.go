@@ -34,6 +34,8 @@ var routes = map[string]handler{
 	"POST /repos/{owner}/{repo}/git/refs":                           reading(createRef),
 	"GET /repos/{owner}/{repo}/compare/{range...}":                  compareCommits,
 	"GET /repos/{owner}/{repo}/milestones":                          listMilestones,
+	"GET /repos/{owner}/{repo}/actions/runs/{run}/artifacts":        listArtifacts,
+	"GET /repos/{owner}/{repo}/actions/artifacts/{id}/{format}":     downloadArtifact,
 	"GET /repos/{owner}/{repo}/collaborators/{login}/permission":    getPermission,
 	"GET /repos/{owner}/{repo}/issues/{number}":                     ofIssue(getIssue),
 	"PATCH /repos/{owner}/{repo}/issues/{number}":                   ofIssue(reading(editIssue)),
@@ -64,6 +66,7 @@ func (f *Forge) route() {
 	}
 	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.answered(getViewer))
 	f.mux.HandleFunc("POST "+graphQLPath, f.answered(answerGraphQL))
+	f.mux.HandleFunc("GET "+storePath, f.serveStore)
 	f.mux.HandleFunc("/", f.answered(answerUnknown))
 }
 
@@ -166,8 +169,13 @@ func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
 	if reply.link != "" {
 		header.Set("Link", reply.link)
 	}
+	if reply.location != "" {
+		header.Set("Location", reply.location)
+	}
 	w.WriteHeader(reply.status)
-	_ = json.NewEncoder(w).Encode(reply.body)
+	if reply.body != nil {
+		_ = json.NewEncoder(w).Encode(reply.body)
+	}
 }
 
 const documentation = "https://docs.github.com/rest"
@@ -175,9 +183,10 @@ const documentation = "https://docs.github.com/rest"
 type object = map[string]any
 
 type answer struct {
-	status int
-	body   any
-	link   string // the Link header
+	status   int
+	body     any
+	link     string // the Link header
+	location string // the Location header
 }
 
 func ok(body any) answer      { return answer{status: http.StatusOK, body: body} }

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/runs"
+)
+
+func runsCommand() command {
+	return command{
+		name:  "runs",
+		args:  "[prune] [FLAGS]",
+		about: "list the runs on this machine, or remove old ones",
+		details: `
+Lists the runs whose directories are in the usual folder, and those that --out put
+elsewhere, the newest first: when each began, how it ended, its task and its pull
+request. The id in front stands for the run directory in report, resume, replay and
+publish.
+
+prune removes run directories that are older than --older-than, are not among the
+newest --keep, or both where both are given. A run that is going on stays in any case,
+and one that can be resumed unless --resumable is given. Nothing is removed that --out
+put elsewhere. --dry-run tells what would be removed.`,
+		example: `
+agent-ci runs
+agent-ci runs --json
+agent-ci runs prune --older-than 30d --keep 20 --dry-run`,
+		takes: operands{0, 1, "its one subcommand is prune"}, define: listRuns,
+	}
+}
+
+// runsFlags are those of agent-ci runs; the later ones are of prune.
+type runsFlags struct {
+	folder           string
+	all, json        bool
+	age, keep        string
+	resumable, trial bool
+}
+
+func listRuns(flags *flagSet) deed {
+	var f runsFlags
+	flags.text(&f.folder, "in", "DIR", "folder that has run directories (default: the usual one)")
+	flags.on(&f.all, "all", "list all, not only the newest 20")
+	flags.on(&f.json, "json", "print JSON, with all runs")
+	flags.text(&f.age, "older-than", "AGE", "prune: remove what was last written so long ago (30d, 2w, 12h)")
+	flags.text(&f.keep, "keep", "N", "prune: leave the newest N")
+	flags.on(&f.resumable, "resumable", "prune: also remove runs that can be resumed")
+	flags.on(&f.trial, "dry-run", "prune: remove nothing, tell what would be")
+	return func(_ context.Context, p process, rest []string) int {
+		machine := p.machine()
+		machine.Folder = f.folder
+		ofPrune := f.age != "" || f.keep != "" || f.resumable || f.trial
+		switch {
+		case len(rest) == 1 && rest[0] != "prune":
+			return flags.wrong(p, "its one subcommand is prune")
+		case len(rest) == 0 && ofPrune:
+			return flags.wrong(p, "--older-than, --keep, --resumable and --dry-run are for agent-ci runs prune")
+		case len(rest) == 1 && (f.all || f.json):
+			return flags.wrong(p, "--all and --json are for the list")
+		case len(rest) == 0:
+			return showRuns(p, machine, f)
+		}
+		o, err := f.prune()
+		if err != nil {
+			return flags.wrong(p, "%v", err)
+		}
+		return pruneRuns(p, machine, o)
+	}
+}
+
+// machine is where runs of this user are.
+func (p process) machine() runs.Machine {
+	return runs.Machine{Get: p.variable, Resumable: runner.Resumable}
+}
+
+// runDirectory is the directory of a run that a person names by its path or id.
+func (p process) runDirectory(name string) string { return p.machine().Find(name) }
+
+// prune reads what is to be removed.
+func (f runsFlags) prune() (o runs.Prune, err error) {
+	o = runs.Prune{Resumable: f.resumable, DryRun: f.trial, Now: time.Now()}
+	if f.age == "" && f.keep == "" {
+		return o, errors.New("say what goes: --older-than AGE, --keep N, or both")
+	}
+	if f.age != "" {
+		if o.Age, err = runs.ParseAge(f.age); err != nil {
+			return o, fmt.Errorf("--older-than: %w; give days (30d), weeks (2w) or hours (12h)", err)
+		}
+	}
+	if f.keep != "" {
+		if o.Keep, err = strconv.Atoi(f.keep); err != nil || o.Keep < 0 {
+			return o, fmt.Errorf("--keep: %q is no number of runs", f.keep)
+		}
+	}
+	return o, nil
+}
+
+// runsList is what --json prints.
+type runsList struct {
+	Version int        `json:"version"`
+	Runs    []runs.Run `json:"runs"`
+}
+
+// mostListed is how many runs a list has without --all.
+const mostListed = 20
+
+func showRuns(p process, machine runs.Machine, f runsFlags) int {
+	list, err := machine.List()
+	if err != nil {
+		return failed(p, "runs", err)
+	}
+	if f.json {
+		if list == nil {
+			list = []runs.Run{}
+		}
+		if err := writeJSON(p.stdout, runsList{Version: 1, Runs: list}); err != nil {
+			return exitFailed
+		}
+		return exitOK
+	}
+	if len(list) == 0 {
+		folder, _ := machine.Path() // List has found it
+		fmt.Fprintf(p.stderr, "There are no runs in %s.\n", progress.Printable(folder))
+		return exitOK
+	}
+	shown := list
+	if !f.all {
+		shown = list[:min(len(list), mostListed)]
+	}
+	if err := writeRuns(p.stdout, shown); err != nil {
+		return exitFailed
+	}
+	if more := len(list) - len(shown); more > 0 {
+		fmt.Fprintf(p.stderr, "There are %d older ones; --all lists them.\n", more)
+	}
+	return exitOK
+}
+
+// writeRuns lists runs in columns, of which the last needs no width.
+func writeRuns(to io.Writer, list []runs.Run) error {
+	const widestTask, widestEnding, longestURL = 48, 60, 200
+	rows := [][]string{{"RUN", "STARTED", "OUTCOME", "TASK", "PULL REQUEST"}}
+	for _, r := range list {
+		rows = append(rows, []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), cut(ending(r), widestEnding), cut(taskOf(r), widestTask), cut(progress.Printable(r.PullRequest.URL), longestURL)})
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		for i, cell := range row[:len(row)-1] {
+			text.WriteString(cell + strings.Repeat(" ", 2+widest(rows, i)-utf8.RuneCountInString(cell)))
+		}
+		text.WriteString(row[len(row)-1] + "\n")
+	}
+	_, err := io.WriteString(to, text.String())
+	return err
+}
+
+func widest(rows [][]string, column int) (width int) {
+	for _, row := range rows {
+		width = max(width, utf8.RuneCountInString(row[column]))
+	}
+	return width
+}
+
+// ending is how a run ended, or what it does.
+func ending(r runs.Run) string {
+	words := map[string]string{runs.GoingOn: "going on", runs.Interrupted: "interrupted"}[r.State]
+	if r.State == runs.Ended {
+		words = progress.Printable(fmt.Sprintf("%s/%s", r.Outcome, r.Reason))
+	}
+	if r.Resumable {
+		words += ", can be resumed"
+	}
+	return words
+}
+
+// taskOf is what a run was to do, in one line.
+func taskOf(r runs.Run) string {
+	return progress.Printable(strings.TrimSpace(r.Issue + " " + r.Task))
+}
+
+// cut is a text of at most so many characters; none where there is none.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return orNone(text)
+}
+
+// pruneRuns removes runs, with a line for each.
+func pruneRuns(p process, machine runs.Machine, o runs.Prune) int {
+	list, err := machine.Prune(o)
+	if err != nil {
+		return failed(p, "runs", err)
+	}
+	status, count, bytes := exitOK, 0, int64(0)
+	did := map[bool]string{true: "would remove", false: "removed"}[o.DryRun]
+	for _, r := range list {
+		switch {
+		case r.Err != nil:
+			fmt.Fprintf(p.stderr, "agent-ci runs: %s\n", progress.Printable(r.Err.Error()))
+			status = exitFailed
+		case r.Kept != "":
+			fmt.Fprintf(p.stdout, "kept %s: %s\n", r.ID, r.Kept)
+		default:
+			count, bytes = count+1, bytes+r.Bytes
+			fmt.Fprintf(p.stdout, "%s %s (%s, %s)\n", did, r.ID, size(r.Bytes), cut(taskOf(r.Run), 60))
+		}
+	}
+	fmt.Fprintf(p.stdout, "%s %s, %s\n", did, outcome.Counted(count, "run"), size(bytes))
+	return status
+}
+
+// size is a number of bytes in words.
+func size(bytes int64) string {
+	switch {
+	case bytes >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	}
+	return fmt.Sprintf("%d KiB", (bytes+1023)>>10)
+}

@@ -1,0 +1,206 @@
+package github
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+)
+
+const (
+	// MaxArtifacts is how many artifacts of one run are listed, the newest first.
+	MaxArtifacts = 500
+
+	// downloadTimeout ends the download of an artifact.
+	downloadTimeout = 15 * time.Minute
+)
+
+// Artifact is an archive that a run of a workflow left. All of it is what the
+// workflow said.
+type Artifact struct {
+	ID      int64     `json:"id"`
+	Name    string    `json:"name"`
+	Size    int64     `json:"size_in_bytes"`
+	Expired bool      `json:"expired"`
+	Created time.Time `json:"created_at"`
+	Digest  string    `json:"digest"` // of the archive, "sha256:" and hex digits; empty for an old one
+}
+
+// readActions is the permission that artifacts need.
+const readActions = "actions: read"
+
+// Artifacts lists what a run of a workflow of the repository OWNER/NAME left, the
+// newest first.
+func (c *Client) Artifacts(ctx context.Context, repositoryName string, run int64) ([]Artifact, error) {
+	r := c.named(repositoryName)
+	what := call{doing: fmt.Sprintf("list the artifacts of run %d in %.100s", run, r.fullName), permission: readActions}
+	var all []Artifact
+	err := r.do(ctx, what, func() error {
+		for page := 1; len(all) < MaxArtifacts; page++ {
+			var reply struct{ Artifacts []Artifact }
+			path := fmt.Sprintf("repos/%s/actions/runs/%d/artifacts?per_page=%d&page=%d", r.fullName, run, pageSize, page)
+			if err := r.send(ctx, http.MethodGet, path, nil, &reply); err != nil {
+				return err
+			}
+			all = append(all, reply.Artifacts...)
+			if len(reply.Artifacts) < pageSize {
+				break
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+func (c *Client) named(name string) *repository {
+	r := &repository{Client: c, fullName: name}
+	r.owner, r.name, _ = strings.Cut(name, "/")
+	return r
+}
+
+// DownloadArtifact writes the archive of an artifact, of at most so many bytes. The
+// API says where the archive is, mostly at another host, which gets neither the
+// token nor a word of who asks. An archive that is not the one that the API tells
+// the digest of is an error, after it was written.
+func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a Artifact, to io.Writer, most int64) error {
+	r := c.named(repositoryName)
+	what := call{doing: fmt.Sprintf("download the artifact %q of %.100s", c.printable(a.Name), r.fullName), permission: readActions}
+	var place *url.URL
+	err := r.do(ctx, what, func() (err error) {
+		place, err = r.placeOfArtifact(ctx, a.ID)
+		return err
+	})
+	if err != nil {
+		return ofExpired(err)
+	}
+	if err := c.fetchArchive(ctx, place, a.Digest, to, most); err != nil {
+		return c.storeFailure(ctx, what, place, err)
+	}
+	return nil
+}
+
+// ofExpired says what the status of an artifact means that is not kept any more.
+func ofExpired(err error) error {
+	if e, ok := errors.AsType[*forge.Error](err); ok && e.Status == http.StatusGone {
+		e.Remedy = "it is not kept any more: artifacts are for as many days as retention-days of the workflow says"
+	}
+	return err
+}
+
+// placeOfArtifact asks the API where an archive is.
+func (r *repository) placeOfArtifact(ctx context.Context, id int64) (*url.URL, error) {
+	request, err := r.rest.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/actions/artifacts/%d/zip", r.fullName, id), nil)
+	if err != nil {
+		return nil, err
+	}
+	client := r.rest.Client()
+	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if req.Response.StatusCode == http.StatusFound {
+			return http.ErrUseLastResponse // that is the answer; others are of a repository with a new name
+		}
+		return checkRedirect(req, via)
+	}
+	response, err := client.Do(request.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	defer discard(response)
+	if response.StatusCode != http.StatusFound {
+		if err := gh.CheckResponse(response); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("it answered %d and no place of the archive", response.StatusCode)
+	}
+	place, err := response.Location()
+	if err != nil {
+		return nil, errors.New("it names no place of the archive")
+	}
+	return place, nil
+}
+
+// fetchArchive gets an archive from a place that the API named.
+func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string, to io.Writer, most int64) error {
+	if err := c.mayStore(place); err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), nil)
+	if err != nil {
+		return withoutAddress(err)
+	}
+	request.Header.Set("User-Agent", defaultUserAgent)
+	response, err := c.storeClient().Do(request)
+	if err != nil {
+		return withoutAddress(err)
+	}
+	defer response.Body.Close()
+	switch {
+	case response.StatusCode != http.StatusOK:
+		return fmt.Errorf("it answered %d", response.StatusCode)
+	case response.ContentLength > most:
+		return tooLarge(most)
+	}
+	sum := sha256.New()
+	size, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(response.Body, most+1))
+	switch want, told := strings.CutPrefix(digest, "sha256:"); {
+	case err != nil:
+		return withoutAddress(err)
+	case size > most:
+		return tooLarge(most)
+	case told && want != hex.EncodeToString(sum.Sum(nil)):
+		return errors.New("what came is not what the API tells the digest of")
+	}
+	return nil
+}
+
+func tooLarge(most int64) error { return fmt.Errorf("it has more than %d MiB", most>>20) }
+
+// storeClient speaks to places of archives: as nobody, and in the clear only where
+// the API does, too.
+func (c *Client) storeClient() *http.Client {
+	anonymous := &tokenTransport{base: defaultTransport(), may: func(*url.URL) bool { return false }}
+	return &http.Client{
+		Transport: &retryTransport{base: anonymous, wait: c.wait, now: time.Now},
+		Timeout:   downloadTimeout,
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return &redirectError{"more than five in a row"}
+			}
+			return c.mayStore(req.URL)
+		},
+	}
+}
+
+// mayStore refuses a place that no archive is fetched from.
+func (c *Client) mayStore(place *url.URL) error {
+	inTheClear := place.Scheme == "http" && c.rest.BaseURL.Scheme == "http" && loopback(place.Hostname())
+	switch {
+	case place.User != nil:
+		return &redirectError{"its address names a user"}
+	case place.Host == "" || place.Scheme != "https" && !inTheClear:
+		return &redirectError{fmt.Sprintf("%s://%s is no https address", place.Scheme, place.Host)}
+	}
+	return nil
+}
+
+// storeFailure describes why an archive did not come, without its address: that is
+// signed, and opens the archive for everybody.
+func (c *Client) storeFailure(ctx context.Context, what call, place *url.URL, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", what.doing, ctx.Err())
+	}
+	e := &forge.Error{Kind: forge.Unavailable, Doing: what.doing, Message: c.printable(place.Host + ": " + err.Error()), Remedy: "try again later", Err: err}
+	if errors.As(err, new(*redirectError)) {
+		e.Kind, e.Remedy = forge.Other, "check the API URL: GitHub does not keep artifacts there"
+	}
+	return e
+}

@@ -1,0 +1,121 @@
+package forgetest
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Artifact is what a run of a workflow left, to be added.
+type Artifact struct {
+	Name    string
+	Zip     []byte // the archive, whatever it is
+	Size    int64  // that GitHub tells of; 0 means the true one
+	Expired bool
+	// At is where the download is redirected to; "" means a place of the Forge's
+	// own that is no part of its API, as GitHub keeps artifacts at another host.
+	At string
+}
+
+type artifact struct {
+	Artifact
+	id, run int64
+	created time.Time
+}
+
+// storePath is where the Forge keeps artifacts. Who comes there needs no token.
+const storePath = "/store/artifacts/"
+
+// AddWorkflowRun adds a run of a workflow, which has no artifact yet.
+func (r *Repository) AddWorkflowRun(run int64) {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	r.workflowRuns = append(r.workflowRuns, run)
+}
+
+// AddArtifact adds an artifact to a run of a workflow, and the run, where there is
+// none; it gives the artifact's id.
+func (r *Repository) AddArtifact(run int64, a Artifact) int64 {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	if !slices.Contains(r.workflowRuns, run) {
+		r.workflowRuns = append(r.workflowRuns, run)
+	}
+	added := &artifact{Artifact: a, id: r.forge.newID(), run: run, created: r.forge.now()}
+	r.artifacts = append(r.artifacts, added)
+	return added.id
+}
+
+func listArtifacts(f *Forge, c *call) answer {
+	run, err := strconv.ParseInt(c.PathValue("run"), 10, 64)
+	if err != nil || !slices.Contains(c.repository.workflowRuns, run) {
+		return notFound()
+	}
+	name := c.URL.Query().Get("name")
+	var list []*artifact
+	for _, a := range c.repository.artifacts {
+		if a.run == run && (name == "" || a.Name == name) {
+			list = append(list, a)
+		}
+	}
+	if c.URL.Query().Get("direction") != "asc" {
+		slices.Reverse(list)
+	}
+	reply := page(f, c, list, func(a *artifact) object { return f.showArtifact(c.repository, a) })
+	reply.body = object{"total_count": len(list), "artifacts": reply.body}
+	return reply
+}
+
+func (f *Forge) showArtifact(r *Repository, a *artifact) object {
+	url := fmt.Sprintf("%s/actions/artifacts/%d", f.apiURL(r), a.id)
+	return object{
+		"id": a.id, "node_id": fmt.Sprintf("A_forgetest_%d", a.id), "name": a.Name, "size_in_bytes": cmp.Or(a.Size, int64(len(a.Zip))),
+		"url": url, "archive_download_url": url + "/zip", "expired": a.Expired, "digest": fmt.Sprintf("sha256:%x", sha256.Sum256(a.Zip)),
+		"created_at": a.created, "updated_at": a.created, "expires_at": a.created.Add(14 * 24 * time.Hour),
+		"workflow_run": object{"id": a.run, "repository_id": r.id, "head_repository_id": r.id, "head_branch": r.DefaultBranch, "head_sha": "0123456789012345678901234567890123456789"},
+	}
+}
+
+// downloadArtifact redirects who is known to where the archive is; github.com lets
+// nobody else in, not even where the repository is public.
+func downloadArtifact(f *Forge, c *call) answer {
+	a := c.repository.artifactByID(c.PathValue("id"))
+	switch {
+	case c.credentials != right:
+		return failure(http.StatusUnauthorized, "Requires authentication")
+	case a == nil || c.PathValue("format") != "zip":
+		return notFound()
+	case a.Expired:
+		return failure(http.StatusGone, "Artifact has expired")
+	}
+	return answer{status: http.StatusFound, location: cmp.Or(a.At, fmt.Sprintf("%s%s%d.zip?sig=forgetest", f.URL, storePath, a.id))}
+}
+
+func (r *Repository) artifactByID(id string) *artifact {
+	for _, a := range r.artifacts {
+		if strconv.FormatInt(a.id, 10) == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// serveStore gives the archive of an artifact to whom the address of it was given.
+func (f *Forge) serveStore(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, repository := range f.repositories {
+		for _, a := range repository.artifacts {
+			if r.URL.Path == fmt.Sprintf("%s%d.zip", storePath, a.id) && r.URL.Query().Get("sig") == "forgetest" {
+				w.Header().Set("Content-Type", "application/zip")
+				_, _ = w.Write(a.Zip)
+				return
+			}
+		}
+	}
+	http.Error(w, "AuthenticationFailed", http.StatusForbidden)
+}

@@ -1,0 +1,71 @@
+package artifact
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Wanted says which artifact is asked for.
+type Wanted struct {
+	Repository string // OWNER/REPO
+	Run        int64  // of a workflow
+	ID         int64  // of the artifact; 0 where none is named
+	Name       string // of the artifact; empty where none is named
+}
+
+// runPath is the path of a workflow run's page, and of what is below it.
+var runPath = regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/actions/runs/([0-9]{1,18})(?:/artifacts/([0-9]{1,18}))?(?:/.*)?$`)
+
+// Parse reads what a person names: OWNER/REPO and a run, or the address of a run
+// alone. A run is its number or its address, as a browser shows it, which has to be
+// one of the server.
+func Parse(server string, words ...string) (Wanted, error) {
+	if len(words) == 1 {
+		if !strings.Contains(words[0], "/actions/runs/") {
+			return Wanted{}, wrong("%.200q is no address of a workflow's run; give OWNER/REPO and the run, or its address: %s/OWNER/REPO/actions/runs/NUMBER", words[0], server)
+		}
+		return parseAddress(server, words[0])
+	}
+	repository, run := words[0], strings.TrimSpace(words[1])
+	if strings.Contains(run, "/") {
+		w, err := parseAddress(server, run)
+		if err == nil && !strings.EqualFold(w.Repository, repository) {
+			err = wrong("the run is one of %s, not of %.200q; leave the repository away", w.Repository, repository)
+		}
+		return w, err
+	}
+	number, err := strconv.ParseInt(run, 10, 64)
+	if err != nil || number < 1 {
+		return Wanted{}, wrong("%.200q is no run of a workflow; give the number in the address of its page, or the address", run)
+	}
+	return Wanted{Repository: repository, Run: number}, nil
+}
+
+func parseAddress(server, text string) (Wanted, error) {
+	text = strings.Trim(strings.TrimSpace(text), "<>")
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	at, err := url.Parse(text)
+	home, homeErr := url.Parse(server)
+	if err != nil || homeErr != nil || at.User != nil {
+		return Wanted{}, wrong("%.200q is no address of a workflow's run", text)
+	}
+	if !strings.EqualFold(at.Host, home.Host) {
+		return Wanted{}, wrong("the address is one of %.100q, and GitHub is %s here; set GITHUB_API_URL and GITHUB_SERVER_URL for another server", at.Host, home.Host)
+	}
+	found := runPath.FindStringSubmatch(at.Path)
+	if found == nil {
+		return Wanted{}, wrong("%.200q is no address of a workflow's run; it has to be like %s/OWNER/REPO/actions/runs/NUMBER", text, server)
+	}
+	w := Wanted{Repository: found[1]}
+	w.Run, _ = strconv.ParseInt(found[2], 10, 64) // the pattern has digits alone, few enough
+	w.ID, _ = strconv.ParseInt(found[3], 10, 64)  // or none
+	return w, nil
+}
+
+// wrong is a sentence for who called, with what to do.
+func wrong(format string, args ...any) error { return fmt.Errorf(format, args...) }

@@ -1,0 +1,84 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/given"
+)
+
+// idPattern is what NewID makes.
+var idPattern = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
+
+// IsID says whether a text is the id of a run.
+func IsID(text string) bool { return idPattern.MatchString(text) }
+
+// mostElsewhere is how many runs with directories elsewhere are known, the newest;
+// mostNote how long the path of one may be.
+const (
+	mostElsewhere = 200
+	mostNote      = 8 << 10
+)
+
+// elsewherePath is a folder with a file for each run whose directory is elsewhere than
+// in the usual folder: it has the run's id as its name, and the directory's path in it.
+// It is empty where nothing is noted: in Actions the machine is gone with the job.
+func elsewherePath(get func(variable string) string) string {
+	state := stateFolder(get)
+	if get("RUNNER_TEMP") != "" || !filepath.IsAbs(state) {
+		return ""
+	}
+	return filepath.Join(state, "agent-ci", "elsewhere")
+}
+
+// NoteElsewhere notes where the directory of a run is that somebody named. Without the
+// note the run is not listed: it is worth no failure.
+func NoteElsewhere(get func(variable string) string, id, path string) {
+	folder := elsewherePath(get)
+	if folder == "" || os.MkdirAll(folder, 0o700) != nil {
+		return
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	if notes, err := os.ReadDir(folder); err == nil { // sorted by name, and with that by time
+		for _, old := range notes[:max(len(notes)-mostElsewhere+1, 0)] {
+			_ = root.Remove(old.Name())
+		}
+	}
+	_ = root.WriteFile(id, []byte(path+"\n"), 0o600)
+}
+
+// Elsewhere are the directories of runs that were noted, by the ids of the runs. Notes
+// of directories that are gone are among them.
+func Elsewhere(get func(variable string) string) map[string]string {
+	all := map[string]string{}
+	folder := elsewherePath(get)
+	if folder == "" {
+		return all
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return all
+	}
+	defer root.Close()
+	notes, _ := os.ReadDir(folder) // what could be read of it
+	for _, n := range notes {
+		raw, err := given.ReadIn(root, n.Name(), mostNote)
+		if path := strings.TrimSuffix(string(raw), "\n"); err == nil && IsID(n.Name()) && filepath.IsAbs(path) {
+			all[n.Name()] = path
+		}
+	}
+	return all
+}
+
+// ForgetElsewhere removes the note of a run.
+func ForgetElsewhere(get func(variable string) string, id string) {
+	if folder := elsewherePath(get); folder != "" && IsID(id) {
+		_ = os.Remove(filepath.Join(folder, id))
+	}
+}
