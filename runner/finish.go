@@ -67,6 +67,8 @@ func (so *reached) end(ctx context.Context, rec *record.Record, err error) *outc
 		stop := *so.stopped
 		stop.Message += so.whereCommitted(p)
 		return &stop
+	case so.said != nil:
+		return so.said.End()
 	case p.Change.Empty():
 		return so.withoutChange(p)
 	case !p.Table.Passed:
@@ -186,6 +188,7 @@ func pullRequestOf(p publish.Publication) record.PullRequest {
 func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) record.Result {
 	result, p, work := record.NewResult(rec.ID, stop), so.published(), so.work()
 	result.BaseSHA, result.HeadSHA, result.Branch, result.PullRequest = p.Base.SHA, p.Commit, p.Branch, pullRequestOf(p)
+	result.Feedback = so.said.Result()
 	result.Plan = append(result.Plan, work.Plan.Steps...)
 	for _, row := range p.Table.Rows {
 		result.Verify = append(result.Verify, record.VerifyRow{

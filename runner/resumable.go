@@ -28,6 +28,8 @@ func (h *history) resumable(pending bool) error {
 		return workspace.CannotResume("it has ended; look at %s, and start a new one", record.ResultFile)
 	case strings.Contains(string(h.Started.Job), redactedMark):
 		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
+	case h.onHead() && !h.worked():
+		return workspace.CannotResume("it was stopped before its agent had begun to look at the pull request; start a new one")
 	case h.onPull() && !h.worked():
 		return workspace.CannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
 	case h.onPull() && !intake.OfRun(h.Workspace.Branch):

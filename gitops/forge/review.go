@@ -1,6 +1,12 @@
 package forge
 
-import "time"
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
 
 // MaxPullFiles is how many files of a pull request are read: GitHub lists no more
 // (https://docs.github.com/rest/pulls/pulls#list-pull-requests-files).
@@ -40,4 +46,39 @@ type LineComment struct {
 	Line int // the last one
 	From int // the first one; 0 for Line alone
 	Body string
+}
+
+// Hunk is a part of a diff: the lines of both sides, each with its mark before it.
+type Hunk struct {
+	Head  string // @@ -1,2 +1,3 @@ and what stands behind it
+	First int    // number of its first line on the new side
+	Count int    // of the lines on the new side
+	Lines []string
+}
+
+// Has says whether a line of the new side stands in the hunk.
+func (h Hunk) Has(line int) bool { return line >= h.First && line < h.First+h.Count }
+
+var hunkHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^@@ -[0-9]{1,9}(?:,[0-9]{1,9})? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@`)
+})
+
+// Hunks are those of the patch. What stands before the first one is left out.
+func (f PullFile) Hunks() []Hunk {
+	var all []Hunk
+	for line := range strings.SplitSeq(f.Patch, "\n") {
+		if m := hunkHead().FindStringSubmatch(line); m != nil {
+			h := Hunk{Head: line, Count: 1}
+			h.First, _ = strconv.Atoi(m[1]) // digits alone match
+			if m[2] != "" {
+				h.Count, _ = strconv.Atoi(m[2])
+			}
+			all = append(all, h)
+			continue
+		}
+		if last := len(all) - 1; last >= 0 {
+			all[last].Lines = append(all[last].Lines, line)
+		}
+	}
+	return all
 }
