@@ -116,6 +116,8 @@ func (so *reached) withoutChange(p publish.Publication) *outcome.Stop {
 	case len(so.dropped) > 0:
 		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
 			"The agent changed protected files alone (%s), which policy.on_protected leaves out; if they are to change, take them out of policy.protect.", markdown.SomeFiles(so.dropped))
+	case so.task.Subject != nil:
+		return outcome.Stopf(outcome.NoChanges, "answered", "The agent changed nothing; what it found is in %s, and was said to nobody (--publish none).", so.outFile)
 	case so.job().Task.Expects == "answer":
 		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	}
