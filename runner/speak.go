@@ -17,7 +17,7 @@ import (
 func (in *invocation) speaker(so *reached) feedback.Speaker {
 	return feedback.Speaker{
 		Record: in.rec, Server: so.project.forge, Publish: so.job().Publish, On: *so.task.Subject, Key: so.task.Key, RunID: in.rec.ID,
-		Snapshot: so.task.Snapshot, Commanded: so.source.Commanded(), Link: in.env.RunLink(),
+		Snapshot: so.task.Snapshot, Commanded: so.source == nil || so.source.Commanded(), Link: in.env.RunLink(), // one that goes on was not refused
 	}
 }
 
@@ -50,7 +50,7 @@ func (in *invocation) say(ctx context.Context, so *reached) error {
 // something on. What configures the run was read from the base by now.
 func (in *invocation) goToHead(ctx context.Context, event intake.Event, so *reached) (err error) {
 	on := so.task.Subject
-	so.workspace, so.assignment, err = in.standOn(ctx, so.assignment, event, so.workspace, gitops.BaseSpec{Branch: on.Pull.Base, SHA: on.HeadSHA})
+	so.workspace, so.assignment, err = in.standOn(ctx, so.assignment, event, so.workspace, gitops.BaseSpec{Branch: on.Pull.Head, SHA: on.HeadSHA})
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ type Speaker struct {
 	Key       string // of the task
 	RunID     string
 	Snapshot  string // of what people wrote for the task
-	Commanded bool   // somebody asked in words, whatever was said before
+	Commanded bool   // somebody asked for it, whatever was said before
 	Link      string // page of the CI run; may be empty
 }
 

@@ -63,9 +63,12 @@ func (s *Source) notFruitless(ctx context.Context, t Task, baseSHA string) error
 	return outcome.Stopf(outcome.Skipped, "same_input", "The same input came to no change last time: %s; %s", last.URL, s.howToGoOn())
 }
 
-// Commanded says that somebody asked for the run in words, whatever was done before.
+// Commanded says that a person asked for the run itself, whatever was done before: in
+// words, by hand, or on a machine of their own.
 func (s *Source) Commanded() bool {
-	return s != nil && (s.Request != nil || s.Event.Event != nil) && s.commanded()
+	e := s.Event
+	byHand := e.EventName == "workflow_dispatch" || e.EventName == "repository_dispatch"
+	return !e.InActions || byHand || (s.Request != nil || e.Event != nil) && s.commanded()
 }
 
 // commanded says that somebody asked in words, which may ask for more.

@@ -79,7 +79,7 @@ func (s *Source) read(ctx context.Context, pull *forge.PullRequest) (Task, error
 
 // keyAndBranch gives the job's key to a task of the job's own. A job that takes its
 // tasks from events has a key for each issue. The branch of a pull request is gone
-// on with.
+// on with; what is only said needs none.
 func (s *Source) keyAndBranch(t Task) (key, branch string) {
 	switch {
 	case t.Pull != nil:
@@ -88,6 +88,9 @@ func (s *Source) keyAndBranch(t Task) (key, branch string) {
 		key = issueKey(s.Job.Name, t.Issue.Number)
 	default:
 		key = s.Job.Key(t.Text)
+	}
+	if t.Subject != nil {
+		return key, ""
 	}
 	return key, cmp.Or(s.Job.PullRequest.Branch, BranchPrefix+key)
 }
