@@ -82,15 +82,14 @@ func (s *Source) read(ctx context.Context, pull *forge.PullRequest) (Task, error
 // on with; what is only said needs none.
 func (s *Source) keyAndBranch(t Task) (key, branch string) {
 	switch {
+	case t.Subject != nil: // its text is another one each time
+		return cmp.Or(s.Job.Name, s.Job.Publish.As), ""
 	case t.Pull != nil:
 		return strings.TrimPrefix(t.Pull.Head, BranchPrefix), t.Pull.Head
-	case s.Request != nil && t.Issue != nil && t.Subject == nil:
+	case s.Request != nil && t.Issue != nil:
 		key = issueKey(s.Job.Name, t.Issue.Number)
 	default:
 		key = s.Job.Key(t.Text)
-	}
-	if t.Subject != nil {
-		return key, ""
 	}
 	return key, cmp.Or(s.Job.PullRequest.Branch, BranchPrefix+key)
 }
