@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,8 +24,12 @@ const (
 // and no change.
 func (p Publish) Feedback() bool { return p.As != "" && p.As != AsPullRequest }
 
+// patchTool is the tool that changes files by itself, whatever commands may do.
+const patchTool = "apply_patch"
+
 // fitPublish refuses what a job has no use for that publishes no change. Checks among
-// the repository's defaults are for its other jobs: they are left out.
+// the repository's defaults are for its other jobs: they are left out, and so is the
+// tool that changes files.
 func (d *decoder) fitPublish() {
 	p := d.job.Publish
 	d.fitLabels(p)
@@ -45,6 +50,9 @@ func (d *decoder) fitPublish() {
 		}
 	}
 	d.job.Task.Expects, d.job.Verify = "answer", []VerifyCheck{}
+	if deny := d.job.Tools.Deny; !slices.Contains(deny, patchTool) {
+		d.job.Tools.Deny = append(slices.Clone(deny), patchTool)
+	}
 }
 
 func (d *decoder) fitLabels(p Publish) {

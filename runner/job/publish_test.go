@@ -48,6 +48,9 @@ func TestFeedbackHasNoChecks(t *testing.T) {
 	if len(j.Verify) > 0 || j.Task.Expects != "answer" || !j.Publish.Feedback() {
 		t.Errorf("the job has %v and expects %s", j.Verify, j.Task.Expects)
 	}
+	if !slices.Equal(j.Tools.Deny, []string{"apply_patch"}) {
+		t.Errorf("the tools that are denied are %q", j.Tools.Deny)
+	}
 	if lines := problemLines(t, defaults, jobFile(start)); !slices.ContainsFunc(lines, func(s string) bool { return s != "" }) {
 		t.Error("a check that needs one that is gone is taken for a change")
 	}
