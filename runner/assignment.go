@@ -132,7 +132,9 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 	if a.task, err = a.source.Read(ctx, pull); err != nil {
 		return a, err
 	}
-	a.output, err = in.source.ReadOutputSchema(ctx, commitOf(ws), a.settings)
+	if a.output, err = in.source.ReadOutputSchema(ctx, commitOf(ws), a.settings); err == nil && set.Job.Publish.Feedback() {
+		a.output, err = feedbackSchema(set.Job.Publish)
+	}
 	return a, err
 }
 
@@ -262,8 +264,8 @@ func (in *invocation) openHere(ctx context.Context, base string) (ws *workspace.
 
 // baseOf is the branch from which a run on a pull request is configured.
 func baseOf(event intake.Event, t intake.Task) string {
-	if t.Pull != nil {
-		return t.Pull.Base
+	if pull := t.OnPull(); pull != nil {
+		return pull.Base
 	}
 	return event.Base()
 }
@@ -276,7 +278,7 @@ func (in *invocation) wantsClone(a assignment, ws *workspace.Workspace, noChecko
 		return false
 	case ws == nil:
 		return errors.Is(noCheckout, gitops.ErrNotRepository)
-	case a.task.Pull != nil && a.task.Pull.Base != ws.Base().Branch:
+	case a.task.OnPull() != nil && a.task.OnPull().Base != ws.Base().Branch:
 		return true // a comment's event does not tell the workflow which branch to check out
 	}
 	here := intake.NameInURL(ws.Checkout().Origin(), a.project.serverURL)
@@ -319,8 +321,16 @@ func (in *invocation) joinBranch(ctx context.Context, a assignment, event intake
 	case tip == nil:
 		return ws, a, outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d is gone: %s.", pull.Head, pull.Number, pull.URL)
 	}
-	on := gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}
-	err = ws.SetBase(ctx, on)
+	if ws, a, err = in.standOn(ctx, a, event, ws, gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}); err != nil {
+		return ws, a, err
+	}
+	return ws, in.by(a, a.settings.OnBranch(pull.Head).ForPerson(), ws), ws.HasFolder(a.job().Repository.Path)
+}
+
+// standOn puts the checkout on a commit of the repository; on one that is not here, a
+// clone.
+func (in *invocation) standOn(ctx context.Context, a assignment, event intake.Event, ws *workspace.Workspace, on gitops.BaseSpec) (*workspace.Workspace, assignment, error) {
+	err := ws.SetBase(ctx, on)
 	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout mostly has one commit
 		cloned, set, failed := in.clone(ctx, a, event, ws)
 		if ws = cloned; set != nil {
@@ -331,8 +341,5 @@ func (in *invocation) joinBranch(ctx context.Context, a assignment, event intake
 		}
 		err = ws.SetBase(ctx, on)
 	}
-	if err != nil {
-		return ws, a, workspace.CheckoutFailure(err)
-	}
-	return ws, in.by(a, a.settings.OnBranch(pull.Head).ForPerson(), ws), ws.HasFolder(a.job().Repository.Path)
+	return ws, a, workspace.CheckoutFailure(err)
 }

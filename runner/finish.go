@@ -67,6 +67,8 @@ func (so *reached) end(ctx context.Context, rec *record.Record, err error) *outc
 		stop := *so.stopped
 		stop.Message += so.whereCommitted(p)
 		return &stop
+	case so.said != nil:
+		return so.said.End()
 	case p.Change.Empty():
 		return so.withoutChange(p)
 	case !p.Table.Passed:
@@ -114,6 +116,8 @@ func (so *reached) withoutChange(p publish.Publication) *outcome.Stop {
 	case len(so.dropped) > 0:
 		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
 			"The agent changed protected files alone (%s), which policy.on_protected leaves out; if they are to change, take them out of policy.protect.", markdown.SomeFiles(so.dropped))
+	case so.task.Subject != nil:
+		return outcome.Stopf(outcome.NoChanges, "answered", "The agent changed nothing; what it found is in %s, and was said to nobody (--publish none).", so.outFile)
 	case so.job().Task.Expects == "answer":
 		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	}
@@ -186,6 +190,7 @@ func pullRequestOf(p publish.Publication) record.PullRequest {
 func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) record.Result {
 	result, p, work := record.NewResult(rec.ID, stop), so.published(), so.work()
 	result.BaseSHA, result.HeadSHA, result.Branch, result.PullRequest = p.Base.SHA, p.Commit, p.Branch, pullRequestOf(p)
+	result.Feedback = so.said.Result()
 	result.Plan = append(result.Plan, work.Plan.Steps...)
 	for _, row := range p.Table.Rows {
 		result.Verify = append(result.Verify, record.VerifyRow{

@@ -79,13 +79,16 @@ func (h *history) ended() bool { return h.Finished != nil && !h.left }
 // onPull says that the run goes on with a pull request, whose change was in the
 // checkout before the agent began.
 func (h *history) onPull() bool {
-	return h.Task.Source == "event" && strings.Contains(h.Task.URL, "/pull/")
+	return h.Task.Subject == nil && h.Task.Source == "event" && strings.Contains(h.Task.URL, "/pull/")
 }
+
+// onHead says that the run works on the head of a pull request that it says something on.
+func (h *history) onHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
 
 // askedOn is the number of the issue or pull request on which an event asked for
 // the run; 0 for none.
 func (h *history) askedOn() int {
-	if h.Task.Trigger == "" {
+	if h.Task.Trigger == "" || h.Task.Subject != nil {
 		return 0
 	}
 	if h.onPull() {
@@ -109,7 +112,7 @@ func (h *history) assignment() assignment {
 // earlier is the run for the workspace. publish is where its change goes.
 func (h *history) earlier(publish string) workspace.Earlier {
 	return workspace.Earlier{
-		Workspace: h.Workspace, Worked: h.worked(), Ended: h.ended(), Stays: publish == publishNone, OnPull: h.onPull(),
+		Workspace: h.Workspace, Worked: h.worked(), Ended: h.ended(), Stays: publish == publishNone, OnPull: h.onPull(), OnHead: h.onHead(),
 		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasOverlay: h.overlaid,
 	}
 }

@@ -91,14 +91,21 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 		return err
 	}
 	var guides []agent.Guide
-	if so.task.Mode == intake.Join { // after that the base's are not here
+	if so.task.OnHead() { // after that the base's are not here
 		if guides, err = in.readGuides(so); err != nil {
 			return err
 		}
+	}
+	switch {
+	case so.task.Mode == intake.Join:
 		so.left = base
-		if so.workspace, so.assignment, err = in.joinBranch(ctx, so.assignment, event, so.workspace); err != nil {
-			return err
-		}
+		so.workspace, so.assignment, err = in.joinBranch(ctx, so.assignment, event, so.workspace)
+	case so.task.OnHead():
+		so.left = base
+		err = in.goToHead(ctx, event, so)
+	}
+	if err != nil {
+		return err
 	}
 	if err := in.preparePublishing(ctx, so); err != nil {
 		return err
@@ -110,7 +117,7 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 		return err
 	}
 	in.showProgress(ctx, so)
-	if so.task.Mode != intake.Join {
+	if !so.task.OnHead() {
 		if guides, err = in.readGuides(so); err != nil {
 			return err
 		}
@@ -201,7 +208,7 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if err := in.preparePublishing(ctx, so); err != nil {
 		return nil, err
 	}
-	if h.job.Task.OutputSchema != "" {
+	if h.job.Task.OutputSchema != "" || h.job.Publish.Feedback() {
 		if so.output, err = settings.ParseOutputSchema(h.Started.OutputSchema); err != nil {
 			return nil, err
 		}
@@ -274,7 +281,8 @@ func (in *invocation) replay(ctx context.Context, answers *recordedAnswers, so *
 // publishBundle is the second half of a run that was made elsewhere. The bundle is
 // there beside an error as far as it was opened.
 func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.Bundle, err error) {
-	if b, err = bundle.Open(ctx, in.rec, in.env.Token() != ""); err != nil {
+	b, err = bundle.Open(ctx, in.rec, in.env.Token() != "")
+	if err = cmp.Or(publishesChange(b), err); err != nil {
 		return b, err
 	}
 	if so.workspace, err = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH")}); err != nil {

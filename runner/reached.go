@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/feedback"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -42,6 +43,7 @@ type reached struct {
 	stopped  *outcome.Stop        // by which a budget ended the work
 	outFile  string               // with the object that task.output_schema describes
 	out      *publish.Publication // nil before anything was published
+	said     *feedback.Said       // nil before anything was said on the subject
 	told     worker.Work          // what a record tells of the work
 	worked   bool                 // by that, the agent had begun before
 	resumed  bool                 // run.resumed is written

@@ -53,6 +53,8 @@ func (h *history) mayGoOn(pending bool) error {
 		return hasEnded()
 	case strings.Contains(string(h.Started.Job), redactedMark):
 		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
+	case h.onHead() && !h.worked():
+		return workspace.CannotResume("it was stopped before its agent had begun to look at the pull request; start a new one")
 	case h.onPull() && !h.worked():
 		return workspace.CannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
 	case h.onPull() && !intake.OfRun(h.Workspace.Branch):

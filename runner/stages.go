@@ -23,6 +23,9 @@ import (
 // preparePublishing makes sure, before the first turn, that a change could be
 // published: what stands in the way is cheaper to learn now.
 func (in *invocation) preparePublishing(ctx context.Context, so *reached) (err error) {
+	if so.task.Subject != nil {
+		return in.prepareSpeaking(ctx, so)
+	}
 	to := in.destination(so.project, so.workspace)
 	if to == nil {
 		return nil
@@ -86,7 +89,7 @@ func (in *invocation) people(so *reached) asking {
 // conversation.
 func (in *invocation) brief(ctx context.Context, so *reached, guides []agent.Guide) error {
 	briefing := agent.Briefing{Guides: guides, Task: agent.Task{Source: so.task.Name, Title: so.task.Title, Text: so.task.Text}}
-	if so.task.Mode != intake.Join {
+	if !so.task.OnHead() {
 		var err error
 		if briefing.Further, err = worker.FurtherGuides(ctx, so.workspace.Checkout(), so.job().Repository.Path); err != nil {
 			return err
@@ -252,6 +255,9 @@ func (in *invocation) publishChange(ctx context.Context, so *reached) error {
 	}
 	if err := in.judge(ctx, so); err != nil {
 		return err
+	}
+	if so.task.Subject != nil {
+		return in.say(ctx, so)
 	}
 	to := in.destination(so.project, so.workspace)
 	if to == nil {

@@ -169,7 +169,7 @@ var pins = map[string]string{
 // anything of an event in a script.
 func TestWorkflowsAreCareful(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"../../examples/workflows/*.yml", "../../.github/workflows/*.yml"} {
+	for _, pattern := range []string{"../../examples/workflows/*.yml", "../../.github/workflows/*.yml", "recipes/*/workflow.yml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(found), err)
@@ -178,7 +178,7 @@ func TestWorkflowsAreCareful(t *testing.T) {
 	}
 	inputs, _ := names(t, readAction(t).Inputs)
 	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) { checkWorkflow(t, file, inputs) })
+		t.Run(strings.TrimPrefix(filepath.ToSlash(file), "../../"), func(t *testing.T) { checkWorkflow(t, file, inputs) })
 	}
 }
 

@@ -38,13 +38,14 @@ var roomKnows = map[string][]string{
 	"runner/doctor": {
 		"runner/confine", "runner/intake", "runner/model", "runner/outcome", "runner/sandboxcommand", "runner/workspace", "gitops", "policy/sandbox",
 	},
+	"runner/feedback": {"runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops"},
 	"runner/intake": {
 		"runner/actions", "runner/agent", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops", "tools",
 	},
 	"runner/intake/clean": {
 		"runner/transcript/markdown",
 	},
-	"runner/judge":          {"runner/given", "runner/job", "runner/outcome", "runner/record", "gitops", "policy"},
+	"runner/judge":          {"runner/given", "runner/job", "runner/outcome", "runner/record", "runner/transcript/markdown", "gitops", "policy"},
 	"runner/sandboxcommand": {"runner/confine", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/workspace", "gitops", "policy"},
 	"runner/verify":         {"runner/confine", "runner/given", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "runner/workspace", "gitops", "policy"},
 	"runner/verify/testresults": {

@@ -70,6 +70,12 @@ var events = map[string]struct {
 	"opened": {"pull_request_target", 2, func(ts *testscript.TestScript, a []string) object {
 		return object{"action": "opened", "pull_request": asked(ts, "pulls", a[0]), "sender": account(a[1])}
 	}},
+	"pulled": {"pull_request", 3, func(ts *testscript.TestScript, a []string) object {
+		return object{"action": a[1], "pull_request": asked(ts, "pulls", a[0]), "sender": account(a[2])}
+	}},
+	"reported": {"issues", 2, func(ts *testscript.TestScript, a []string) object {
+		return object{"action": "opened", "issue": asked(ts, "issues", a[0]), "sender": account(a[1])}
+	}},
 	"ran": {"workflow_run", 2, func(_ *testscript.TestScript, a []string) object {
 		return object{"action": "completed", "workflow_run": object{"head_repository": object{"full_name": a[0]}}, "sender": account(a[1])}
 	}},

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-//go:embed starter/*.yml
+//go:embed starter/*.yml recipes/*/*.yml
 var starter embed.FS
 
 // starterDefaults is the one file of starter that is no workflow.
@@ -24,7 +24,7 @@ const starterDefaults = "agent-ci.yml"
 func initCommand() command {
 	return command{
 		name:  "init",
-		args:  "[--workflow NAME]... [--repo DIR]",
+		args:  "[--workflow NAME]... [--recipe NAME]... [--repo DIR]",
 		about: "write a starter workflow and the repository's defaults",
 		details: `
 Writes .github/workflows/agent-ci-NAME.yml and .github/agent-ci.yml, and leaves a
@@ -35,22 +35,29 @@ file that is there as it is. The workflows, of which issue is written without
   schedule   a job file every week
   step       by hand, with a prompt
   two-jobs   the agent without a token that may write
-  matrix     several job files side by side`,
+  matrix     several job files side by side
+A recipe is a job in .github/agent-ci/NAME.yml with a workflow of its own:` + listRecipes(),
 		example: `
-agent-ci init --workflow issue --workflow comment`,
+agent-ci init --workflow issue --workflow comment
+agent-ci init --recipe review --recipe triage`,
 		define: initialise,
 	}
 }
 
 func initialise(flags *flagSet) deed {
-	var workflows []string
+	var workflows, recipes []string
 	var repo string
 	known := starterNames()
 	flags.list(&workflows, "workflow", "NAME", "workflow to write; may be repeated (default: issue)")
 	flags.choices["workflow"] = known
+	flags.list(&recipes, "recipe", "NAME", "recipe to write, a job and its workflow; may be repeated")
+	flags.choices["recipe"] = recipeNames()
 	flags.text(&repo, "repo", "DIR", "the repository's root (default: the current folder)")
 	return func(_ context.Context, p process, _ []string) int {
-		if len(workflows) == 0 {
+		if unknown := unknownRecipe(recipes); unknown != "" {
+			return flags.wrong(p, "there is no recipe %s; there are%s", unknown, listRecipes())
+		}
+		if len(workflows)+len(recipes) == 0 {
 			workflows = []string{"issue"}
 		}
 		for _, name := range workflows {
@@ -58,7 +65,7 @@ func initialise(flags *flagSet) deed {
 				return flags.wrong(p, "there is no workflow %s; there are %s", name, strings.Join(known, ", "))
 			}
 		}
-		if err := writeStarter(p, repo, workflows); err != nil {
+		if err := writeStarter(p, repo, workflows, recipes); err != nil {
 			fmt.Fprintf(p.stderr, "agent-ci init: %v\n", err)
 			return exitFailed
 		}
@@ -93,20 +100,23 @@ func tellJobFiles(p process, workflows []string) {
 	}
 }
 
-func writeStarter(p process, repo string, workflows []string) error {
+func writeStarter(p process, repo string, workflows, recipes []string) error {
 	root, err := os.OpenRoot(filepath.Clean(repo))
 	if err != nil {
 		return fmt.Errorf("open the repository: %w; give its root with --repo", err)
 	}
 	defer root.Close()
-	if err := root.MkdirAll(".github/workflows", 0o755); err != nil {
-		return fmt.Errorf("make .github/workflows: %w", err)
-	}
-	files := map[string]string{".github/" + starterDefaults: starterDefaults}
+	files := map[string]string{".github/" + starterDefaults: path.Join("starter", starterDefaults)}
 	for _, name := range workflows {
-		files[".github/workflows/agent-ci-"+name+".yml"] = name + ".yml"
+		files[".github/workflows/agent-ci-"+name+".yml"] = path.Join("starter", name+".yml")
+	}
+	for _, name := range recipes {
+		maps.Copy(files, recipeFiles(name))
 	}
 	for _, to := range slices.Sorted(maps.Keys(files)) {
+		if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
+			return fmt.Errorf("make %s: %w", path.Dir(to), err)
+		}
 		if err := writeNew(p, root, to, files[to]); err != nil {
 			return err
 		}
@@ -115,7 +125,7 @@ func writeStarter(p process, repo string, workflows []string) error {
 }
 
 func writeNew(p process, root *os.Root, to, from string) error {
-	content, err := starter.ReadFile(path.Join("starter", from))
+	content, err := starter.ReadFile(from)
 	if err != nil {
 		return err
 	}

@@ -133,6 +133,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	maps.Copy(commands, eventCommands)
 	maps.Copy(commands, serviceCommands)
 	maps.Copy(commands, pullCommands)
+	maps.Copy(commands, feedbackCommands)
+	maps.Copy(commands, recipeCommands)
 	maps.Copy(commands, attachmentCommands)
 	maps.Copy(commands, artifactCommands)
 	return commands

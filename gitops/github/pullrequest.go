@@ -174,7 +174,7 @@ func (r *repository) AddLabels(ctx context.Context, number int, labels []string)
 	if len(labels) == 0 {
 		return nil
 	}
-	what := call{doing: fmt.Sprintf("label %s#%d", r.fullName, number), permission: writePulls}
+	what := call{doing: fmt.Sprintf("label %s#%d", r.fullName, number), permission: writeIssues + " (of a pull request " + writePulls + ")"}
 	return r.settled(ctx, what, func() error { // go-github sends the list alone, a form that GitHub does not describe
 		return r.send(ctx, http.MethodPost, fmt.Sprintf("repos/%s/issues/%d/labels", r.fullName, number), map[string][]string{"labels": labels}, nil)
 	})

@@ -127,19 +127,46 @@ func (e *Event) lineRequest(t Triggers) (*Request, string) {
 	}, ""
 }
 
+// given is what was given to a workflow that somebody started.
+func (e *Event) given() map[string]any {
+	if e.Name == "repository_dispatch" {
+		return e.ClientPayload
+	}
+	return e.Inputs
+}
+
+// givenIssue is the issue that was given, 0 for none; false for what is no number.
+func (e *Event) givenIssue() (number int, numbered bool) {
+	issue := strings.TrimPrefix(strings.TrimSpace(text(e.given()["issue"])), "#")
+	if issue == "" {
+		return 0, true
+	}
+	number, err := strconv.Atoi(issue)
+	return number, err == nil && number > 0
+}
+
+// Subject is the number of the issue or pull request that the event is about; 0 for
+// an event about none.
+func (e *Event) Subject() int {
+	switch {
+	case e.PullRequest != nil:
+		return e.PullRequest.Number
+	case e.Issue != nil:
+		return e.Issue.Number
+	}
+	number, numbered := e.givenIssue()
+	if !numbered {
+		return 0
+	}
+	return number
+}
+
 // dispatchRequest reads issue or prompt from what a workflow was started with.
 func (e *Event) dispatchRequest(Triggers) (*Request, string) {
-	given := e.Inputs
-	if e.Name == "repository_dispatch" {
-		given = e.ClientPayload
-	}
-	r := &Request{Trigger: e.Name, Prompt: strings.TrimSpace(text(given["prompt"]))}
-	if issue := strings.TrimPrefix(strings.TrimSpace(text(given["issue"])), "#"); issue != "" {
-		number, err := strconv.Atoi(issue)
-		if err != nil || number < 1 {
-			return nil, "its issue is not a number"
-		}
-		r.Number = number
+	r := &Request{Trigger: e.Name, Prompt: strings.TrimSpace(text(e.given()["prompt"]))}
+	var numbered bool
+	if r.Number, numbered = e.givenIssue(); !numbered {
+		return nil, "its issue is not a number"
 	}
 	if (r.Number == 0) == (r.Prompt == "") {
 		return nil, fmt.Sprintf("the event %s brings not one of issue and prompt; give the job a task, or the event one of them", e.Name)

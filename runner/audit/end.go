@@ -9,14 +9,19 @@ import (
 // withoutWork are the reasons of no_changes that mean that the work left nothing,
 // and publishedBefore those of a change that was there already.
 var (
-	withoutWork     = []string{"nothing_to_do", "answered", "only_protected"}
+	withoutWork     = []string{"nothing_to_do", "answered", "only_protected", "reviewed", "labelled", "commented"}
 	publishedBefore = []string{"already_published", "already_in_base"}
+	// saidOnForge are those of an answer that was published on an issue or pull request.
+	saidOnForge = []string{"reviewed", "labelled", "commented"}
 )
 
 // workEnd is how a recorded run ended, where publishing it is left out, which no
 // replay does.
 func (r Record) workEnd() string {
 	end := outcome.Stop{Outcome: outcome.Outcome(r.Finished.Outcome), Reason: r.Finished.Reason}
+	if end.Outcome == outcome.NoChanges && slices.Contains(saidOnForge, end.Reason) {
+		end.Reason = "answered"
+	}
 	if end.Outcome == outcome.NoChanges && slices.Contains(publishedBefore, end.Reason) && r.hasChange() {
 		return string(r.outcomeOfWork())
 	}

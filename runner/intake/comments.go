@@ -52,7 +52,7 @@ func commentPart(kind string, c forge.Comment) clean.Part {
 // asksOrTells says of a comment that it asked for this run, or that a run told
 // there what it did.
 func (s *Source) asksOrTells(c forge.Comment) bool {
-	return strings.HasPrefix(c.Body, JoinMark) || strings.HasPrefix(c.Body, body.CommentMark) || s.Request != nil && c.ID == s.Request.WordsID
+	return strings.HasPrefix(c.Body, JoinMark) || strings.HasPrefix(c.Body, body.CommentMark) || IsFeedback(c.Body) || s.Request != nil && c.ID == s.Request.WordsID
 }
 
 // isAfter says whether any of the times is later than the task was asked for.

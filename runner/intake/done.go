@@ -12,18 +12,19 @@ import (
 // FitsBase makes sure that the base of the task's pull request configures the run.
 // branch is the one that the checkout is on, name the same for a person.
 func (t Task) FitsBase(branch, name string) error {
-	if t.Pull == nil || t.Pull.Base == branch {
+	pull := t.OnPull()
+	if pull == nil || pull.Base == branch {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "base",
-		"Pull request #%d goes to %s and the checkout is on %s; check %s out.", t.Pull.Number, t.Pull.Base, name, t.Pull.Base)
+		"Pull request #%d goes to %s and the checkout is on %s; check %s out.", pull.Number, pull.Base, name, pull.Base)
 }
 
 // NotDone ends a run that an event asked for when its work is there: an open pull
 // request for the same task, unless somebody asks for more in words, one that was
 // made of the same input, or the word that it came to nothing on this base.
 func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) error {
-	if s.Request == nil && t.AskedAt.IsZero() || s.To.Name() == "" || !s.Event.HasToken {
+	if t.Subject != nil || s.Request == nil && t.AskedAt.IsZero() || s.To.Name() == "" || !s.Event.HasToken {
 		return nil
 	}
 	if err := s.notFruitless(ctx, t, baseSHA); err != nil {
@@ -60,6 +61,14 @@ func (s *Source) notFruitless(ctx context.Context, t Task, baseSHA string) error
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input", "The same input came to no change last time: %s; %s", last.URL, s.howToGoOn())
+}
+
+// Commanded says that a person asked for the run itself, whatever was done before: in
+// words, by hand, or on a machine of their own.
+func (s *Source) Commanded() bool {
+	e := s.Event
+	byHand := e.EventName == "workflow_dispatch" || e.EventName == "repository_dispatch"
+	return !e.InActions || byHand || (s.Request != nil || e.Event != nil) && s.commanded()
 }
 
 // commanded says that somebody asked in words, which may ask for more.

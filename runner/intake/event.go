@@ -53,13 +53,19 @@ func (e Event) Unusable() error {
 	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", outcome.Trimmed(e.err)).Because(e.err)
 }
 
+// onPull says whether something became of a pull request itself, which asks in no words.
+func (e Event) onPull() bool {
+	return e.Event != nil && e.PullRequest != nil && e.Comment == nil && e.Review == nil
+}
+
 func (e Event) missing() bool { return errors.Is(e.err, actions.ErrNoEvent) }
 
-// Request is what the event asks for; nil for a job that has a task of its own. An
+// Request is what the event asks for; nil for a job that has a task of its own, as one
+// has that says something on the pull request of an event. An
 // event that asks for nothing ends the run, before anything is asked of anybody.
 func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	switch {
-	case j.Task.From != "event":
+	case j.Task.From != "event", j.Publish.Feedback() && e.onPull():
 		return nil, nil
 	case e.missing():
 		return nil, outcome.Stopf(outcome.InvalidInput, "no_event",

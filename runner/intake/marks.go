@@ -1,6 +1,8 @@
 package intake
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -54,6 +56,33 @@ const (
 	UnfinishedMark  = "<!-- agent-ci: commit unfinished -->\n"
 	UncommentedMark = "<!-- agent-ci: commit uncommented -->\n" // what is missing are comments, or that it is ready
 )
+
+const feedbackStart = "<!-- agent-ci: feedback "
+
+// FeedbackMark begins what a run of a task said on an issue or pull request, in a
+// review or a comment. input names what it was said of.
+func FeedbackMark(key, input, run string) string {
+	sum := sha256.Sum256([]byte(key)) // a key may hold what ends a comment of HTML
+	return feedbackStart + hex.EncodeToString(sum[:4]) + " " + input + " " + run + " -->\n"
+}
+
+// FeedbackOf says of a text whether a run of the task said it; of what, and which run,
+// are told then.
+func FeedbackOf(text, key string) (input, run string, is bool) {
+	first, _, _ := strings.Cut(text, "\n")
+	first = strings.TrimSpace(first)
+	fields := strings.Fields(strings.TrimSuffix(first, "-->"))
+	if len(fields) != 6 || first+"\n" != FeedbackMark(key, fields[4], fields[5]) {
+		return "", "", false
+	}
+	return fields[4], fields[5], true
+}
+
+// IsFeedback says whether a text looks like what a run of some task said.
+func IsFeedback(text string) bool { return strings.HasPrefix(text, feedbackStart) }
+
+// FindingMark begins a finding on lines of a pull request's diff.
+const FindingMark = "<!-- agent-ci: finding -->\n"
 
 // InputTrailer names in a commit the digest of what people wrote for its task.
 const InputTrailer = "Agent-CI-Input"

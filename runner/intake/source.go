@@ -42,10 +42,14 @@ func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error
 	if err != nil {
 		return Task{}, err
 	}
+	if t.Subject != nil {
+		pull = nil // nothing goes on with it
+	}
 	t.Title, t.Text = cmp.Or(s.Job.Task.Title, t.Title), s.Record.Redact(t.Text)
 	t.Mode, t.Pull = ModeOf(pull), pull
 	t.Key, t.Branch = s.keyAndBranch(t)
 	switch {
+	case t.Subject != nil: // what is said there is all that there is to see
 	case s.Request != nil:
 		t.ProgressOn = s.Request.Number
 	case !t.AskedAt.IsZero() && t.Issue != nil:
@@ -56,6 +60,8 @@ func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error
 
 func (s *Source) read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
 	switch {
+	case s.Job.Publish.Feedback():
+		return s.readSubject(ctx)
 	case pull != nil:
 		return s.readPull(ctx, pull)
 	case s.Request != nil:
@@ -73,9 +79,11 @@ func (s *Source) read(ctx context.Context, pull *forge.PullRequest) (Task, error
 
 // keyAndBranch gives the job's key to a task of the job's own. A job that takes its
 // tasks from events has a key for each issue. The branch of a pull request is gone
-// on with.
+// on with; what is only said needs none.
 func (s *Source) keyAndBranch(t Task) (key, branch string) {
 	switch {
+	case t.Subject != nil: // its text is another one each time
+		return cmp.Or(s.Job.Name, s.Job.Publish.As), ""
 	case t.Pull != nil:
 		return strings.TrimPrefix(t.Pull.Head, BranchPrefix), t.Pull.Head
 	case s.Request != nil && t.Issue != nil:

@@ -76,7 +76,7 @@ func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
 			"Pull request #%d comes from a fork, whose branch no run goes on with: it belongs to somebody outside: %s.", pull.Number, pull.URL)
 	case pull.State != "open":
 		return nil, outcome.Stopf(outcome.Skipped, "pull_request_closed", "Pull request #%d is closed; reopen it to have it worked on: %s.", pull.Number, pull.URL)
-	case ModeOf(pull) == Join:
+	case ModeOf(pull) == Join && !s.Job.Publish.Feedback():
 		return pull, s.mayJoin(ctx, pull)
 	}
 	return pull, nil

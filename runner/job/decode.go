@@ -25,6 +25,7 @@ type decoder struct {
 
 	jobFile *place // where the topmost job file begins; nil without one
 
+	kinds []Kind // of the layers so far
 	layer int    // that is being merged
 	kind  Kind   // of that layer
 	name  string // of that layer, or the origin of an assignment

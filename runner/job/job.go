@@ -31,6 +31,7 @@ type Job struct {
 	OnVerifyFailed string             `json:"on_verify_failed"` // draft, none
 	Trigger        Trigger            `json:"trigger"`
 	Trust          Trust              `json:"trust"`
+	Publish        Publish            `json:"publish"`
 	PullRequest    PullRequest        `json:"pull_request"`
 	MCPServers     map[string]any     `json:"mcp_servers"`
 	Hooks          map[string]any     `json:"hooks"`

@@ -21,7 +21,7 @@ func load(layers []Layer, needsTask bool) (*Job, error) {
 	job := root().defaultValue().Interface().(Job)
 	d := &decoder{job: &job, report: make(report, len(layers)+1), places: make(map[string]place)}
 	for i, layer := range layers {
-		d.layer, d.kind = i, layer.Kind
+		d.layer, d.kind, d.kinds = i, layer.Kind, append(d.kinds, layer.Kind)
 		if layer.Kind == Values {
 			d.assignments(layer.Values)
 		} else {

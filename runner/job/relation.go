@@ -46,6 +46,7 @@ func (t *Task) sources() []taskSource {
 
 // relations checks what no key can tell alone, once all layers are merged.
 func (d *decoder) relations(needsTask bool) {
+	d.fitPublish()
 	d.nameCommands()
 	if needsTask {
 		d.requireTask()

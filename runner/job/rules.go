@@ -165,6 +165,10 @@ var rules = []rule{
 	{path: "trust.forks", about: "Whether events of pull requests from forks may start a job that has a task of its own. Who caused the event still needs a role of trust.roles, and the run works on the base alone: nothing of the fork's branch is read, run or gone on with."},
 	{path: "trust.comments", about: "Whose comments the model sees: of those that trust.roles and trust.bots name, of everybody, of nobody.", initial: "trusted", values: []string{"trusted", "all", "none"}},
 
+	{path: "publish", about: "As what the work is published, where it is not left here."},
+	{path: "publish.as", about: "pull_request: a change, as a pull request. The others change no file and say something on the issue or pull request that the event or task.issue names: a review of a pull request with findings on lines of its diff; some of publish.labels, which are added; one comment, which later runs of the task bring up to date.", initial: "pull_request", values: []string{"pull_request", "review", "labels", "comment"}},
+	{path: "publish.labels", about: "The labels that publish.as: labels chooses from: no other is ever added. GitHub creates those that the repository does not have.", form: label, example: "[bug, question]"},
+
 	{path: "pull_request", about: "How a change is presented."},
 	{path: "pull_request.branch", about: "Branch that the change goes to. Empty: agent-ci/ and the task key.", form: branchForm},
 	{path: "pull_request.title", about: "Title. Empty: made from the task.", form: title},

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 type Case struct {
@@ -33,6 +34,9 @@ func (c Case) Judge(ctx context.Context) error {
 
 // Refusal is Judge without a warning of what may be published.
 func (c Case) Refusal(ctx context.Context) error {
+	if err := c.unwanted(); err != nil {
+		return err
+	}
 	if err := c.size(); err != nil {
 		return err
 	}
@@ -45,6 +49,20 @@ func (c Case) Refusal(ctx context.Context) error {
 			"The change holds a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
 	}
 	return c.paths()
+}
+
+// unwanted refuses any change of a job that publishes none.
+func (c Case) unwanted() error {
+	if !c.Job.Publish.Feedback() || c.Change.Empty() {
+		return nil
+	}
+	var paths []string
+	for _, f := range c.Change.Files {
+		paths = append(paths, f.Path)
+	}
+	return outcome.Stopf(outcome.PolicyViolation, "files_changed",
+		"The agent changed files (%s), and the job publishes no change (publish.as: %s); nothing was said on GitHub.",
+		markdown.SomeFiles(paths), c.Job.Publish.As)
 }
 
 // size refuses a change that is larger than the job allows.

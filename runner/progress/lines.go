@@ -153,6 +153,8 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 			return fmt.Sprintf("committed %s on %s", gitops.Short(d.HeadSHA), d.Branch)
 		case "push":
 			return fmt.Sprintf("pushed %s to %s", d.Branch, d.Remote)
+		case "review", "labels", "comment":
+			return fmt.Sprintf("%s on #%d %s: %s", d.Step, d.Number, d.Operation, d.URL)
 		}
 		return fmt.Sprintf("pull request %s: %s", d.Operation, d.URL)
 	}),

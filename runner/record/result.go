@@ -21,6 +21,7 @@ type Result struct {
 	HeadSHA          string                  `json:"head_sha,omitempty"` // the commit of the change
 	Branch           string                  `json:"branch,omitempty"`
 	PullRequest      PullRequest             `json:"pull_request"`
+	Feedback         *Feedback               `json:"feedback,omitempty"` // what was said on an issue or pull request
 	Plan             []transcript.PlanStep   `json:"plan"`
 	Usage            transcript.Usage        `json:"usage"`
 	CostUSD          *float64                `json:"cost_usd"` // null: no price is known
@@ -56,6 +57,17 @@ type PullRequest struct {
 	Number    int    `json:"number,omitempty"`
 	URL       string `json:"url,omitempty"`
 	Operation string `json:"operation"` // created, updated, closed, none
+}
+
+// Feedback is what a run said on an issue or pull request, by publish.as.
+type Feedback struct {
+	As        string   `json:"as"` // review, labels, comment
+	Number    int      `json:"number"`
+	URL       string   `json:"url"`
+	Operation string   `json:"operation"` // created, updated; none where it stood there already
+	Findings  int      `json:"findings"`  // of a review, on lines of the diff
+	Beside    int      `json:"beside"`    // of a review, on no line of the diff
+	Labels    []string `json:"labels"`    // that were added
 }
 
 // VerifyRow is one verify command in result.json.

@@ -108,6 +108,17 @@ type Task struct {
 	// Author and AuthorID are the account that wrote the issue; not of a bot.
 	Author   string `json:"author,omitempty"`
 	AuthorID int64  `json:"author_id,omitempty"`
+	// Subject is what something is to be said on; nil for a task that makes a change.
+	Subject *Subject `json:"subject,omitempty"`
+}
+
+// Subject is an issue or pull request that a run says something on.
+type Subject struct {
+	Repository string `json:"repository"` // OWNER/REPO
+	Number     int    `json:"number"`
+	URL        string `json:"url,omitempty"`
+	Pull       bool   `json:"pull"`
+	HeadSHA    string `json:"head_sha,omitempty"` // the commit of a pull request that the run looks at
 }
 
 type Workspace struct {
@@ -458,7 +469,8 @@ func SameFiles(a, b []ChangeFile) bool {
 	})
 }
 
-// Publish is one step of publishing: commit, push or pull_request.
+// Publish is one step of publishing: commit, push or pull_request; or what was said on
+// an issue or pull request: review, labels or comment.
 type Publish struct {
 	Step      string `json:"step"`
 	Branch    string `json:"branch,omitempty"`
@@ -467,6 +479,10 @@ type Publish struct {
 	Number    int    `json:"number,omitempty"`
 	URL       string `json:"url,omitempty"`
 	Operation string `json:"operation,omitempty"` // created, updated, closed, none
+
+	Labels   []string `json:"labels,omitempty"`   // that were added
+	Findings int      `json:"findings,omitempty"` // on lines of the diff
+	Beside   int      `json:"beside,omitempty"`   // findings in the text of the review, on no line of the diff
 }
 
 // Warning is something that a reader of the pull request should know.

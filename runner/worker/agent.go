@@ -231,8 +231,11 @@ func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work,
 		return a.Work(), err
 	}
 	if wrong != nil {
-		return a.Work(), outcome.Stopf(outcome.ModelFailed, "output_schema",
-			"The model did not give a result that fits task.output_schema (%s); check the schema, or run again.", outcome.Trimmed(wrong)).Because(wrong)
+		by := "task.output_schema (%s); check the schema, or run again."
+		if a.Job.Publish.Feedback() {
+			by = "publish.as: " + a.Job.Publish.As + " (%s); run again, or with another model."
+		}
+		return a.Work(), outcome.Stopf(outcome.ModelFailed, "output_schema", "The model did not give a result that fits "+by, outcome.Trimmed(wrong)).Because(wrong)
 	}
 	if value, err = transcript.RedactJSON(value, a.Record.Redact); err != nil {
 		return a.Work(), err

@@ -31,6 +31,7 @@ type Earlier struct {
 	Stays                bool // its work stays in the checkout when it ends
 	InOverlay            bool // its commands worked in an overlay of the checkout
 	HasOverlay           bool // the run directory has what they did there
+	OnHead               bool // it works on the head of a pull request, not on the end of a branch here
 	OnPull               bool // the change of a pull request was in the checkout before the agent began
 }
 
@@ -202,7 +203,11 @@ func (w *Workspace) takeOut(ctx context.Context) error {
 
 func (w *Workspace) sameBase(ctx context.Context, earlier Earlier, away string) error {
 	if w.base.SHA != earlier.BaseSHA && earlier.Base != "" {
-		if err := w.SetBase(ctx, gitops.BaseSpec{Branch: earlier.Base}); err != nil {
+		spec := gitops.BaseSpec{Branch: earlier.Base}
+		if earlier.OnHead {
+			spec.SHA = earlier.BaseSHA
+		}
+		if err := w.SetBase(ctx, spec); err != nil {
 			return CheckoutFailure(err)
 		}
 	}

@@ -196,9 +196,11 @@ func (r *remarkEnds) after(from int, mark byte) int {
 
 // Part is one piece of text with who wrote it.
 type Part struct {
-	Kind   string // issue, pull_request, question, comment, request, note
+	Kind   string // issue, pull_request, question, comment, request, note, diff
 	Author string
 	Text   string
+	// Shown says that what no page shows is shown in Text already: it stays as it is.
+	Shown bool `json:",omitempty"`
 }
 
 // Parts is what can be seen of the parts, as one text, each between marks. An issue
@@ -207,8 +209,12 @@ func Parts(parts []Part) (string, Removed) {
 	var shown []Part
 	var removed Removed
 	for _, p := range parts {
-		text, more := Text(p.Text)
-		removed.Add(more)
+		text := p.Text
+		if !p.Shown {
+			var more Removed
+			text, more = Text(p.Text)
+			removed.Add(more)
+		}
 		if text != "" {
 			shown = append(shown, Part{Kind: p.Kind, Author: p.Author, Text: text})
 		}
@@ -219,7 +225,7 @@ func Parts(parts []Part) (string, Removed) {
 	return marked(shown), removed
 }
 
-var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note)[ \t\n]+id[ \t\n]*=`)
+var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note|diff)[ \t\n]+id[ \t\n]*=`)
 
 // marked is the parts as one text, each between marks that carry its own digest: no
 // text can hold the mark that ends it, so none can pass for what somebody else

@@ -1,0 +1,136 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+)
+
+// reviewing is a model that runs one command, says that it is done, and gives a review when
+// it is asked for one.
+func reviewing(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	said := "Done."
+	var item any
+	switch request := string(raw); {
+	case strings.Contains(request, `"json_schema"`):
+		said = `{"summary": "It counts.", "findings": [{"path": "log.txt", "line": 1, "end_line": 1, "severity": "low", "title": "Why?", "body": "It was 0."}]}`
+	case !strings.Contains(request, "_call_output"):
+		item = map[string]any{"type": "function_call", "id": "fc_1", "call_id": "call_1", "status": "completed", "name": "exec_command", "arguments": `{"cmd": "cat log.txt"}`}
+	}
+	if item == nil {
+		item = map[string]any{
+			"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
+			"content": []any{map[string]any{"type": "output_text", "text": said, "annotations": []any{}, "logprobs": []any{}}},
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"id": "resp_1", "object": "response", "status": "completed", "output": []any{item},
+		"usage": map[string]any{"input_tokens": 10, "output_tokens": 1},
+	})
+}
+
+// TestKilledAtEachRequestOfAReview kills a run that reviews a pull request, and what goes
+// on with it, at each request: there is one review, with its finding on its line.
+func TestKilledAtEachRequestOfAReview(t *testing.T) {
+	w := newKillWorld(t)
+	forge := forgetest.New(t, forgetest.Options{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/", reviewing)
+	mux.Handle("/", forge)
+	gate := &deadly{next: mux}
+	server := httptest.NewServer(gate)
+	defer server.Close()
+	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
+		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+	step := 1
+	if kills() < 100 {
+		step = 5
+	}
+	for n := 0; ; n += step {
+		for _, after := range []bool{false, true} {
+			name := fmt.Sprintf("widgets-%d-%t", n, after)
+			repository := forge.AddRepository("octo-org", name)
+			repo := w.checkout(name)
+			w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+			w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/"+name+".git")
+			w.proposeFeature(forge, repo, repository)
+			text, killed := w.untilReviewed(gate, n, after, repo, "run-"+name)
+			reviews, onLines := repository.Reviews(1), repository.ReviewComments(1)
+			if len(reviews) != 1 || len(onLines) != 1 {
+				t.Fatalf("killed at request %d (after it: %t), there are %d reviews with %d comments\n%s", n, after, len(reviews), len(onLines), text)
+			}
+			if got := w.git(repo, "rev-parse", "--abbrev-ref", "HEAD"); got != "main" {
+				t.Errorf("killed at request %d (after it: %t), the checkout is on %s", n, after, got)
+			}
+			if n > 0 && !killed {
+				if n < 12 {
+					t.Errorf("the run makes fewer than %d requests; those to GitHub are not among them", n)
+				}
+				return
+			}
+		}
+	}
+}
+
+// proposeFeature opens pull request #1, whose head is in the checkout.
+func (w *killWorld) proposeFeature(forge *forgetest.Forge, repo string, repository *forgetest.Repository) {
+	w.t.Helper()
+	w.git(repo, "checkout", "--quiet", "-b", "feature")
+	w.write(filepath.Join(repo, "log.txt"), "step 1\n")
+	w.git(repo, "commit", "--quiet", "--all", "--message=count")
+	w.git(repo, "push", "--quiet", repository.Dir, "feature")
+	w.git(repo, "checkout", "--quiet", "main")
+	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, forge.APIURL+"/repos/octo-org/"+repository.Name+"/pulls",
+		strings.NewReader(`{"title": "Count", "head": "feature", "base": "main"}`))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+forge.Token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		w.t.Fatal(response.Status)
+	}
+}
+
+// untilReviewed runs until the run says that the pull request was reviewed.
+func (w *killWorld) untilReviewed(gate *deadly, n int, after bool, repo, out string) (text string, killed bool) {
+	aimed := func(at int) func(*os.Process) func() {
+		return func(program *os.Process) func() {
+			gate.aim(program, at, after)
+			return func() {}
+		}
+	}
+	run := []string{"run", "--issue", "1", "--repo", repo, "--publish", "github", "--quiet", "--set", "publish.as=review", "--set", "name=review", "--out", out}
+	text, ended := w.watched(aimed(n), run...)
+	for at := n; !ended; at = 0 {
+		killed = true
+		w.awaitEnd(out)
+		if text, ended = w.watched(aimed(at), "resume", out, "--quiet"); ended && strings.Contains(text, "before it") {
+			w.git(repo, "checkout", "--quiet", "main")
+			run[len(run)-1] += "-again"
+			text, ended = w.watched(aimed(0), run...)
+		}
+	}
+	if !strings.Contains(text, "/reviewed: ") && !strings.Contains(text, "it has ended") {
+		w.t.Fatalf("killed at request %d (after it: %t), the run ended in\n%s", n, after, text)
+	}
+	return text, killed
+}

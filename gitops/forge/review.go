@@ -1,0 +1,84 @@
+package forge
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MaxPullFiles is how many files of a pull request are read: GitHub lists no more
+// (https://docs.github.com/rest/pulls/pulls#list-pull-requests-files).
+const MaxPullFiles = 3000
+
+// PullFile is a file that a pull request changes.
+type PullFile struct {
+	Path   string
+	From   string // its path before, where it moved
+	Status string // added, removed, modified, renamed, copied, changed, unchanged
+	// Patch is the hunks of its diff, without a head; empty for a binary file, and for one
+	// whose diff is too large for the server.
+	Patch string
+}
+
+// Review is a review of a pull request.
+type Review struct {
+	ID        int64
+	Author    User
+	Body      string
+	State     string // APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED, PENDING
+	CommitSHA string // that was reviewed
+	URL       string
+	At        time.Time // when it was submitted
+}
+
+// NewReview is a review that comments and neither approves nor blocks.
+type NewReview struct {
+	CommitSHA string // whose diff the lines are of
+	Body      string
+	Comments  []LineComment
+}
+
+// LineComment is a comment on lines of the new side of a pull request's diff.
+type LineComment struct {
+	Path string
+	Line int // the last one
+	From int // the first one; 0 for Line alone
+	Body string
+}
+
+// Hunk is a part of a diff: the lines of both sides, each with its mark before it.
+type Hunk struct {
+	Head  string // @@ -1,2 +1,3 @@ and what stands behind it
+	First int    // number of its first line on the new side
+	Count int    // of the lines on the new side
+	Lines []string
+}
+
+// Has says whether a line of the new side stands in the hunk.
+func (h Hunk) Has(line int) bool { return line >= h.First && line < h.First+h.Count }
+
+var hunkHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^@@ -[0-9]{1,9}(?:,[0-9]{1,9})? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@`)
+})
+
+// Hunks are those of the patch. What stands before the first one is left out.
+func (f PullFile) Hunks() []Hunk {
+	var all []Hunk
+	for line := range strings.SplitSeq(f.Patch, "\n") {
+		if m := hunkHead().FindStringSubmatch(line); m != nil {
+			h := Hunk{Head: line, Count: 1}
+			h.First, _ = strconv.Atoi(m[1]) // digits alone match
+			if m[2] != "" {
+				h.Count, _ = strconv.Atoi(m[2])
+			}
+			all = append(all, h)
+			continue
+		}
+		if last := len(all) - 1; last >= 0 {
+			all[last].Lines = append(all[last].Lines, line)
+		}
+	}
+	return all
+}

@@ -1,0 +1,57 @@
+package job
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatIsPublishedFits(t *testing.T) {
+	for _, c := range []struct {
+		name, yaml string
+		want       []string
+	}{
+		{"a review", start + "publish: {as: review}", nil},
+		{"labels", start + "publish: {as: labels, labels: [bug, question]}", nil},
+		{"labels of none", start + "publish: {as: labels}", []string{"job.yml:3:15: publish.as: is labels, and publish.labels names none"}},
+		{"labels beside a comment", start + "publish: {as: comment, labels: [bug]}", []string{"job.yml:3:32: publish.labels: takes publish.as: labels"}},
+		{"a label twice", start + "publish: {as: labels, labels: [bug, Bug]}", []string{
+			"job.yml:3:37: publish.labels[1]: is given twice; GitHub has no labels that differ in case alone",
+		}},
+		{"a change beside a review", "version: 1\ntask: {prompt: x, expects: change}\npublish: {as: review}", []string{
+			"job.yml:2:28: task.expects: is change, and publish.as: review publishes none; leave it out",
+		}},
+		{"an answer beside a review", "version: 1\ntask: {prompt: x, expects: answer}\npublish: {as: review}", nil},
+		{"two schemas", "version: 1\ntask: {prompt: x, output_schema: a.json}\npublish: {as: comment}", []string{
+			"job.yml:2:34: task.output_schema: does not go with publish.as: comment, which has a schema of its own; leave it out",
+		}},
+		{"checks of nothing", start + "publish: {as: comment}\nverify: [{run: make}]", []string{
+			"job.yml:4:9: verify: does not go with publish.as: comment: there is no change to check; leave it out",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, problemLines(t, jobFile(c.yaml))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Checks of the repository's other jobs are left out, and an answer is expected.
+func TestFeedbackHasNoChecks(t *testing.T) {
+	defaults := Layer{Name: "defaults", Kind: Defaults, Data: []byte("version: 1\nverify: [{run: make, needs: [gone]}]\n")}
+	j, err := Load(defaults, jobFile(start+"publish: {as: review}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(j.Verify) > 0 || j.Task.Expects != "answer" || !j.Publish.Feedback() {
+		t.Errorf("the job has %v and expects %s", j.Verify, j.Task.Expects)
+	}
+	if !slices.Equal(j.Tools.Deny, []string{"apply_patch"}) {
+		t.Errorf("the tools that are denied are %q", j.Tools.Deny)
+	}
+	if lines := problemLines(t, defaults, jobFile(start)); !slices.ContainsFunc(lines, func(s string) bool { return s != "" }) {
+		t.Error("a check that needs one that is gone is taken for a change")
+	}
+}
