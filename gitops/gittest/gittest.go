@@ -22,12 +22,17 @@ import (
 // system, for git and for the package, and returns its exit status.
 func Run(m *testing.M) int {
 	inOverlay()
-	home, err := os.MkdirTemp("", "gitops-home-")
+	remove, err := Apart()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(home)
+	defer remove()
+	home := filepath.Join(os.TempDir(), "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	config := filepath.Join(home, ".gitconfig")
 	if err := os.WriteFile(config, []byte("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"), 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -42,6 +47,22 @@ func Run(m *testing.M) int {
 		os.Setenv(name, value)
 	}
 	return m.Run()
+}
+
+// Apart gives the tests of a package a folder for temporary files that lies in no
+// work tree, wherever that of the machine does: who looks for one above it, git too,
+// ends at a .git that leads nowhere. The function removes the folder.
+func Apart() (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "apart-")
+	if err != nil {
+		return nil, err
+	}
+	remove = func() { os.RemoveAll(dir) }
+	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: none\n"), 0o600); err != nil {
+		remove()
+		return nil, err
+	}
+	return remove, errors.Join(os.Chmod(dir, 0o755), os.Setenv("TMPDIR", dir))
 }
 
 // Program is the path of git.
