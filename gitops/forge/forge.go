@@ -74,6 +74,14 @@ type Repository interface {
 	// ReviewComments reads the comments on the diff of a pull request, oldest
 	// first, at most MaxComments.
 	ReviewComments(ctx context.Context, number int) ([]ReviewComment, error)
+	// PullRequestFiles reads what a pull request changes, at most MaxPullFiles files.
+	PullRequestFiles(ctx context.Context, number int) ([]PullFile, error)
+	// Reviews reads the reviews of a pull request, oldest first, at most MaxComments.
+	Reviews(ctx context.Context, number int) ([]Review, error)
+	// CreateReview creates one review, also where an attempt has to be repeated: its
+	// Body tells it from all others. A line that is not in the diff is an error of kind
+	// Invalid, and nothing is created then.
+	CreateReview(ctx context.Context, number int, review NewReview) (*Review, error)
 	// Attachment fetches the image at an address that stands in a text, at most
 	// MaxAttachment bytes. Only the forge's own places are asked: the address is a
 	// stranger's word. The error says why not, without the address.

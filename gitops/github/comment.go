@@ -62,10 +62,14 @@ func (r *repository) ReviewComments(ctx context.Context, number int) ([]forge.Re
 }
 
 func pages[T, C any](ctx context.Context, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
+	return pagesUpTo(ctx, forge.MaxComments, r, what, from, list)
+}
+
+func pagesUpTo[T, C any](ctx context.Context, most int, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
 	var comments []C
 	at := gh.ListOptions{Page: 1, PerPage: pageSize}
 	err := r.do(ctx, what, func() error {
-		for len(comments) < forge.MaxComments {
+		for len(comments) < most {
 			page, resp, err := list(at)
 			if err != nil {
 				return err
@@ -83,7 +87,7 @@ func pages[T, C any](ctx context.Context, r *repository, what call, from func(T)
 	if err != nil {
 		return nil, err
 	}
-	return comments[:min(len(comments), forge.MaxComments)], nil
+	return comments[:min(len(comments), most)], nil
 }
 
 func commentFrom(comment *gh.IssueComment) forge.Comment {

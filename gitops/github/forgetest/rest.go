@@ -47,6 +47,9 @@ var routes = map[string]handler{
 	"POST /repos/{owner}/{repo}/pulls":                              reading(createPull),
 	"GET /repos/{owner}/{repo}/pulls/{number}":                      ofPull(getPull),
 	"GET /repos/{owner}/{repo}/pulls/{number}/comments":             ofPull(listReviewComments),
+	"GET /repos/{owner}/{repo}/pulls/{number}/files":                ofPull(listPullFiles),
+	"GET /repos/{owner}/{repo}/pulls/{number}/reviews":              ofPull(listReviews),
+	"POST /repos/{owner}/{repo}/pulls/{number}/reviews":             ofPull(reading(createReview)),
 	"PATCH /repos/{owner}/{repo}/pulls/{number}":                    ofPull(reading(editPull)),
 	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers": ofPull(reading(requestReviewers)),
 }

@@ -55,6 +55,7 @@ type ReviewComment struct {
 	Author         User
 	Path, DiffHunk string
 	Line           int
+	StartLine      int // of a comment on several lines; else 0
 	Body           string
 }
 
@@ -83,6 +84,7 @@ type pull struct {
 	draft, merged    bool
 	reviewers, teams []string
 	reviewComments   []*reviewComment
+	reviews          []*review
 }
 
 type reviewComment struct {

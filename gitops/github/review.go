@@ -1,0 +1,87 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+)
+
+const readPulls = "pull-requests: read"
+
+func (r *repository) PullRequestFiles(ctx context.Context, number int) ([]forge.PullFile, error) {
+	what := call{doing: fmt.Sprintf("read what the pull request %s#%d changes", r.fullName, number), permission: readPulls}
+	return pagesUpTo(ctx, forge.MaxPullFiles, r, what, pullFileFrom, func(page gh.ListOptions) ([]*gh.CommitFile, *gh.Response, error) {
+		return r.rest.PullRequests.ListFiles(ctx, r.owner, r.name, number, &page)
+	})
+}
+
+func pullFileFrom(file *gh.CommitFile) forge.PullFile {
+	return forge.PullFile{Path: file.GetFilename(), From: file.GetPreviousFilename(), Status: file.GetStatus(), Patch: file.GetPatch()}
+}
+
+func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Review, error) {
+	what := call{doing: fmt.Sprintf("read the reviews of %s#%d", r.fullName, number), permission: readPulls}
+	return pages(ctx, r, what, reviewFrom, func(page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
+		return r.rest.PullRequests.ListReviews(ctx, r.owner, r.name, number, &page)
+	})
+}
+
+// CreateReview looks for the review before each further attempt, where it cannot be
+// told whether the one before was carried out.
+func (r *repository) CreateReview(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
+	for attempt := 1; ; attempt++ {
+		created, err := r.createReviewOnce(ctx, number, review)
+		if forge.KindOf(err) != forge.Unavailable || attempt == maxAttempts || r.wait(ctx, time.Second<<(attempt-1)) != nil {
+			return created, err
+		}
+		all, listErr := r.Reviews(ctx, number)
+		if listErr != nil {
+			return nil, err
+		}
+		for _, each := range all {
+			if plainText(each.Body) == plainText(review.Body) {
+				return &each, nil
+			}
+		}
+	}
+}
+
+// plainText is a text without what GitHub may make of the ends of its lines.
+func plainText(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
+
+// rightSide is the side of a diff that has the new lines.
+const rightSide = "RIGHT"
+
+func (r *repository) createReviewOnce(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
+	what := call{doing: fmt.Sprintf("review %s#%d", r.fullName, number), permission: writePulls}
+	event := "COMMENT"
+	request := &gh.PullRequestReviewRequest{CommitID: &review.CommitSHA, Body: &review.Body, Event: &event}
+	for _, c := range review.Comments {
+		side := rightSide
+		draft := &gh.DraftReviewComment{Path: &c.Path, Body: &c.Body, Line: &c.Line, Side: &side}
+		if c.From > 0 && c.From < c.Line {
+			draft.StartLine, draft.StartSide = &c.From, &side
+		}
+		request.Comments = append(request.Comments, draft)
+	}
+	created, err := ask(ctx, r, what, func() (*gh.PullRequestReview, *gh.Response, error) {
+		return r.rest.PullRequests.CreateReview(ctx, r.owner, r.name, number, request)
+	})
+	if err != nil {
+		return nil, err
+	}
+	made := reviewFrom(created)
+	return &made, nil
+}
+
+func reviewFrom(review *gh.PullRequestReview) forge.Review {
+	return forge.Review{
+		ID: review.GetID(), Author: userFrom(review.GetUser()), Body: review.GetBody(), State: review.GetState(),
+		CommitSHA: review.GetCommitID(), URL: review.GetHTMLURL(), At: review.GetSubmittedAt().Time,
+	}
+}
