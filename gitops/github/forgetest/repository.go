@@ -32,6 +32,7 @@ type Repository struct {
 	lastNumber int
 	issues     []*issue // by number
 	milestones []milestone
+	setup      setup
 }
 
 // AddRepository adds a repository without a commit.
