@@ -82,7 +82,8 @@ func TestParseIssue(t *testing.T) {
 			t.Errorf("%q is written as %q, which reads as %v, %v", text, got, again, err)
 		}
 	}
-	for _, text := range []string{"", "#", "0", "-7", "+7", "07", "7 ", "2147483648", "octo#7", "octo/demo", "octo/demo#", "octo/demo#7#8", "https://github.com/octo/demo", "https://github.com/octo/demo/issues",
+	for _, text := range []string{
+		"", "#", "0", "-7", "+7", "07", "7 ", "2147483648", "octo#7", "octo/demo", "octo/demo#", "octo/demo#7#8", "https://github.com/octo/demo", "https://github.com/octo/demo/issues",
 		"https://github.com/octo/demo/issues/07", "https://github.com/octo/demo/issues/7x", "https://github.com/octo/issues/7", "https://github.com/octo/../issues/7",
 		"https://user@github.com/octo/demo/issues/7", "ftp://github.com/octo/demo/issues/7", "https://github.com/octo/demo/issues/7 8",
 	} {
