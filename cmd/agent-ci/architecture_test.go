@@ -49,6 +49,7 @@ var roomKnows = map[string][]string{
 	"runner/verify/testresults": {
 		"runner/transcript/markdown",
 	},
+	"runner/onboard":    {"gitops/forge"},
 	"runner/publish":    {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
 	"runner/job":        {"policy/reach"},
 	"runner/model":      {"runner/outcome"},
