@@ -167,6 +167,7 @@ func setUp(t *testing.T, env *testscript.Env) error {
 		"GIT_AUTHOR_NAME": "Script", "GIT_AUTHOR_EMAIL": "script@example.invalid",
 		"GIT_COMMITTER_NAME": "Script", "GIT_COMMITTER_EMAIL": "script@example.invalid",
 		"XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
+		gittest.Ceiling:  os.Getenv(gittest.Ceiling),
 	} {
 		env.Setenv(name, value)
 	}

@@ -49,21 +49,20 @@ func Run(m *testing.M) int {
 	return m.Run()
 }
 
-// Apart gives the tests of a package a folder for temporary files that lies in no
-// work tree, wherever that of the machine does: who looks for one above it, git too,
-// ends at a .git that leads nowhere. The function removes the folder.
+// Apart gives the tests of a package a folder for temporary files above which nobody
+// looks for a work tree, wherever that of the machine lies. The function removes it.
 func Apart() (remove func(), err error) {
 	dir, err := os.MkdirTemp("", "apart-")
 	if err != nil {
 		return nil, err
 	}
 	remove = func() { os.RemoveAll(dir) }
-	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: none\n"), 0o600); err != nil {
-		remove()
-		return nil, err
-	}
-	return remove, errors.Join(os.Chmod(dir, 0o755), os.Setenv("TMPDIR", dir))
+	err = errors.Join(os.Chmod(dir, 0o755), os.Setenv("TMPDIR", dir), os.Setenv(Ceiling, dir))
+	return remove, err
 }
+
+// Ceiling is the variable by which Apart keeps a search from going further up (git(1)).
+const Ceiling = "GIT_CEILING_DIRECTORIES"
 
 // Program is the path of git.
 func Program(t testing.TB) string {

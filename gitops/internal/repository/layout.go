@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
@@ -29,8 +30,8 @@ func WorkTree(dir string) (root string, ok bool) {
 
 // discover walks up from dir to the folder that has a .git, past a folder of that
 // name that is no repository; as for git, a file that names none ends the search.
-// It does not read the environment: GIT_DIR of whoever started us means another
-// repository.
+// Of the environment it reads where not to look (git(1), GIT_CEILING_DIRECTORIES), and
+// no more: GIT_DIR of whoever started us means another repository.
 func discover(dir string) (Layout, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
@@ -43,6 +44,7 @@ func discover(dir string) (Layout, error) {
 	if err != nil {
 		return Layout{}, fmt.Errorf("find the checkout: %w", err)
 	}
+	ceilings := ceilingsOf(os.Getenv("GIT_CEILING_DIRECTORIES"))
 	for at := start; ; at = filepath.Dir(at) {
 		if gitDir, ok := GitDirOf(at); ok {
 			return withCommonDir(Layout{Root: at, GitDir: gitDir})
@@ -53,10 +55,27 @@ func discover(dir string) (Layout, error) {
 		if isFile(filepath.Join(at, ".git")) {
 			return Layout{}, fmt.Errorf("%s names no git folder: %w", filepath.Join(at, ".git"), ErrNotRepository)
 		}
-		if at == filepath.Dir(at) {
+		if above := filepath.Dir(at); at == above || slices.Contains(ceilings, above) {
 			return Layout{}, fmt.Errorf("%s: %w", start, ErrNotRepository)
 		}
 	}
+}
+
+// ceilingsOf are the folders of a list which no search goes up into, links resolved but
+// of those behind an empty entry.
+func ceilingsOf(list string) (ceilings []string) {
+	resolve := true
+	for _, path := range filepath.SplitList(list) {
+		if path == "" {
+			resolve = false
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(path); resolve && err == nil {
+			path = real
+		}
+		ceilings = append(ceilings, filepath.Clean(path))
+	}
+	return ceilings
 }
 
 // LayoutAt is the layout of a bare or plain repository at path.

@@ -93,6 +93,24 @@ func TestWorkTreesAreFoundAsGitFindsThem(t *testing.T) {
 	}
 }
 
+// What lies above a ceiling is not looked at, as git has it.
+func TestWorkTreesAboveACeilingAreNotFound(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	makeFolders(r, "a/b")
+	r.Link("a", "link")
+	for ceiling, want := range map[string]bool{
+		"": true, r.Dir: false, r.Path("a"): false, r.Path("a/b"): true, r.Path("link"): false, "/nowhere:" + r.Path("a") + "/": false, ":" + r.Path("link"): true,
+	} {
+		t.Setenv(gittest.Ceiling, ceiling)
+		_, found := repository.WorkTree(r.Path("a/b"))
+		theirs := gittest.Repo{T: t, Dir: r.Path("a/b")}.TryGit("rev-parse") == nil
+		if found != want || theirs != want {
+			t.Errorf("below %q: found %v, git %v", ceiling, found, theirs)
+		}
+	}
+}
+
 // bareBones makes a git folder of as little as git asks for.
 func bareBones(r gittest.Repo, at, head string) {
 	makeFolders(r, at+"/objects", at+"/refs")
