@@ -6,6 +6,14 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 TOOLS    = $(GO) tool -modfile=.ci/tools.mod
 # The tests that try every way out in whole runs.
 BATTERY  = ^TestNothingGetsOutOfARun$$|^TestWhatLandlockLeavesToGitIsFoundOut$$|^TestHiddenFilesOfAReadOnlyCheckout$$
+# The tests that take longest, which make e2e has in any case: all but the kills under
+# the race detector, and the kills by themselves.
+SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|WhileTheConversation)|^TestNothingGetsOut(OfARun)?$$|^TestAnOverlayTells|^TestSoak$$|^TestReplayComparesWhatARecordSays$$|^TestBundleIsPinned$$
+SLOW   := $(SLOW)|^TestChangesInALayerAreThoseOfACopy$$|^TestRebaseAsGit$$|^TestOrdinaryWork$$
+SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof)$$
+# How long the tests of one package may take. Where others use the cores, those of
+# cmd/agent-ci take more than the 10 minutes that go test gives them.
+LIMIT   ?= 20m
 # How long make soak goes on.
 SOAK    ?= 10m
 TARGETS  = linux/amd64 linux/arm64 darwin/arm64
@@ -18,11 +26,11 @@ help: ## list these commands
 demo: build ## run a whole job on an example repository, with scripted answers instead of a model
 	@./examples/demo/run.sh bin/agent-ci
 
-test: ## all tests
-	$(GO) test ./...
+test: ## the tests, in less than 4 minutes on two cores; the slowest are in e2e
+	$(GO) test -timeout $(LIMIT) -skip '$(SLOW)' ./...
 
 race: ## the tests under the race detector (needs a C compiler), but for those that kill the built binary
-	CGO_ENABLED=1 $(GO) test -race -skip '^TestKilled' ./...
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip '^TestKilled' ./...
 
 lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
 	@.ci/lint

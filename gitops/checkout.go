@@ -253,6 +253,9 @@ func (c *Checkout) Close() error {
 // or "" when there is none. What PathOutside leaves out for root is passed over.
 func FindGit(pathEnv, root string) string { return program.Find(pathEnv, root) }
 
+// WorkTree is the root of the work tree that dir lies in, if it lies in one.
+func WorkTree(dir string) (root string, ok bool) { return repository.WorkTree(dir) }
+
 // PathOutside is a list as in PATH without the folders in which commands that work
 // at root, a work tree, may have put programs. root may be "" for none.
 func PathOutside(pathEnv, root string) string { return program.PathOutside(pathEnv, root) }

@@ -185,6 +185,9 @@ func (in *invocation) findProject(j *job.Job, ws *workspace.Workspace, recorded 
 		origin = ws.Checkout().Origin()
 	}
 	name := cmp.Or(recorded, intake.RepositoryName(j, in.env.Get("GITHUB_REPOSITORY"), origin, server))
+	if err := intake.IssueFits(j, server); err != nil {
+		return project{}, err
+	}
 	if _, short, _ := strings.Cut(name, "/"); short == "" {
 		name = ""
 	}

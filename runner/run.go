@@ -15,7 +15,7 @@ import (
 // surroundings stands here.
 type Options struct {
 	JobFile    string // path of a job file; one of the four is the task
-	Issue      string // OWNER/REPO#N
+	Issue      string // as job.ParseIssue reads it
 	Prompt     string
 	PromptFile string // path, or - for Stdin
 

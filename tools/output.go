@@ -128,6 +128,9 @@ func Tokens(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) / bytesPerToken))
 }
 
+// CutWarning begins what is left of an output that was cut.
+const CutWarning = "Warning: truncated output"
+
 // cut keeps the two ends of what was printed, in limit bytes of text. head and tail
 // are its beginning and end as text, each at least as long as its share of limit. It
 // has the warning and the marker of the reference implementation, which models know,
@@ -139,7 +142,7 @@ func (p *Printed) cut(head, tail string, limit int, kept string) string {
 	if !strings.HasSuffix(head, "\n") && head != "" {
 		head += "\n"
 	}
-	return fmt.Sprintf("Warning: truncated output (original token count: %d)\nTotal output lines: %d\n\n%s…%d tokens truncated; %s…\n%s",
+	return fmt.Sprintf(CutWarning+" (original token count: %d)\nTotal output lines: %d\n\n%s…%d tokens truncated; %s…\n%s",
 		Tokens(p.bytes), p.lines, head, Tokens(missing), kept, tail)
 }
 

@@ -52,6 +52,7 @@ var roomKnows = map[string][]string{
 		"runner/transcript/markdown",
 	},
 	"runner/runs":       {"runner/outcome", "runner/record", "runner/transcript", "policy/sandbox"},
+	"runner/onboard":    {"gitops/forge"},
 	"runner/publish":    {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
 	"runner/job":        {"policy/reach"},
 	"runner/model":      {"runner/outcome"},

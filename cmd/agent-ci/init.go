@@ -24,7 +24,7 @@ const starterDefaults = "agent-ci.yml"
 func initCommand() command {
 	return command{
 		name:  "init",
-		args:  "[--workflow NAME]... [--recipe NAME]... [--repo DIR]",
+		args:  "[--workflow NAME]... [--recipe NAME]... [--repo DIR] [--github [FLAGS]]",
 		about: "write a starter workflow and the repository's defaults",
 		details: `
 Writes .github/workflows/agent-ci-NAME.yml and .github/agent-ci.yml, and leaves a
@@ -36,10 +36,21 @@ file that is there as it is. The workflows, of which issue is written without
   step       by hand, with a prompt
   two-jobs   the agent without a token that may write
   matrix     several job files side by side
-A recipe is a job in .github/agent-ci/NAME.yml with a workflow of its own:` + listRecipes(),
+A recipe is a job in .github/agent-ci/NAME.yml with a workflow of its own:` + listRecipes() + `
+They use the commit of agent-ci that this program was built from.
+
+With --github the files are not written here: a pull request adds them, and the
+secret with the model's key, the label and the setting that lets workflows open
+pull requests are set, or it is said what to click. What is not given is asked
+where there is a terminal. The key is checked with one request to the provider; it
+comes from a variable or is typed unseen, like the token (GITHUB_TOKEN). The
+repository is that of the checkout's origin, or GITHUB_REPOSITORY. --remove takes
+all of it away again, but what a person has to undo.`,
 		example: `
 agent-ci init --workflow issue --workflow comment
-agent-ci init --recipe review --recipe triage`,
+agent-ci init --recipe review --recipe triage
+agent-ci init --github
+agent-ci init --github --remove`,
 		define: initialise,
 	}
 }
@@ -47,13 +58,22 @@ agent-ci init --recipe review --recipe triage`,
 func initialise(flags *flagSet) deed {
 	var workflows, recipes []string
 	var repo string
+	var onGitHub gitHubSetup
 	known := starterNames()
 	flags.list(&workflows, "workflow", "NAME", "workflow to write; may be repeated (default: issue)")
 	flags.choices["workflow"] = known
 	flags.list(&recipes, "recipe", "NAME", "recipe to write, a job and its workflow; may be repeated")
 	flags.choices["recipe"] = recipeNames()
 	flags.text(&repo, "repo", "DIR", "the repository's root (default: the current folder)")
-	return func(_ context.Context, p process, _ []string) int {
+	onGitHub.define(flags)
+	return func(ctx context.Context, p process, _ []string) int {
+		onGitHub.repo, onGitHub.workflows = repo, workflows
+		if problem := onGitHub.wrong(); problem != "" {
+			return flags.wrong(p, "%s", problem)
+		}
+		if onGitHub.on && len(recipes) > 0 {
+			return flags.wrong(p, "--github adds a workflow; write recipes without it, and commit them")
+		}
 		if unknown := unknownRecipe(recipes); unknown != "" {
 			return flags.wrong(p, "there is no recipe %s; there are%s", unknown, listRecipes())
 		}
@@ -65,14 +85,26 @@ func initialise(flags *flagSet) deed {
 				return flags.wrong(p, "there is no workflow %s; there are %s", name, strings.Join(known, ", "))
 			}
 		}
+		if onGitHub.on {
+			return onGitHub.run(ctx, p)
+		}
 		if err := writeStarter(p, repo, workflows, recipes); err != nil {
 			fmt.Fprintf(p.stderr, "agent-ci init: %v\n", err)
 			return exitFailed
 		}
 		tellJobFiles(p, workflows)
-		fmt.Fprintln(p.stdout, "Next: replace @v0 in the workflows by the commit of agent-ci that you have read (docs/first-run.md says what else while there is no release), add the secret OPENAI_API_KEY, allow Actions to create pull requests in the settings, and commit these files to the default branch.")
+		tellNext(p)
 		return exitOK
 	}
+}
+
+// tellNext says what is left to do by hand.
+func tellNext(p process) {
+	next := "add the secret OPENAI_API_KEY, allow Actions to create pull requests in the settings, and commit these files to the default branch (agent-ci init --github does all that)."
+	if b := built(); !b.Known() {
+		next = b.Unknown() + "; then " + next
+	}
+	fmt.Fprintln(p.stdout, "Next: "+next)
 }
 
 func starterNames() []string {
@@ -137,7 +169,7 @@ func writeNew(p process, root *os.Root, to, from string) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", to, err)
 	}
-	_, err = f.Write(content)
+	_, err = f.Write(built().Pinned(content))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", to, err)
 	}

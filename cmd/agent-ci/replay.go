@@ -17,8 +17,9 @@ func replayCommand() command {
 		details: `
 The answers of the model come from the transcript; the tools work for real in a
 fresh tree of the base commit, and each output is compared with the recorded
-one, but for times and folders; so are the end of the work, its checks and its
-tree. No model is asked and nothing is published. The commands of the run are
+one; so are the end of the work, its checks and its tree. What commands print is
+compared by exit status and text, but for times, ids, folders for temporary files
+and addresses; what differs is shown as a diff. No model is asked and nothing is published. The commands of the run are
 run again, confined as its job says. The pull request that would come of it
 (--out) is the same each time, but for durations.
 
@@ -62,7 +63,7 @@ func replay(flags *flagSet) deed {
 			fmt.Fprintf(p.stdout, "ended as:     %s: %s\n", replayed.Outcome, progress.Printable(replayed.Message))
 		}
 		for _, d := range replayed.Differences {
-			fmt.Fprintf(p.stdout, "\n%s\n--- recorded\n%s\n+++ replayed\n%s\n", markdown.Show(d.What), markdown.Show(d.Recorded), markdown.Show(d.Replayed))
+			fmt.Fprintf(p.stdout, "\n%s\n%s", markdown.Show(d.What), markdown.Show(d.Diff()))
 		}
 		if len(replayed.Differences) > 0 {
 			return exitFailed

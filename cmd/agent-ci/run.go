@@ -12,7 +12,7 @@ import (
 func runCommand() command {
 	return command{
 		name:  "run",
-		args:  "[JOB.yml] [--issue OWNER/REPO#N | --prompt TEXT | --prompt-file FILE] [FLAGS]",
+		args:  "[JOB.yml] [--issue REF | --prompt TEXT | --prompt-file FILE] [FLAGS]",
 		about: "run a job: let the agent work, verify the change, publish it",
 		details: `
 The task comes from the job file, or from --issue, --prompt or --prompt-file.
@@ -31,7 +31,7 @@ confines them the run ends as sandbox_unavailable, before the model is asked;
 --set policy.sandbox=danger-full-access runs them UNCONFINED, with all rights of
 the user who starts agent-ci. Use a machine or container of their own then.`,
 		example: `
-OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci run --issue octo-org/widgets#7
+OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci run --issue https://github.com/octo-org/widgets/issues/7
 agent-ci run jobs/lint.yml --set limits.turns=50
 agent-ci run --prompt "Fix the failing test" --publish none`,
 		takes: anyOperands, define: run, waits: true,
@@ -44,7 +44,7 @@ func run(f *flagSet) deed {
 	var asJSON bool
 	f.variables = true
 	f.jobKeys = []string{"issue", "prompt", "prompt-file", "model", "set"}
-	f.text(&o.Issue, "issue", "REF", "take the task from an issue: OWNER/REPO#N, or #N in the repository's checkout")
+	f.text(&o.Issue, "issue", "REF", "take the task from an issue: its address, OWNER/REPO#N, or #N in the repository's checkout")
 	f.text(&o.Prompt, "prompt", "TEXT", "take the task from the command line")
 	f.text(&o.PromptFile, "prompt-file", "FILE", "take the task from a file, - for standard input")
 	f.text(&o.Dir, "repo", "DIR", "checkout to work in (default: the current folder)")

@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
@@ -32,14 +33,14 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
 func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "agent-ci-test-")
+	remove, err := gittest.Apart()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "agent-ci")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-X main.version=v0.0.0-test", "-o", binary, ".")
+	defer remove()
+	binary = filepath.Join(os.TempDir(), "agent-ci")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-test", "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build agent-ci: %v\n%s", err, out)
@@ -137,6 +138,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	maps.Copy(commands, recipeCommands)
 	maps.Copy(commands, attachmentCommands)
 	maps.Copy(commands, artifactCommands)
+	maps.Copy(commands, setupCommands)
 	return commands
 }
 
@@ -168,6 +170,7 @@ func setUp(t *testing.T, env *testscript.Env) error {
 		"GIT_AUTHOR_NAME": "Script", "GIT_AUTHOR_EMAIL": "script@example.invalid",
 		"GIT_COMMITTER_NAME": "Script", "GIT_COMMITTER_EMAIL": "script@example.invalid",
 		"XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
+		gittest.Ceiling:  os.Getenv(gittest.Ceiling),
 	} {
 		env.Setenv(name, value)
 	}

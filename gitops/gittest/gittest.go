@@ -22,12 +22,17 @@ import (
 // system, for git and for the package, and returns its exit status.
 func Run(m *testing.M) int {
 	inOverlay()
-	home, err := os.MkdirTemp("", "gitops-home-")
+	remove, err := Apart()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(home)
+	defer remove()
+	home := filepath.Join(os.TempDir(), "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	config := filepath.Join(home, ".gitconfig")
 	if err := os.WriteFile(config, []byte("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"), 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -43,6 +48,21 @@ func Run(m *testing.M) int {
 	}
 	return m.Run()
 }
+
+// Apart gives the tests of a package a folder for temporary files above which nobody
+// looks for a work tree, wherever that of the machine lies. The function removes it.
+func Apart() (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "apart-")
+	if err != nil {
+		return nil, err
+	}
+	remove = func() { os.RemoveAll(dir) }
+	err = errors.Join(os.Chmod(dir, 0o755), os.Setenv("TMPDIR", dir), os.Setenv(Ceiling, dir))
+	return remove, err
+}
+
+// Ceiling is the variable by which Apart keeps a search from going further up (git(1)).
+const Ceiling = "GIT_CEILING_DIRECTORIES"
 
 // Program is the path of git.
 func Program(t testing.TB) string {

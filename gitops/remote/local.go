@@ -25,6 +25,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // loader opens the repositories of this machine for go-git's server, bare ones
@@ -36,22 +37,18 @@ func (loader) Load(endpoint *transport.Endpoint) (storer.Storer, error) {
 }
 
 func gitDirOf(path string) (string, error) {
-	inner := filepath.Join(path, ".git")
-	info, err := os.Stat(inner)
+	info, err := os.Stat(filepath.Join(path, ".git"))
 	switch {
-	case err == nil && info.IsDir():
-		return inner, nil
-	case err == nil:
+	case err == nil && !info.IsDir():
 		return "", fmt.Errorf("%s is a linked work tree; name the repository that it belongs to", path)
-	case !errors.Is(err, fs.ErrNotExist):
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("open the repository %s: %w", path, err)
 	}
-	for _, part := range []string{"HEAD", "objects"} {
-		if _, err := os.Stat(filepath.Join(path, part)); err != nil {
-			return "", fmt.Errorf("%w: %s is not a git repository", transport.ErrRepositoryNotFound, path)
-		}
+	l, err := repository.LayoutAt(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %s is not a git repository", transport.ErrRepositoryNotFound, path)
 	}
-	return path, nil
+	return l.GitDir, nil
 }
 
 // openRepository refuses what go-git would read wrongly.

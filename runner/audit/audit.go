@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -15,23 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/verify"
+	"github.com/agent-ci/agent-ci/tools"
 )
-
-// Difference is one point in which a replay is not as the run was, or a record not
-// as the rest of it says.
-type Difference struct {
-	What     string // "call 3 (exec_command)"
-	Recorded string
-	Replayed string
-}
-
-type Differences []Difference
-
-func (d *Differences) note(what, recorded, replayed string) {
-	if recorded != replayed {
-		*d = append(*d, Difference{What: what, Recorded: recorded, Replayed: replayed})
-	}
-}
 
 // Record is a run as its directory tells of it.
 type Record struct {
@@ -92,8 +76,10 @@ func (r Record) Requests() (found Differences, number int, err error) {
 }
 
 // Outputs finds the calls whose outputs in the directory of a replay are not what they
-// were, but for times, names of chunks, the folder that the work is in, and how long
-// that makes them. at is that folder in the replay.
+// were, but for the folder that the work is in and what the header of an output has of
+// one run alone. Outputs of commands are compared by exit status, and by their lines
+// without times, ids, temporary folders and addresses. at is the folder of the work in
+// the replay.
 func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Directory, at string) (found Differences, err error) {
 	now := map[int]transcript.ToolFinished{}
 	_, err = replay.Survey(func(_ *transcript.View, e transcript.Event) error {
@@ -105,20 +91,55 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 		now[d.Number] = d
 		return err
 	})
+	places := strings.NewReplacer(at, r.Workspace.Root, replay.Path(), r.Directory.Path())
 	for _, was := range recorded {
-		output := "(not called)"
-		if is, ran := now[was.Number]; ran {
-			output = lasting(strings.ReplaceAll(is.Output, at, r.Workspace.Root))
+		d := Difference{What: fmt.Sprintf("call %d (%s)", was.Number, was.Tool), masks: isCommand(was.Tool)}
+		is, ran := now[was.Number]
+		if !ran {
+			is.Output, is.Failed = "(not called)", was.Failed
 		}
-		found.note(fmt.Sprintf("call %d (%s)", was.Number, was.Tool), lasting(was.Output), output)
+		d.Recorded, d.Replayed = texts(was, r.Directory, is, replay)
+		d.Replayed = places.Replace(d.Replayed)
+		found.add(d)
+		if was.Failed != is.Failed && d.compared(d.Recorded) == d.compared(d.Replayed) {
+			found.note(d.What, failedInWords(was.Failed), failedInWords(is.Failed))
+		}
 	}
 	return found, err
 }
 
-var passing = regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Original token count: .*|Process running with session ID .*)\n?`)
+// texts are two outputs as they are compared: where one was cut, as a whole if both
+// are kept, since what passes moves the place of the cut.
+func texts(was transcript.ToolFinished, before *record.Directory, is transcript.ToolFinished, after *record.Directory) (recorded, replayed string) {
+	if was.Truncated || is.Truncated {
+		recorded, kept := whole(was, before)
+		replayed, also := whole(is, after)
+		if kept && also {
+			return recorded, replayed
+		}
+	}
+	return lasting(was.Output), lasting(is.Output)
+}
 
-// lasting is an output without what differs from run to run.
-func lasting(output string) string { return passing.ReplaceAllString(output, "") }
+// whole is an output before it was cut, with the header that the model got.
+func whole(d transcript.ToolFinished, dir *record.Directory) (text string, kept bool) {
+	if !d.Truncated {
+		return lasting(d.Output), true
+	}
+	if d.File == "" {
+		return "", false
+	}
+	content, err := dir.Read(d.File)
+	head, _, _ := strings.Cut(d.Output, tools.CutWarning)
+	return lasting(head) + string(content), err == nil
+}
+
+func failedInWords(failed bool) string {
+	if failed {
+		return "the call failed"
+	}
+	return "the call did not fail"
+}
 
 // Itself looks for what a record says and what does not follow from the rest of it:
 // its chain, its result, its checks and its end.

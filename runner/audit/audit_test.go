@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -141,7 +142,7 @@ func TestOutputsAreComparedWithoutWhatPasses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := Record{View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
+	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
 	found, err := r.Outputs([]transcript.ToolFinished{
 		{Number: 1, Tool: "exec_command", Output: "Wall time: 9.0 s\n/home/old/a.go"},
 		{Number: 2, Tool: "read_file", Output: "same"},
@@ -151,7 +152,7 @@ func TestOutputsAreComparedWithoutWhatPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Differences{{What: "call 2 (read_file)", Recorded: "same", Replayed: "other"}, {What: "call 3 (list_dir)", Recorded: "gone", Replayed: "(not called)"}}
-	if diff := cmp.Diff(want, found); diff != "" {
+	if diff := cmp.Diff(want, found, cmpopts.IgnoreUnexported(Difference{})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -21,6 +21,35 @@ func RepositoryName(j *job.Job, ofActions, origin, server string) string {
 	return cmp.Or(j.Repository.Name, issue.Repository, ofActions, NameInURL(origin, server))
 }
 
+// IssueFits refuses an issue that was given by an address of another server than the
+// run asks, or of another repository than repository.name: it was pasted from
+// elsewhere.
+func IssueFits(j *job.Job, server string) error {
+	at := job.IssueServer(j.Task.Issue)
+	if at == "" {
+		return nil
+	}
+	issue, err := job.ParseIssue(j.Task.Issue)
+	if err != nil {
+		return err // the job was checked
+	}
+	if !sameHost(at, server) {
+		return outcome.Stopf(outcome.InvalidInput, "issue_elsewhere",
+			"task.issue is on %s, and the run asks %s: give an issue of that, or set GITHUB_SERVER_URL and GITHUB_API_URL.", at, server)
+	}
+	if name := j.Repository.Name; name != "" && !strings.EqualFold(name, issue.Repository) {
+		return outcome.Stopf(outcome.InvalidInput, "issue_elsewhere",
+			"task.issue is of %s, and repository.name is %s: give an issue of that, or write %s if an issue of another repository is meant.", issue.Repository, name, issue)
+	}
+	return nil
+}
+
+func sameHost(a, b string) bool {
+	first, err := url.Parse(a)
+	second, errSecond := url.Parse(b)
+	return errors.Join(err, errSecond) == nil && strings.EqualFold(first.Host, second.Host)
+}
+
 // NameInURL is OWNER/REPO when origin is a repository on server: an http(s)
 // URL, ssh://git@host/owner/repo or git@host:owner/repo.
 func NameInURL(origin, server string) string {

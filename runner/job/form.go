@@ -55,7 +55,7 @@ var (
 	refPart        = &form{about: "part of a branch name, without a slash", check: ValidateKey}
 	branchForm     = &form{about: "branch name", check: ValidateBranch}
 	repositoryForm = &form{about: "OWNER/REPO", check: ValidateRepository, pattern: repositoryPattern}
-	issueForm      = &form{about: "OWNER/REPO#N, #N or N", check: readableBy(ParseIssue), pattern: `(?:(?:` + repositoryPattern + `)?#)?[1-9][0-9]*`}
+	issueForm      = &form{about: "OWNER/REPO#N, #N, N or the issue's address", check: readableBy(ParseIssue), pattern: `(?:(?:` + repositoryPattern + `)?#)?[1-9][0-9]*|` + issueAddress}
 	relativeFile   = &form{about: "relative path", check: checkRelativeFile}
 	imageForm      = &form{about: "relative path, or https address", check: checkImage}
 	folder         = &form{about: "path below the root, without ..", check: checkFolder}

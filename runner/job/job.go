@@ -42,7 +42,7 @@ type Task struct {
 	Title        string   `json:"title"`
 	Prompt       string   `json:"prompt"`
 	PromptFile   string   `json:"prompt_file"` // relative to the job file
-	Issue        string   `json:"issue"`       // OWNER/REPO#N, #N or N; see ParseIssue
+	Issue        string   `json:"issue"`       // OWNER/REPO#N, #N, N or an address; see ParseIssue
 	From         string   `json:"from"`
 	Images       []string `json:"images"`        // files relative to the job file, or addresses
 	Attachments  string   `json:"attachments"`   // images, none

@@ -72,15 +72,22 @@ type Issue struct {
 	Number     int
 }
 
-// ParseIssue reads OWNER/REPO#N, #N or N.
+// issueAddress is a page of an issue or pull request: the server's root, the
+// repository and the number. What is behind the number leads to a place of the page.
+const issueAddress = `(https?://[^/?#@\s]+)/(` + repositoryPattern + `)/(?:issues|pull)/([1-9][0-9]*)(?:[/?#]\S*)?`
+
+// ParseIssue reads OWNER/REPO#N, #N, N or the address of the issue's page.
 func ParseIssue(s string) (Issue, error) {
+	if at := whole(issueAddress).FindStringSubmatch(s); at != nil {
+		s = at[2] + "#" + at[3]
+	}
 	repository, digits, marked := strings.Cut(s, "#")
 	if !marked {
 		repository, digits = "", s
 	}
 	number, err := strconv.ParseInt(digits, 10, 32)
 	if err != nil || number < 1 || strconv.FormatInt(number, 10) != digits {
-		return Issue{}, errors.New("must be OWNER/REPO#N, #N or N, where N is the issue's number")
+		return Issue{}, errors.New("must be OWNER/REPO#N, #N, N or the issue's address (https://HOST/OWNER/REPO/issues/N), where N is its number")
 	}
 	if repository != "" {
 		if err := ValidateRepository(repository); err != nil {
@@ -88,6 +95,15 @@ func ParseIssue(s string) (Issue, error) {
 		}
 	}
 	return Issue{Repository: repository, Number: int(number)}, nil
+}
+
+// IssueServer is the root of the server that has an issue, where the issue is given
+// by its address; empty where it is not.
+func IssueServer(s string) string {
+	if at := whole(issueAddress).FindStringSubmatch(s); at != nil {
+		return at[1]
+	}
+	return ""
 }
 
 // String is the form that ParseIssue reads.

@@ -121,7 +121,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"repository without owner", start + "repository: {name: demo}", []string{"job.yml:3:20: repository.name: must be OWNER/REPO"}},
 		{"folder outside", start + "repository: {path: ../x}", []string{"job.yml:3:20: repository.path: must be a path below the repository's root, such as services/api, without .. and without a slash at either end"}},
 		{"folder in .git", start + "repository: {path: a/.GIT}", []string{"job.yml:3:20: repository.path: must not lead into .git"}},
-		{"no issue", "version: 1\ntask: {issue: seven}", []string{"job.yml:2:15: task.issue: must be OWNER/REPO#N, #N or N, where N is the issue's number"}},
+		{"no issue", "version: 1\ntask: {issue: seven}", []string{"job.yml:2:15: task.issue: must be OWNER/REPO#N, #N, N or the issue's address (https://HOST/OWNER/REPO/issues/N), where N is its number"}},
 		{"issue that is a comment", "version: 1\ntask:\n  issue: #7\n", []string{`job.yml:3:3: task.issue: is followed by a comment, not by a value; did you mean "#7"?`}},
 		{"absolute prompt file", "version: 1\ntask: {prompt_file: /etc/passwd}", []string{"job.yml:2:21: task.prompt_file: must be a path relative to the job file, with slashes"}},
 		{"address with a password", start + "model: {base_url: 'https://me:secret@api.example.com/v1'}", []string{"job.yml:3:19: model.base_url: must not hold a user or a password; the key belongs in the variable that api_key_env names"}},

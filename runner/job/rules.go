@@ -38,7 +38,7 @@ var rules = []rule{
 	{path: "task.title", about: "One line that names the task.", form: oneLine},
 	{path: "task.prompt", about: "The task as text.", form: notBlank},
 	{path: "task.prompt_file", about: "File that holds the task as text, relative to the job file.", form: relativeFile},
-	{path: "task.issue", about: "The issue to work on: OWNER/REPO#N, or N or \"#N\" in the repository. Quote #N: without quotes it is a YAML comment.", form: issueForm, scalars: true},
+	{path: "task.issue", about: "The issue to work on: OWNER/REPO#N or its address (https://HOST/OWNER/REPO/issues/N), or N or \"#N\" in the repository. The address must be of the server that the run asks, and of repository.name where that is set. Quote #N: without quotes it is a YAML comment.", form: issueForm, scalars: true},
 	{path: "task.from", about: "event: take the task from the event that started the workflow, which is what a job without a task does in GitHub Actions.", values: []string{"", "event"}},
 	{path: "task.images", about: "Images that go to the model with the task: PNG, JPEG or GIF files, relative to the job file, or https addresses of images on GitHub.", form: imageForm, example: "[docs/mockup.png]"},
 	{path: "task.attachments", about: "What goes to the model of what is attached to the issue and to comments that count: images on GitHub's own hosts (at most 8, of 10 MiB each), or none. Say none for a model that takes no images.", initial: "images", values: []string{"images", "none"}},

@@ -57,7 +57,7 @@ func (s *Settings) ForPerson() *Settings {
 // Given is what the surroundings of a run say of its settings.
 type Given struct {
 	JobFile    string // path; empty for none
-	Issue      string // OWNER/REPO#N
+	Issue      string // as job.ParseIssue reads it
 	Prompt     string
 	PromptFile string // path, or - for Stdin
 	Model      string

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"os"
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -11,14 +10,14 @@ import (
 // FindGit finds the git program on a PATH for the checkout that dir lies in, and
 // none that lies in it: commands may have put it there.
 func FindGit(path, dir string) string {
-	root, _ := workTreeOf(dir)
+	root, _ := gitops.WorkTree(dir)
 	return gitops.FindGit(path, root)
 }
 
 // OutsideCheckout refuses a run directory that would become a part of the change:
 // one in the checkout that dir is in.
 func OutsideCheckout(path, dir string) error {
-	root, ok := workTreeOf(dir)
+	root, ok := gitops.WorkTree(dir)
 	if !ok {
 		return nil
 	}
@@ -32,28 +31,5 @@ func OutsideCheckout(path, dir string) error {
 				"The run directory %s lies in the checkout, where it would become part of the change; give one outside with --out.", path)
 		}
 		return nil
-	}
-}
-
-// workTreeOf is the folder above dir, or dir, that holds a .git.
-func workTreeOf(dir string) (string, bool) {
-	if dir == "" {
-		dir = "."
-	}
-	at, err := filepath.Abs(dir)
-	if err != nil {
-		return "", false
-	}
-	if at, err = filepath.EvalSymlinks(at); err != nil {
-		return "", false
-	}
-	for {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at, true
-		}
-		if at == filepath.Dir(at) {
-			return "", false
-		}
-		at = filepath.Dir(at)
 	}
 }

@@ -9,6 +9,8 @@ import (
 func TestARunDirectoryLiesOutsideOfTheCheckout(t *testing.T) {
 	repo, outside := seeded(t), t.TempDir()
 	repo.Link(outside, "leads-out")
+	hollow := t.TempDir()
+	ok(t, os.Mkdir(filepath.Join(hollow, ".git"), 0o700))
 	ok(t, os.Symlink(repo.Path("src"), filepath.Join(outside, "leads-in")))
 	for name, test := range map[string]struct{ path, dir, reason string }{
 		"in it":                 {repo.Path("out"), repo.Dir, "run_directory"},
@@ -18,6 +20,7 @@ func TestARunDirectoryLiesOutsideOfTheCheckout(t *testing.T) {
 		"a link that leads out": {repo.Path("leads-out/out"), repo.Dir, ""},
 		"beside it":             {repo.Dir + "-out", repo.Dir, ""},
 		"no checkout":           {filepath.Join(outside, "out"), outside, ""},
+		"an empty .git above":   {filepath.Join(hollow, "out"), hollow, ""},
 		"no folder":             {filepath.Join(outside, "out"), filepath.Join(outside, "missing"), ""},
 	} {
 		t.Run(name, func(t *testing.T) { wantStop(t, OutsideCheckout(test.path, test.dir), test.reason) })

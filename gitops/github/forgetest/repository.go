@@ -35,6 +35,7 @@ type Repository struct {
 
 	workflowRuns []int64
 	artifacts    []*artifact // by id
+	setup        setup
 }
 
 // AddRepository adds a repository without a commit.

@@ -53,6 +53,13 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/pulls/{number}/reviews":              ofPull(listReviews),
 	"POST /repos/{owner}/{repo}/pulls/{number}/reviews":             ofPull(reading(createReview)),
 	"PATCH /repos/{owner}/{repo}/pulls/{number}":                    ofPull(reading(editPull)),
+	"GET /repos/{owner}/{repo}/git/trees/{sha}":                     getTree,
+	"DELETE /repos/{owner}/{repo}/git/refs/{ref...}":                deleteRef,
+	"GET /repos/{owner}/{repo}/actions/secrets/public-key":          getSecretsKey,
+	"PUT /repos/{owner}/{repo}/actions/secrets/{name}":              reading(putSecret),
+	"GET /repos/{owner}/{repo}/actions/permissions/workflow":        getWorkflowPermissions,
+	"PUT /repos/{owner}/{repo}/actions/permissions/workflow":        reading(setWorkflowPermissions),
+	"POST /repos/{owner}/{repo}/labels":                             reading(createLabel),
 	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers": ofPull(reading(requestReviewers)),
 }
 

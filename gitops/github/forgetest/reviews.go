@@ -217,7 +217,9 @@ func (r *Repository) withPatch(file pullFile, base, commit string) pullFile {
 
 func listPullFiles(f *Forge, c *call) answer {
 	r, p := c.repository, c.issue.pull
-	p.headSHA, p.baseSHA = r.tip(p.head, p.headSHA), r.tip(p.base, p.baseSHA)
+	if !p.merged { // which has the files that it had then
+		p.headSHA, p.baseSHA = r.tip(p.head, p.headSHA), r.tip(p.base, p.baseSHA)
+	}
 	files, _ := r.filesOf(p, p.headSHA)
 	return page(f, c, files, func(each pullFile) object { return f.showPullFile(r, p, each) })
 }

@@ -143,7 +143,9 @@ func orNull[T comparable](value T) any {
 // showPull is a pull request as lists have it.
 func (f *Forge) showPull(r *Repository, i *issue) object {
 	p := i.pull
-	p.headSHA, p.baseSHA = r.tip(p.head, p.headSHA), r.tip(p.base, p.baseSHA)
+	if !p.merged { // which stays what it was then
+		p.headSHA, p.baseSHA = r.tip(p.head, p.headSHA), r.tip(p.base, p.baseSHA)
+	}
 	page := fmt.Sprintf("%s/pull/%d", f.pageURL(r), i.Number)
 	shown := object{
 		"id": i.id, "node_id": p.nodeID, "number": i.Number, "state": i.State, "locked": false, "draft": p.draft,

@@ -1,11 +1,13 @@
 package repository
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
@@ -20,8 +22,16 @@ type Layout struct {
 	CommonDir string
 }
 
-// discover walks up from dir to the folder that has a .git. It does not read
-// the environment: GIT_DIR of whoever started us means another repository.
+// WorkTree is the root of the work tree that dir lies in, if it lies in one.
+func WorkTree(dir string) (root string, ok bool) {
+	l, err := discover(dir)
+	return l.Root, err == nil
+}
+
+// discover walks up from dir to the folder that has a .git, past a folder of that
+// name that is no repository; as for git, a file that names none ends the search.
+// Of the environment it reads where not to look (git(1), GIT_CEILING_DIRECTORIES), and
+// no more: GIT_DIR of whoever started us means another repository.
 func discover(dir string) (Layout, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
@@ -34,6 +44,7 @@ func discover(dir string) (Layout, error) {
 	if err != nil {
 		return Layout{}, fmt.Errorf("find the checkout: %w", err)
 	}
+	ceilings := ceilingsOf(os.Getenv("GIT_CEILING_DIRECTORIES"))
 	for at := start; ; at = filepath.Dir(at) {
 		if gitDir, ok := GitDirOf(at); ok {
 			return withCommonDir(Layout{Root: at, GitDir: gitDir})
@@ -41,10 +52,30 @@ func discover(dir string) (Layout, error) {
 		if isGitDir(at) {
 			return Layout{}, fmt.Errorf("%s: %w", start, ErrBare)
 		}
-		if at == filepath.Dir(at) {
+		if isFile(filepath.Join(at, ".git")) {
+			return Layout{}, fmt.Errorf("%s names no git folder: %w", filepath.Join(at, ".git"), ErrNotRepository)
+		}
+		if above := filepath.Dir(at); at == above || slices.Contains(ceilings, above) {
 			return Layout{}, fmt.Errorf("%s: %w", start, ErrNotRepository)
 		}
 	}
+}
+
+// ceilingsOf are the folders of a list which no search goes up into, links resolved but
+// of those behind an empty entry.
+func ceilingsOf(list string) (ceilings []string) {
+	resolve := true
+	for _, path := range filepath.SplitList(list) {
+		if path == "" {
+			resolve = false
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(path); resolve && err == nil {
+			path = real
+		}
+		ceilings = append(ceilings, filepath.Clean(path))
+	}
+	return ceilings
 }
 
 // LayoutAt is the layout of a bare or plain repository at path.
@@ -90,12 +121,34 @@ func namedFolder(file, prefix string) (string, error) {
 	return absolute(filepath.Dir(file), strings.TrimRight(target, "\r\n")), nil
 }
 
+// isGitDir is git's own test of a git folder: HEAD, objects and refs.
 func isGitDir(dir string) bool {
-	if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err != nil {
+	if !isHead(filepath.Join(dir, "HEAD")) {
 		return false
 	}
 	common, err := commonDirOf(dir)
 	return err == nil && isDir(filepath.Join(common, "objects")) && isDir(filepath.Join(common, "refs"))
+}
+
+// isHead says whether a file can be the HEAD of a repository: it names a reference
+// or a commit, whether or not that is there.
+func isHead(path string) bool {
+	if target, err := os.Readlink(path); err == nil {
+		return strings.HasPrefix(target, "refs/")
+	}
+	data, err := regularfile.Read(path, 1<<16)
+	if err != nil {
+		return false
+	}
+	if reference, ok := strings.CutPrefix(string(data), "ref:"); ok {
+		return strings.HasPrefix(strings.TrimLeft(reference, " \t\r\n"), "refs/")
+	}
+	const idDigits = 40 // those of SHA-256 begin with as many
+	if len(data) < idDigits {
+		return false
+	}
+	_, err = hex.DecodeString(string(data[:idDigits]))
+	return err == nil
 }
 
 func withCommonDir(l Layout) (Layout, error) {
@@ -120,6 +173,11 @@ func absolute(base, path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(base, path)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
 }
 
 func isDir(path string) bool {

@@ -53,6 +53,79 @@ func TestGitDirOfAFileThatLeadsNowhere(t *testing.T) {
 	}
 }
 
+// What git does not take for a repository is passed by, and a file that leads
+// nowhere ends the search.
+func TestWorkTreesAreFoundAsGitFindsThem(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	id := r.Git("rev-parse", "HEAD")
+	none := gittest.Repo{T: t, Dir: t.TempDir()}
+	for _, below := range []gittest.Repo{r, none} {
+		for name, write := range map[string]func(at string){
+			"empty":   func(at string) { makeFolders(below, at) },
+			"no HEAD": func(at string) { makeFolders(below, at+"/objects", at+"/refs") },
+			"no refs": func(at string) {
+				makeFolders(below, at+"/objects")
+				below.Write(at+"/HEAD", "ref: refs/heads/main\n")
+			},
+			"words":    func(at string) { bareBones(below, at, "hello\n") },
+			"outside":  func(at string) { bareBones(below, at, "ref: ../outside\n") },
+			"a branch": func(at string) { bareBones(below, at, "ref:  refs/heads/none\n") },
+			"a commit": func(at string) { bareBones(below, at, id+"\n") },
+			"a link": func(at string) {
+				bareBones(below, at, "")
+				below.Remove(at + "/HEAD")
+				below.Link("refs/heads/main", at+"/HEAD")
+			},
+			"a file":  func(at string) { below.Write(at, "gitdir: nowhere\n") },
+			"nothing": func(at string) { makeFolders(below, filepath.Dir(at)) },
+		} {
+			write(name + "/.git")
+			at := gittest.Repo{T: t, Dir: below.Path(name)}
+			var want string
+			if at.TryGit("rev-parse") == nil {
+				want = at.Git("rev-parse", "--show-toplevel")
+			}
+			if root, ok := repository.WorkTree(at.Dir); root != want || ok != (want != "") {
+				t.Errorf("%s in %s: found %q, git %q", name, below.Dir, root, want)
+			}
+		}
+	}
+}
+
+// What lies above a ceiling is not looked at, as git has it.
+func TestWorkTreesAboveACeilingAreNotFound(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	makeFolders(r, "a/b")
+	r.Link("a", "link")
+	for ceiling, want := range map[string]bool{
+		"": true, r.Dir: false, r.Path("a"): false, r.Path("a/b"): true, r.Path("link"): false, "/nowhere:" + r.Path("a") + "/": false, ":" + r.Path("link"): true,
+	} {
+		t.Setenv(gittest.Ceiling, ceiling)
+		_, found := repository.WorkTree(r.Path("a/b"))
+		theirs := gittest.Repo{T: t, Dir: r.Path("a/b")}.TryGit("rev-parse") == nil
+		if found != want || theirs != want {
+			t.Errorf("below %q: found %v, git %v", ceiling, found, theirs)
+		}
+	}
+}
+
+// bareBones makes a git folder of as little as git asks for.
+func bareBones(r gittest.Repo, at, head string) {
+	makeFolders(r, at+"/objects", at+"/refs")
+	r.Write(at+"/HEAD", head)
+}
+
+func makeFolders(r gittest.Repo, names ...string) {
+	r.T.Helper()
+	for _, name := range names {
+		if err := os.MkdirAll(r.Path(name), 0o777); err != nil {
+			r.T.Fatal(err)
+		}
+	}
+}
+
 func TestObjectFolders(t *testing.T) {
 	alternates := func(r gittest.Repo, text string) { r.Write(".git/objects/info/alternates", text) }
 	first, second, third := gittest.New(t), gittest.New(t), gittest.New(t)

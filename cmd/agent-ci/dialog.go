@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// dialog asks a person at a terminal.
+type dialog struct {
+	keyboard *os.File
+	lines    *bufio.Reader
+	screen   io.Writer
+}
+
+// dialogOf is nil where nobody sits at the process.
+func dialogOf(p process) *dialog {
+	keyboard, ok := p.stdin.(*os.File)
+	if !ok || !onTerminal(p) {
+		return nil
+	}
+	return &dialog{keyboard, bufio.NewReader(keyboard), p.stderr}
+}
+
+// ask gives the answer to a question; usual where it is empty.
+func (d *dialog) ask(question, usual string) (string, error) {
+	if usual != "" {
+		question += " [" + usual + "]"
+	}
+	fmt.Fprintf(d.screen, "%s: ", question)
+	line, err := d.lines.ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("read the answer: %w", err)
+	}
+	return cmp.Or(strings.TrimSpace(line), usual), nil
+}
+
+// agrees asks for a yes, which an empty answer is.
+func (d *dialog) agrees(question string) (bool, error) {
+	answer, err := d.ask(question+" [Y/n]", "")
+	return answer == "" || strings.HasPrefix(strings.ToLower(answer), "y"), err
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// askHidden is ask for a secret: no key is shown (termios(3), ECHO). Keys come one by
+// one meanwhile, Ctrl-C too: a signal would leave the terminal without its echo.
+func (d *dialog) askHidden(question string) (secret string, err error) {
+	fd := int(d.keyboard.Fd())
+	was, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return "", fmt.Errorf("hide what is typed: %w", err)
+	}
+	hidden := *was
+	hidden.Lflag &^= unix.ECHO | unix.ICANON | unix.ISIG
+	hidden.Cc[unix.VMIN], hidden.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(fd, setTermios, &hidden); err != nil {
+		return "", fmt.Errorf("hide what is typed: %w", err)
+	}
+	defer func() {
+		err = errors.Join(err, unix.IoctlSetTermios(fd, setTermios, was))
+		fmt.Fprintln(d.screen)
+	}()
+	fmt.Fprintf(d.screen, "%s (not shown): ", question)
+	return d.typed()
+}
+
+// typed is what is typed until Enter.
+func (d *dialog) typed() (string, error) {
+	const longest, interrupt, end, backspace, erase = 4096, 0x03, 0x04, 0x08, 0x7f
+	var text []byte
+	for {
+		key, err := d.lines.ReadByte()
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("read what is typed: %w", err)
+		case key == interrupt || key == end && len(text) == 0:
+			return "", errInterrupted
+		case key == '\r' || key == '\n' || key == end:
+			return strings.TrimSpace(string(text)), nil
+		case key == backspace || key == erase:
+			text = text[:max(len(text)-1, 0)]
+		case len(text) == longest:
+			return "", fmt.Errorf("it is longer than %d bytes", longest)
+		default:
+			text = append(text, key)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package main_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+)
+
+var setupCommands = map[string]func(*testscript.TestScript, bool, []string){"secret": checkSecret}
+
+// checkSecret checks what a secret of the repository was set to: secret NAME VALUE.
+func checkSecret(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: secret NAME VALUE")
+	}
+	if value, there := worldOf(ts).repo.Secret(args[0]); !there || value != args[1] {
+		ts.Fatalf("the secret %s is %q (%v), want %q", args[0], value, there, args[1])
+	}
+}
+
+// A person at a terminal is asked for what is missing, and keys are not shown.
+func TestInitAsksAtATerminal(t *testing.T) {
+	const key, token = "sk-typed-0123456789", "ghp_typed-0123456789"
+	forge := forgetest.New(t, forgetest.Options{Token: token})
+	repository := forge.AddRepository("octo", "widgets")
+	seed := gittest.New(t)
+	seed.Write("a", "a\n")
+	command := exec.Command("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "--message=m", "--all")
+	seed.Git("add", "--all")
+	command.Dir = seed.Dir
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	seed.Git("push", "-q", repository.Dir, "main")
+	var authorization string
+	provider := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { authorization = r.Header.Get("Authorization") }))
+	defer provider.Close()
+
+	cmd := exec.Command(binary, "init", "--github")
+	cmd.Dir = seed.Dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GITHUB_API_URL=" + forge.APIURL, "GITHUB_SERVER_URL=" + forge.URL}
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	over := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer over.Stop()
+	var said bytes.Buffer
+	for _, step := range []struct{ question, answer string }{
+		{"GitHub token", token},
+		{"(OWNER/REPO)", "octo/widgets"},
+		{"Who serves the model", "other"},
+		{"Address of its API", provider.URL + "/v1"},
+		{"What it speaks", "chat"},
+		{"Model: ", "big"},
+		{"(not shown): ", "wrong\x7f\x7f\x7f\x7f\x7f" + key},
+		{"Go on? [Y/n]: ", ""},
+	} {
+		expectOn(t, terminal, &said, step.question)
+		if _, err := terminal.WriteString(step.answer + "\r"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectOn(t, terminal, &said, "pull request: ")
+	_ = cmd.Wait()
+	if value, _ := repository.Secret("MODEL_API_KEY"); value != key || authorization != "Bearer "+key || len(repository.PullRequests()) != 1 {
+		t.Errorf("the secret is %q, the provider was asked with %q\n%s", value, authorization, said.String())
+	}
+	if strings.Contains(said.String(), key) || strings.Contains(said.String(), token) {
+		t.Errorf("a key is shown:\n%s", said.String())
+	}
+	if files, _ := filepath.Glob(seed.Path(".github")); len(files) > 0 {
+		t.Errorf("files are written here: %q", files)
+	}
+}
+
+// expectOn reads a terminal until words come behind what was read before.
+func expectOn(t *testing.T, terminal *os.File, said *bytes.Buffer, words string) {
+	t.Helper()
+	from, read := said.Len(), make([]byte, 1024)
+	for !strings.Contains(said.String()[from:], words) {
+		n, err := terminal.Read(read)
+		said.Write(read[:n])
+		if err != nil {
+			t.Fatalf("%q did not come (%v):\n%s", words, err, said.String())
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/onboard"
+	"github.com/agent-ci/agent-ci/runner/progress"
+)
+
+// gitHubSetup are the flags of init --github. Keys are none: others on the machine see
+// what a process is called with.
+type gitHubSetup struct {
+	on, remove             bool
+	provider, model        string
+	baseURL, wire, keyName string
+
+	repo      string
+	workflows []string
+}
+
+func (g *gitHubSetup) define(flags *flagSet) {
+	var providers []string
+	for _, p := range onboard.Providers() {
+		providers = append(providers, p.Name)
+	}
+	flags.on(&g.on, "github", "set up the repository on GitHub and open a pull request with the files")
+	flags.on(&g.remove, "remove", "with --github: remove what that pull request added")
+	flags.text(&g.provider, "provider", "NAME", "with --github: who serves the model: "+strings.Join(providers, ", "), providers...)
+	flags.text(&g.model, "model", "NAME", "with --github: the model to ask")
+	flags.text(&g.baseURL, "base-url", "URL", "with --github: where the model's API is, for another provider")
+	flags.text(&g.wire, "wire", "API", "with --github: what another provider speaks: responses or chat", "responses", "chat")
+	flags.text(&g.keyName, "key-env", "NAME", "with --github: variable with the provider's key (default: OPENAI_API_KEY and the like)")
+}
+
+// wrong says what is wrong with the flags; empty for nothing.
+func (g *gitHubSetup) wrong() string {
+	_, known := onboard.Lookup(g.provider)
+	switch {
+	case !g.on && (g.remove || g.provider+g.model+g.baseURL+g.wire+g.keyName != ""):
+		return "--remove, --provider, --model, --base-url, --wire and --key-env go with --github"
+	case g.provider != "" && !known:
+		return "there is no provider " + g.provider
+	case g.on && len(g.workflows) > 1:
+		return "--github adds one workflow; add others without it"
+	case g.wire != "" && g.wire != "responses" && g.wire != "chat":
+		return "--wire is responses or chat"
+	}
+	return ""
+}
+
+// run sets the repository up, or clears it.
+func (g *gitHubSetup) run(ctx context.Context, p process) int {
+	person := dialogOf(p)
+	hub, server, err := g.repository(ctx, p, person)
+	if err != nil {
+		return initFailed(p, err)
+	}
+	do := func(ctx context.Context) (onboard.Report, error) { return onboard.Remove(ctx, hub, server) }
+	if !g.remove {
+		setup, err := g.asked(ctx, p, person)
+		if err == nil {
+			setup.Server = server
+			err = g.confirm(person, setup, hub.Name())
+		}
+		if err != nil {
+			return initFailed(p, err)
+		}
+		do = func(ctx context.Context) (onboard.Report, error) { return setup.Do(ctx, hub) }
+	}
+	ctx, stop := untilSignal(ctx) // not before: Ctrl-C ends a question
+	defer stop()
+	report, err := do(ctx)
+	tellReport(p, report)
+	if err != nil {
+		return initFailed(p, err)
+	}
+	return exitOK
+}
+
+func initFailed(p process, err error) int {
+	fmt.Fprintf(p.stderr, "agent-ci init: %s\n", progress.Printable(err.Error()))
+	return exitFailed
+}
+
+func tellReport(p process, report onboard.Report) {
+	for _, done := range report.Done {
+		fmt.Fprintf(p.stdout, "done: %s\n", progress.Printable(done))
+	}
+	for _, left := range report.Left {
+		fmt.Fprintf(p.stdout, "left for you: %s\n", progress.Printable(left))
+	}
+	if report.URL != "" {
+		fmt.Fprintf(p.stdout, "pull request: %s\n", progress.Printable(report.URL))
+	}
+}
+
+// repository finds the repository on GitHub and who asks it.
+func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog) (github.Setup, string, error) {
+	api, server := github.Addresses(p.variable)
+	token := cmp.Or(p.variable("GITHUB_TOKEN"), p.variable("GH_TOKEN"))
+	var err error
+	switch {
+	case token == "" && person == nil:
+		err = errors.New("there is no GitHub token: set GITHUB_TOKEN to one of a person who may change the repository's settings")
+	case token == "":
+		token, err = person.askHidden("GitHub token with contents, workflows, pull requests, issues, secrets and administration: write")
+	}
+	if err != nil {
+		return github.Setup{}, "", err
+	}
+	name := cmp.Or(p.variable("GITHUB_REPOSITORY"), intake.NameInURL(originOf(ctx, g.repo), server))
+	if name == "" && person != nil {
+		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
+	}
+	if err == nil && job.ValidateRepository(name) != nil {
+		err = fmt.Errorf("it is not known which repository on %s this is: run in a checkout whose origin is there, or set GITHUB_REPOSITORY to OWNER/REPO", server)
+	}
+	if err != nil {
+		return github.Setup{}, "", err
+	}
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version})
+	if err != nil {
+		return github.Setup{}, "", err
+	}
+	return client.Setup(name), server, nil
+}
+
+// originOf is the address that a checkout was cloned from; empty for unknown.
+func originOf(ctx context.Context, dir string) string {
+	state, err := os.MkdirTemp("", "agent-ci-init-")
+	if err != nil {
+		return ""
+	}
+	defer os.RemoveAll(state)
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: cmp.Or(dir, "."), State: state})
+	if err != nil {
+		return ""
+	}
+	defer checkout.Close()
+	return checkout.Origin()
+}
+
+// asked is what is to be set up, by flags, variables and the person, with a key that the
+// provider takes.
+func (g *gitHubSetup) asked(ctx context.Context, p process, person *dialog) (onboard.Setup, error) {
+	s := onboard.Setup{Workflow: "issue", Build: built(), Read: func(name string) ([]byte, error) { return starter.ReadFile(path.Join("starter", name+".yml")) }}
+	if len(g.workflows) > 0 {
+		s.Workflow = g.workflows[0]
+	}
+	for _, step := range []func(*onboard.Setup, process, *dialog) error{g.askProvider, g.askModel, g.askKey} {
+		if err := step(&s, p, person); err != nil {
+			return s, err
+		}
+	}
+	checked, err := s.Provider.Check(ctx, s.Key)
+	if err != nil {
+		return s, err
+	}
+	if checked {
+		fmt.Fprintf(p.stderr, "The key is good.\n")
+	} else {
+		fmt.Fprintf(p.stderr, "The provider does not tell whether the key is good.\n")
+	}
+	return s, nil
+}
+
+func (g *gitHubSetup) askProvider(s *onboard.Setup, _ process, person *dialog) (err error) {
+	name := g.provider
+	if name == "" && person != nil {
+		for _, p := range onboard.Providers() {
+			fmt.Fprintf(person.screen, "  %-12s %s\n", p.Name, p.Title)
+		}
+		if name, err = person.ask("Who serves the model", "openai"); err != nil {
+			return err
+		}
+	}
+	found, known := onboard.Lookup(cmp.Or(name, "openai"))
+	if !known {
+		return fmt.Errorf("there is no provider %s", name)
+	}
+	address := g.baseURL
+	if found.Name == "other" && address == "" && person != nil {
+		if address, err = person.ask("Address of its API, as https://HOST/v1", ""); err != nil {
+			return err
+		}
+	}
+	if found.Name == "other" && address == "" {
+		return errors.New("give the address of the provider's API with --base-url")
+	}
+	if s.Provider, err = found.At(address); err != nil {
+		return err
+	}
+	wire := g.wire
+	if found.Name == "other" && wire == "" && person != nil {
+		if wire, err = person.ask("What it speaks, responses or chat", "responses"); err != nil {
+			return err
+		}
+	}
+	if wire != "" {
+		s.Provider.Wire = wire
+	}
+	return nil
+}
+
+func (g *gitHubSetup) askModel(s *onboard.Setup, _ process, person *dialog) (err error) {
+	s.Model = g.model
+	if s.Model == "" && person != nil {
+		s.Model, err = person.ask("Model", s.Provider.Model)
+	}
+	s.Model = cmp.Or(s.Model, s.Provider.Model)
+	if err == nil && s.Model == "" {
+		err = errors.New("give the name of the model with --model")
+	}
+	return err
+}
+
+func (g *gitHubSetup) askKey(s *onboard.Setup, p process, person *dialog) (err error) {
+	variable := cmp.Or(g.keyName, s.Provider.Secret)
+	s.Key = strings.TrimSpace(p.variable(variable))
+	if s.Key == "" && person != nil {
+		s.Key, err = person.askHidden("Key of " + s.Provider.Title)
+	}
+	if err == nil && s.Key == "" {
+		err = fmt.Errorf("there is no key: set %s to that of the provider", variable)
+	}
+	return err
+}
+
+// confirm shows a person what is about to be done.
+func (g *gitHubSetup) confirm(person *dialog, s onboard.Setup, repository string) error {
+	if person == nil {
+		return nil
+	}
+	fmt.Fprintf(person.screen, "In %s: set the secret %s, let workflows open pull requests, make the label %s, and open a pull request with %s and %s.\n",
+		repository, s.Provider.Secret, onboard.Label, onboard.DefaultsPath, onboard.WorkflowPath(s.Workflow))
+	yes, err := person.agrees("Go on?")
+	if err == nil && !yes {
+		err = errors.New("nothing was done")
+	}
+	return err
+}

@@ -1,0 +1,146 @@
+package forgetest
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/nacl/box"
+)
+
+// setup is what a person sets up in a repository once.
+type setup struct {
+	public, private *[32]byte // of the key that secrets are sealed for; nil until it is asked for
+	secrets         map[string]string
+	labels          []string
+	mayOpenPulls    bool   // workflows, and approve
+	permissions     string // of workflows that name none: read or write
+}
+
+const setupKeyID = "568250167242549743"
+
+// Secret is what a secret of Actions was set to, in the clear.
+func (r *Repository) Secret(name string) (value string, there bool) {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	value, there = r.setup.secrets[name]
+	return value, there
+}
+
+// Labels are the labels that were made in the repository.
+func (r *Repository) Labels() []string {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	return slices.Clone(r.setup.labels)
+}
+
+// WorkflowsMayOpenPullRequests says how that setting stands, which is off at first.
+func (r *Repository) WorkflowsMayOpenPullRequests() bool {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	return r.setup.mayOpenPulls
+}
+
+func getSecretsKey(_ *Forge, c *call) answer {
+	s := &c.repository.setup
+	if s.public == nil {
+		public, private, err := box.GenerateKey(rand.Reader)
+		if err != nil {
+			return failure(http.StatusInternalServerError, err.Error())
+		}
+		s.public, s.private = public, private
+	}
+	return ok(object{"key_id": setupKeyID, "key": base64.StdEncoding.EncodeToString(s.public[:])})
+}
+
+var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// putSecret opens what was sealed, as github.com does once a workflow asks.
+func putSecret(_ *Forge, c *call, sent struct {
+	Value string `json:"encrypted_value"`
+	KeyID string `json:"key_id"`
+},
+) answer {
+	s, name := &c.repository.setup, c.PathValue("name")
+	sealed, err := base64.StdEncoding.DecodeString(sent.Value)
+	if err != nil || s.public == nil || sent.KeyID != setupKeyID || !secretName.MatchString(name) || strings.HasPrefix(strings.ToUpper(name), "GITHUB_") {
+		return unprocessable("Bad request - the secret or its name is not valid")
+	}
+	value, opened := box.OpenAnonymous(nil, sealed, s.public, s.private)
+	if !opened {
+		return unprocessable("Bad request - the secret is not sealed for this key")
+	}
+	_, there := s.secrets[name]
+	if s.secrets == nil {
+		s.secrets = map[string]string{}
+	}
+	s.secrets[name] = string(value)
+	if there {
+		return answer{status: http.StatusNoContent}
+	}
+	return created(object{})
+}
+
+func getWorkflowPermissions(_ *Forge, c *call) answer {
+	s := c.repository.setup
+	if s.permissions == "" {
+		s.permissions = "read"
+	}
+	return ok(object{"default_workflow_permissions": s.permissions, "can_approve_pull_request_reviews": s.mayOpenPulls})
+}
+
+func setWorkflowPermissions(_ *Forge, c *call, sent struct {
+	Permissions *string `json:"default_workflow_permissions"`
+	MayOpen     *bool   `json:"can_approve_pull_request_reviews"`
+},
+) answer {
+	s := &c.repository.setup
+	if sent.Permissions != nil {
+		s.permissions = *sent.Permissions
+	}
+	if sent.MayOpen != nil {
+		s.mayOpenPulls = *sent.MayOpen
+	}
+	return answer{status: http.StatusNoContent}
+}
+
+func createLabel(f *Forge, c *call, sent struct{ Name, Color, Description string }) answer {
+	r := c.repository
+	same := func(label string) bool { return strings.EqualFold(label, sent.Name) }
+	switch {
+	case sent.Name == "":
+		return invalid(reason{Resource: "Label", Field: "name", Code: "missing_field"})
+	case slices.ContainsFunc(r.setup.labels, same):
+		return invalid(reason{Resource: "Label", Field: "name", Code: "already_exists"})
+	}
+	r.setup.labels = append(r.setup.labels, sent.Name)
+	return created(f.showLabels(r, []string{sent.Name})[0])
+}
+
+func getTree(f *Forge, c *call) answer {
+	id := c.PathValue("sha")
+	if !objectName.MatchString(id) {
+		return notFound()
+	}
+	listing, err := c.repository.runGit("ls-tree", "-z", "-l", "--full-tree", id)
+	if err != nil {
+		return notFound()
+	}
+	return ok(f.showTree(c.repository, id, listing))
+}
+
+func deleteRef(_ *Forge, c *call) answer {
+	branch, isBranch := strings.CutPrefix(c.PathValue("ref"), heads)
+	if _, there := c.repository.branch(branch); !isBranch || !there {
+		return answer{status: http.StatusUnprocessableEntity, body: object{"message": "Reference does not exist", "documentation_url": documentation}}
+	}
+	if _, err := c.repository.runGit("update-ref", "-d", "refs/heads/"+branch); err != nil {
+		return unprocessable(err.Error())
+	}
+	return answer{status: http.StatusNoContent}
+}
+
+const heads = "heads/"

@@ -1,0 +1,127 @@
+package github
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+	"golang.org/x/crypto/nacl/box"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+)
+
+// Setup is the handle of a repository for a person who sets it up: a secret of
+// Actions, a label, a setting. No run does that.
+type Setup struct{ *repository }
+
+func (c *Client) Setup(name string) Setup { return Setup{c.Repository(name).(*repository)} }
+
+var secretPattern = lazily(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+
+// PutSecret makes a secret of Actions, or gives it another value, sealed for the
+// repository's key (docs.github.com, encrypting secrets for the REST API).
+func (s Setup) PutSecret(ctx context.Context, name, value string) error {
+	what := call{doing: fmt.Sprintf("set the secret %s of %s", name, s.fullName), permission: "secrets: write"}
+	if !secretPattern().MatchString(name) {
+		return &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: "that is not the name of a secret", Remedy: "use letters, digits and underscores"}
+	}
+	key, err := ask(ctx, s.repository, what, func() (*gh.PublicKey, *gh.Response, error) {
+		return s.rest.Actions.GetRepoPublicKey(ctx, s.owner, s.name)
+	})
+	if err != nil {
+		return err
+	}
+	sealed, err := seal(value, key.GetKey())
+	if err != nil {
+		return fmt.Errorf("%s: %w", what.doing, err)
+	}
+	return s.do(ctx, what, func() error {
+		_, err := s.rest.Actions.CreateOrUpdateRepoSecret(ctx, s.owner, s.name, &gh.EncryptedSecret{Name: name, KeyID: key.GetKeyID(), EncryptedValue: sealed})
+		return err
+	})
+}
+
+// seal encrypts a value so that only who has the private key reads it, in base64.
+func seal(value, key string) (string, error) {
+	raw, err := base64.StdEncoding.DecodeString(key)
+	if err != nil || len(raw) != 32 {
+		return "", errors.New("seal it: the server's public key is not 32 bytes of base64")
+	}
+	sealed, err := box.SealAnonymous(nil, []byte(value), (*[32]byte)(raw), rand.Reader)
+	if err != nil {
+		return "", fmt.Errorf("seal it: %w", err)
+	}
+	return base64.StdEncoding.EncodeToString(sealed), nil
+}
+
+// LetWorkflowsOpenPullRequests turns that setting on, and leaves the permissions of
+// workflows that name none as they are.
+func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
+	what := call{doing: "let workflows of " + s.fullName + " open pull requests", permission: "administration: write"}
+	now, err := ask(ctx, s.repository, what, func() (*gh.DefaultWorkflowPermissionRepository, *gh.Response, error) {
+		return s.rest.Repositories.GetDefaultWorkflowPermissions(ctx, s.owner, s.name)
+	})
+	if err != nil || now.GetCanApprovePullRequestReviews() {
+		return err
+	}
+	wanted := gh.DefaultWorkflowPermissionRepository{DefaultWorkflowPermissions: now.DefaultWorkflowPermissions, CanApprovePullRequestReviews: gh.Bool(true)}
+	return s.do(ctx, what, func() error {
+		_, _, err := s.rest.Repositories.EditDefaultWorkflowPermissions(ctx, s.owner, s.name, wanted)
+		return err
+	})
+}
+
+// CreateLabel makes a label. That it is there already is no error.
+func (s Setup) CreateLabel(ctx context.Context, name, color, description string) error {
+	what := call{doing: fmt.Sprintf("make the label %s in %s", name, s.fullName), permission: writeIssues}
+	err := s.do(ctx, what, func() error {
+		_, _, err := s.rest.Issues.CreateLabel(ctx, s.owner, s.name, &gh.Label{Name: &name, Color: &color, Description: &description})
+		return err
+	})
+	if refused, ok := errors.AsType[*gh.ErrorResponse](err); ok && slices.ContainsFunc(refused.Errors, func(e gh.Error) bool { return e.Code == "already_exists" }) {
+		return nil
+	}
+	return err
+}
+
+// Has says whether a tree has a file at a path with slashes.
+func (s Setup) Has(ctx context.Context, tree, path string) (bool, error) {
+	what := call{doing: fmt.Sprintf("look for %s in %s", path, s.fullName), permission: "contents: read", objects: []string{tree}}
+	for {
+		name, rest, deeper := strings.Cut(path, "/")
+		found, err := ask(ctx, s.repository, what, func() (*gh.Tree, *gh.Response, error) {
+			return s.rest.Git.GetTree(ctx, s.owner, s.name, tree, false)
+		})
+		if err != nil {
+			return false, err
+		}
+		at := slices.IndexFunc(found.Entries, func(e *gh.TreeEntry) bool { return e.GetPath() == name })
+		if at < 0 || !deeper {
+			return at >= 0, nil
+		}
+		entry := found.Entries[at]
+		if entry.GetType() != "tree" {
+			return false, nil
+		}
+		tree, path = entry.GetSHA(), rest
+	}
+}
+
+// DeleteBranch deletes a branch. That it is gone already is no error.
+func (s Setup) DeleteBranch(ctx context.Context, branch string) error {
+	what := call{doing: fmt.Sprintf("delete the branch %s of %s", branch, s.fullName), permission: writeContents, ref: heads + branch}
+	err := s.do(ctx, what, func() error {
+		_, err := s.rest.Git.DeleteRef(ctx, s.owner, s.name, what.ref)
+		return err
+	})
+	if refused, ok := errors.AsType[*forge.Error](err); ok && refused.Status == http.StatusUnprocessableEntity {
+		return nil
+	}
+	return err
+}

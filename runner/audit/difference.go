@@ -1,0 +1,153 @@
+package audit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	linediff "github.com/go-git/go-git/v5/utils/diff"
+	"github.com/sergi/go-diff/diffmatchpatch"
+)
+
+// Difference is one point in which a replay is not as the run was, or a record not
+// as the rest of it says.
+type Difference struct {
+	What     string // "call 3 (exec_command)"
+	Recorded string
+	Replayed string
+	masks    bool // lines are the same that differ in what passes alone
+}
+
+type Differences []Difference
+
+func (d *Differences) note(what, recorded, replayed string) {
+	d.add(Difference{What: what, Recorded: recorded, Replayed: replayed})
+}
+
+func (d *Differences) add(found Difference) {
+	if found.compared(found.Recorded) != found.compared(found.Replayed) {
+		*d = append(*d, found)
+	}
+}
+
+// compared is a text as it is compared, with a line for each of its own.
+func (d Difference) compared(text string) string {
+	if !d.masks {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = masked(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+const (
+	contextLines = 3
+	diffTimeout  = 5 * time.Second
+	// shownLines and shownLine are how many lines of a difference are shown, and
+	// bytes of one.
+	shownLines = 200
+	shownLine  = 2000
+)
+
+// line is one of a difference, as it was or is.
+type line struct {
+	sign byte // ' ', '-' or '+'
+	text string
+}
+
+// Diff shows the lines that differ, as a unified diff with its header. What is the
+// same but for what passes is shown as it was recorded.
+func (d Difference) Diff() string {
+	var s strings.Builder
+	s.WriteString("--- recorded\n+++ replayed\n")
+	lines := d.lines()
+	shown := near(lines)
+	var old, now, written int
+	for i, l := range lines {
+		if shown[i] && (i == 0 || !shown[i-1]) {
+			fmt.Fprintf(&s, "@@ -%d +%d @@\n", old+1, now+1)
+		}
+		if shown[i] && written < shownLines {
+			fmt.Fprintf(&s, "%c%s\n", l.sign, beginning(l.text))
+		}
+		if shown[i] {
+			written++
+		}
+		if l.sign != '+' {
+			old++
+		}
+		if l.sign != '-' {
+			now++
+		}
+	}
+	if written > shownLines {
+		fmt.Fprintf(&s, "… %d more lines\n", written-shownLines)
+	}
+	return s.String()
+}
+
+func beginning(text string) string {
+	if len(text) <= shownLine {
+		return text
+	}
+	return strings.ToValidUTF8(text[:shownLine], "") + "…"
+}
+
+// lines are those of both sides, in an order in which each can be read.
+func (d Difference) lines() (found []line) {
+	was, is := splitLines(d.Recorded), splitLines(d.Replayed)
+	for _, part := range linediff.DoWithTimeout(closed(d.compared(d.Recorded)), closed(d.compared(d.Replayed)), diffTimeout) {
+		n := strings.Count(part.Text, "\n")
+		switch part.Type {
+		case diffmatchpatch.DiffEqual:
+			found = appendLines(found, ' ', was[:n])
+			was, is = was[n:], is[n:]
+		case diffmatchpatch.DiffDelete:
+			found = appendLines(found, '-', was[:n])
+			was = was[n:]
+		case diffmatchpatch.DiffInsert:
+			found = appendLines(found, '+', is[:n])
+			is = is[n:]
+		}
+	}
+	return found
+}
+
+func appendLines(to []line, sign byte, texts []string) []line {
+	for _, text := range texts {
+		to = append(to, line{sign, text})
+	}
+	return to
+}
+
+// closed is a text whose last line ends like the others.
+func closed(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
+}
+
+func splitLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(closed(text), "\n"), "\n")
+}
+
+// near says of each line whether it differs or is among the neighbours of one that
+// does.
+func near(lines []line) []bool {
+	shown := make([]bool, len(lines))
+	for i, l := range lines {
+		if l.sign == ' ' {
+			continue
+		}
+		for at := max(i-contextLines, 0); at <= min(i+contextLines, len(lines)-1); at++ {
+			shown[at] = true
+		}
+	}
+	return shown
+}

@@ -1,0 +1,87 @@
+package audit
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// commandTools are the tools whose outputs are what commands printed.
+var commandTools = []string{"exec_command", "write_stdin", "shell", "shell_command"}
+
+func isCommand(tool string) bool { return slices.Contains(commandTools, tool) }
+
+var header = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Original token count: .*|Process running with session ID .*)\n?`)
+})
+
+// lasting is an output without what the header of a command has of one run alone.
+func lasting(output string) string { return header().ReplaceAllString(output, "") }
+
+// mask is a kind of text that differs from run to run though a command does the same.
+type mask struct {
+	of *regexp.Regexp
+	by string // what stands in its place, as for regexp.Expand
+}
+
+const (
+	weekday = `(?:\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?`
+	month   = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)`
+	clock   = `\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?`
+	zone    = `(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}:?\d{2})\b)?`
+	units   = `(?:ns|[uµμ]s|ms|s|sec|secs|seconds?|mins?|minutes?|hours?)`
+)
+
+// passing are the masks, in the order in which they are put on: what is longer comes
+// before its parts.
+type passing struct {
+	masks                       []mask
+	hexadecimal, blanks, rulers *regexp.Regexp
+}
+
+var prepared = sync.OnceValue(func() passing {
+	return passing{
+		masks: []mask{
+			{regexp.MustCompile(`\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`), "<id>"},
+			{regexp.MustCompile(`\b\d{4}[-/]\d{2}[-/]\d{2}(?:[T ]+` + clock + zone + `)?`), "<time>"},
+			{regexp.MustCompile(weekday + `\b` + month + ` +\d{1,2}\b(?:,? +\d{4}\b)?(?: +` + clock + zone + `)?(?: +\d{4}\b)?`), "<time>"},
+			{regexp.MustCompile(weekday + `\b\d{1,2}[ -]` + month + `[ -]\d{4}\b(?: +` + clock + zone + `)?`), "<time>"},
+			{regexp.MustCompile(`((?:^|[^0-9.])(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1?\])):\d{1,5}\b`), "$1:<port>"},
+			{regexp.MustCompile(`(?i)\b(port|pid|goroutine)([ =:#]+)\d+\b`), "$1$2<number>"},
+			{regexp.MustCompile(`\b\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?\b`), "<time>"},
+			{regexp.MustCompile(`\b(?:\d+(?:h|m) ?)*\d+(?:[.,]\d+)? ?` + units + `\b`), "<time>"},
+			{regexp.MustCompile(`\(cached\)`), "<time>"}, // as go test says in the place of a duration
+			{regexp.MustCompile(`\b0x[0-9a-fA-F]{3,16}\b`), "<address>"},
+			{regexp.MustCompile(`((?:/private)?(?:/var)?/tmp|/var/folders/\w+/\w+/T|/dev/shm)/[^\s/'"` + "`" + `:;,()\[\]]+`), "$1/<path>"},
+			{regexp.MustCompile(`\b(?:tmp\.\w{6,}|tmp[a-z0-9_]{8}|go-build\d+)\b`), "<path>"}, // as mktemp, Python and Go name them
+			{regexp.MustCompile(`\b1[5-9]\d{8}(?:\.\d+|\d{3}|\d{6}|\d{9})?\b`), "<time>"},     // since 1970
+		},
+		hexadecimal: regexp.MustCompile(`\b[0-9a-f]{7,64}\b`),
+		blanks:      regexp.MustCompile(`[ \t]+`),
+		rulers:      regexp.MustCompile(`={3,}|-{3,}|_{3,}|\.{3,}|─{3,}`),
+	}
+})
+
+// masked is a line of what a command printed without times, ids, addresses and the
+// folders for temporary files; where one stood, without what aligns it, either.
+func masked(line string) string {
+	was, by := line, prepared()
+	for _, m := range by.masks {
+		line = m.of.ReplaceAllString(line, m.by)
+	}
+	line = by.hexadecimal.ReplaceAllStringFunc(line, maskID)
+	if line == was {
+		return line
+	}
+	line = by.blanks.ReplaceAllString(line, " ")
+	return strings.TrimSpace(by.rulers.ReplaceAllStringFunc(line, func(ruler string) string { return string([]rune(ruler)[:3]) }))
+}
+
+// maskID masks what has digits and letters: a number and a word are none.
+func maskID(text string) string {
+	if strings.ContainsAny(text, "0123456789") && strings.ContainsAny(text, "abcdef") {
+		return "<id>"
+	}
+	return text
+}

@@ -1,0 +1,47 @@
+package onboard
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The paths of what is added to a repository.
+const (
+	DefaultsPath = ".github/agent-ci.yml"
+	workflowPath = ".github/workflows/agent-ci-%s.yml"
+)
+
+// WorkflowPath is where the workflow of a name stands.
+func WorkflowPath(name string) string { return fmt.Sprintf(workflowPath, name) }
+
+// File is one of those that are added.
+type File struct {
+	Path    string
+	Content []byte
+}
+
+// ofProvider is a workflow that takes the key from the provider's secret.
+func ofProvider(workflow []byte, p Provider) []byte {
+	return bytes.ReplaceAll(workflow, []byte("${{ secrets.OPENAI_API_KEY }}"), []byte("${{ secrets."+p.Secret+" }}"))
+}
+
+// withModel is the repository's defaults with the model that is asked.
+func withModel(defaults []byte, p Provider, model string) ([]byte, error) {
+	type settings struct {
+		Name    string `yaml:"name"`
+		BaseURL string `yaml:"base_url,omitempty"`
+		Wire    string `yaml:"wire,omitempty"`
+	}
+	block, err := yaml.Marshal(map[string]settings{"model": {model, p.BaseURL, p.Wire}})
+	if err != nil {
+		return nil, fmt.Errorf("write the model's settings: %w", err)
+	}
+	head, rest, found := strings.Cut(string(defaults), "version: 1\n")
+	if !found {
+		return nil, fmt.Errorf("write the model's settings: the defaults have no version")
+	}
+	return []byte(head + "version: 1\n\n" + string(block) + rest), nil
+}

@@ -1,0 +1,70 @@
+package onboard
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Build is what a program knows of what it was built from.
+type Build struct {
+	Version  string // v1.2.3 of a release; else anything
+	Commit   string // all of it; empty for unknown
+	Modified bool   // the tree was not the commit's
+}
+
+const (
+	action = "agent-ci/agent-ci"
+	// toFillIn stands for a commit that nobody but a person knows.
+	toFillIn = "COMMIT"
+	// setupGo gets Go, by which the action builds a commit that is no release.
+	setupGo = "actions/setup-go@b7ad1dad31e06c5925ef5d2fc7ad053ef454303e # v7.0.0"
+)
+
+// Pinned is a workflow whose uses of the action name what this program is: its release,
+// or the commit that it was built from. Where that is not known a person has to fill it
+// in.
+func (b Build) Pinned(workflow []byte) []byte {
+	uses := regexp.MustCompile(`(?m)^( *)- uses: ` + action + `@v0\b.*$`)
+	return uses.ReplaceAllFunc(workflow, func(line []byte) []byte {
+		blanks := string(line[:strings.IndexByte(string(line), '-')])
+		steps := []string{"- uses: " + action + "@" + b.ref() + b.remark()}
+		if !b.isRelease() {
+			steps = append([]string{"- uses: " + setupGo, "  with: {go-version: stable, cache: false}"}, steps...)
+		}
+		return []byte(blanks + strings.Join(steps, "\n"+blanks))
+	})
+}
+
+// Known says whether nothing is left to be filled in.
+func (b Build) Known() bool { return b.ref() != toFillIn }
+
+// Unknown says why a commit has to be filled in, and which.
+func (b Build) Unknown() string {
+	why := "this program does not know which commit it was built from"
+	if b.Modified {
+		why = "this program was built from a changed tree"
+	}
+	return "replace " + toFillIn + " in the workflow by the commit of agent-ci that you have read, all 40 digits of it: " + why
+}
+
+func (b Build) isRelease() bool { return regexp.MustCompile(`^v\d+\.\d+\.\d+$`).MatchString(b.Version) }
+
+func (b Build) ref() string {
+	switch {
+	case b.isRelease():
+		return b.Version
+	case b.Modified || !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(b.Commit):
+		return toFillIn
+	}
+	return b.Commit
+}
+
+func (b Build) remark() string {
+	switch {
+	case b.isRelease():
+		return " # pin the commit of the release that you read"
+	case b.Known():
+		return " # the commit that init was built from; there is no release yet"
+	}
+	return " # fill in the commit of agent-ci that you have read"
+}
