@@ -2,6 +2,8 @@
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# What init pins; -dirty where the tree is not the commit's. A release has none: it pins its version.
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 TOOLS    = $(GO) tool -modfile=.ci/tools.mod
 # The tests that try every way out in whole runs.
@@ -60,7 +62,7 @@ pictures: build ## the pictures of the README, from a run of the demo in Chromiu
 	@.ci/pictures bin/agent-ci
 
 build: ## the static binary, bin/agent-ci
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/agent-ci ./cmd/agent-ci
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS) -X main.commit=$(COMMIT)' -o bin/agent-ci ./cmd/agent-ci
 	@ls -l bin/agent-ci | awk '{printf "bin/agent-ci: %.1f MB\n", $$5/1000000}'
 
 cross: ## static binaries for all released targets, in dist/

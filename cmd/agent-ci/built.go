@@ -2,13 +2,19 @@ package main
 
 import (
 	"runtime/debug"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/onboard"
 )
 
-// built is what the Go toolchain noted of the commit that this program is of.
+// built is what make, or else the Go toolchain, noted of the commit that this program
+// is of. The toolchain notes none in a linked work tree.
 func built() onboard.Build {
 	b := onboard.Build{Version: version}
+	if commit != "" {
+		b.Commit, b.Modified = strings.CutSuffix(commit, "-dirty")
+		return b
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

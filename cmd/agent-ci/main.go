@@ -21,6 +21,10 @@ import (
 // version is set by the build (-X main.version).
 var version = "unknown"
 
+// commit is set by make build (-X main.commit): all of it, with -dirty behind it where
+// the tree was changed. Without it the Go toolchain may have noted one.
+var commit string
+
 func main() {
 	start := dispatch
 	if filepath.Base(os.Args[0]) == applyPatchName {
