@@ -56,7 +56,7 @@ func TestMemoryOfASmallOutput(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			if most := uint64(30*len(output) + 150<<20); got > most {
+			if most := uint64(30*len(output) + 300<<20); got > most {
 				t.Errorf("%d KB of output took %d MB", len(output)>>10, got>>20)
 			}
 		})
