@@ -291,6 +291,16 @@ func (in *invocation) wantsClone(a assignment, ws *workspace.Workspace, noChecko
 	return !strings.EqualFold(here, a.project.name())
 }
 
+// tellElsewhere says that a run for an issue of another repository than the checkout's does
+// not work there, where the job does not name that repository.
+func (in *invocation) tellElsewhere(a assignment, here *workspace.Workspace) {
+	of := intake.NameInURL(here.Checkout().Origin(), a.project.serverURL)
+	if of == "" || strings.EqualFold(of, a.project.name()) || a.job().Repository.Name != "" || in.env.InActions() {
+		return
+	}
+	in.rec.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", a.project.name(), here.Root(), of)
+}
+
 // clone clones the repository in the place of the checkout here, which may be nil,
 // and reads what configures a run there.
 func (in *invocation) clone(ctx context.Context, a assignment, event intake.Event, here *workspace.Workspace) (*workspace.Workspace, *settings.Settings, error) {

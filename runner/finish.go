@@ -101,7 +101,7 @@ func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
 			if tests != "" {
 				tests += ", "
 			}
-			red = append(red, fmt.Sprintf("%s is %s (%swas %s, log %s)", row.Name, row.After, tests, row.Before, rec.Join(row.Log)))
+			red = append(red, fmt.Sprintf("%s is %s (%swas %s, %s)", row.Name, row.After, tests, row.Before, rec.Whereabouts(row.Log)))
 		}
 	}
 	return outcome.Stopf(outcome.VerifyFailed, "red", "The change does not pass: %s.", strings.Join(red, "; "))

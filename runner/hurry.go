@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -85,7 +86,14 @@ func (in *invocation) attended(ctx context.Context, work func(*reached, *departu
 
 // tellStep gives the result to the job. What cannot be given is told in the result.
 func (in *invocation) tellStep(so *reached, result *record.Result) {
-	told := progress.Told{Result: *result, Record: in.rec, Checks: so.published().Table.Rows, Site: so.project.site(), Artifacts: in.env.Artifacts()}
+	site := so.project.site()
+	if site == (transcript.Site{}) { // what a transcript names is not believed here
+		site = transcript.Site{Server: in.env.Get("GITHUB_SERVER_URL"), Repository: in.env.Get("GITHUB_REPOSITORY")}
+	}
+	told := progress.Told{
+		Result: *result, Record: in.rec, Checks: so.published().Table.Rows, Site: site, Artifacts: in.env.Artifacts(),
+		Refused: in.foreign && result.TranscriptSHA256 == "",
+	}
 	if so.settings != nil {
 		told.Folder = so.job().Repository.Path
 	}

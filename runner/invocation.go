@@ -47,6 +47,7 @@ type invocation struct {
 	rec     *record.Record
 	watch   *progress.Watch
 
+	foreign       bool // the run directory is a bundle, of whoever made it
 	keepBaselines bool // what checks say of bases is kept, and what is kept believed
 }
 
@@ -54,6 +55,7 @@ func newInvocation(id string, given settings.Given, s Surroundings) *invocation 
 	given.Env, given.Reserved = settings.Environment(s.Environ), s.Reserved
 	in := &invocation{version: s.Version, began: time.Now(), hurry: s.Hurry, env: given.Env}
 	in.rec = record.New(id, settings.Secrets(in.env, nil))
+	in.rec.Vanishes = in.env.Artifacts() != ""
 	in.source = &settings.Source{Given: given, Warn: in.rec.Warn}
 	in.watch = &progress.Watch{Events: s.Events, Step: s.Step}
 	if !s.Quiet {

@@ -54,6 +54,7 @@ func (in *invocation) takeOn(ctx context.Context, event intake.Event, so *reache
 		asked := so.assignment
 		if so.workspace != nil {
 			so.left = so.workspace.Base()
+			in.tellElsewhere(asked, so.workspace)
 		}
 		cloned, set, err := in.clone(ctx, asked, event, so.workspace)
 		if so.workspace = cloned; set != nil {

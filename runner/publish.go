@@ -26,7 +26,7 @@ type PublishOptions struct {
 func Publish(ctx context.Context, o PublishOptions) record.Result {
 	o.Hurry = nil // nothing of it is waited for
 	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
-	in.dir, in.publish = o.Dir, publishGitHub
+	in.dir, in.publish, in.foreign = o.Dir, publishGitHub, true
 	return in.attended(ctx, func(so *reached, _ *departure) record.Result { return in.publishFrom(ctx, o.RunDir, so) })
 }
 

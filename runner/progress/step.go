@@ -78,6 +78,8 @@ type Told struct {
 	// files that the action uploads of the run.
 	Site      transcript.Site
 	Artifacts string
+	// Refused says that the record is one of a bundle that is not believed.
+	Refused bool
 }
 
 // TellStep gives the result to the job: outputs, summary and annotations.
@@ -159,12 +161,18 @@ func (t Told) summary() string {
 	if links := t.links(); links != "" {
 		head += links + "\n\n"
 	}
-	if t.Record.Directory != nil {
-		if view, err := t.Record.View(); err == nil && view.Task.Text != "" {
-			return head + body.Outline(view, t.Site, summaryLimit)
-		}
+	said := markdown.Text(result.Reason) + ": " + body.Own{Site: t.Site}.Sentence(result.Message) + "\n"
+	if t.Record.Directory == nil || t.Refused {
+		return head + said
 	}
-	return head + markdown.Text(result.Reason) + ": " + body.Own{Site: t.Site}.Sentence(result.Message) + "\n"
+	view, err := t.Record.View()
+	if err != nil || view.Task.Text == "" {
+		return head + said
+	}
+	if end := view.Finished; end == nil || end.Outcome != string(result.Outcome) || end.Reason != result.Reason { // the run ended otherwise than its publishing
+		head += said + "\n"
+	}
+	return head + body.Outline(view, t.Site, summaryLimit)
 }
 
 // links are those that a reader wants first: the pull request, and the files of the run.

@@ -17,6 +17,9 @@ import (
 type Record struct {
 	*Directory
 	ID string // of the run
+	// Vanishes says that the run directory goes with the machine, and that people get the
+	// report of it.
+	Vanishes bool
 
 	log      *transcript.Log
 	rest     func() // ends what notes that the run lives; nil while nothing does
@@ -35,6 +38,14 @@ func New(id string, hidden []secrets.Value) *Record {
 // KeepOut replaces the values that the record removes. Nothing else of the run may
 // write meanwhile.
 func (r *Record) KeepOut(hidden []secrets.Value) { r.redactor = secrets.NewRedactor(hidden) }
+
+// Whereabouts says where people find what a command printed, for the end of a sentence.
+func (r *Record) Whereabouts(log string) string {
+	if r.Vanishes {
+		return "its last lines are in the report"
+	}
+	return "log " + r.Join(log)
+}
 
 // Redact is text without the secrets of the run.
 func (r *Record) Redact(text string) string { return r.redactor.Redact(text) }

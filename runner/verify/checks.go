@@ -181,7 +181,7 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	}
 	if ran.Color() != "green" {
 		return outcome.Stopf(outcome.InvalidInput, "setup_failed",
-			"The setup command %q ended as %s; see %s.", name, ran.Color(), c.Record.Join(script.Log))
+			"The setup command %q ended as %s (%s).", name, ran.Color(), c.Record.Whereabouts(script.Log))
 	}
 	return nil
 }
