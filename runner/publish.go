@@ -37,6 +37,9 @@ func (in *invocation) publishFrom(ctx context.Context, runDir string, so *reache
 		return in.unrecorded(so, err)
 	}
 	in.rec.Directory = dir
+	if err := dir.Lock(); err != nil {
+		return in.unrecorded(so, err)
+	}
 	if err := dir.Writable(); err != nil {
 		return in.unrecorded(so, err)
 	}

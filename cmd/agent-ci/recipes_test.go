@@ -93,7 +93,7 @@ func outputsOf(ts *testscript.TestScript, step recipeStep, fill func(string) str
 	ts.Check(os.WriteFile(file, nil, 0o600))
 	cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", step.Run)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "RUNNER_TEMP", "GITHUB_REPOSITORY", "ALERTS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
+	for _, name := range []string{"PATH", "HOME", "RUNNER_TEMP", "GITHUB_REPOSITORY", "ALERTS", "WEEK", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	cmd.Env = append(cmd.Env, "GITHUB_OUTPUT="+file)

@@ -29,8 +29,9 @@ publish.
 
 prune removes run directories that are older than --older-than, are not among the
 newest --keep, or both where both are given. A run that is going on stays in any case,
-and one that can be resumed unless --resumable is given. Nothing is removed that --out
-put elsewhere. --dry-run tells what would be removed.`,
+one that can be resumed unless --resumable is given, and one whose change is nowhere but
+in its directory unless --unpublished is. Nothing is removed that --out put elsewhere.
+--dry-run tells what would be removed.`,
 		example: `
 agent-ci runs
 agent-ci runs --json
@@ -45,6 +46,7 @@ type runsFlags struct {
 	all, json        bool
 	age, keep        string
 	resumable, trial bool
+	unpublished      bool
 }
 
 func listRuns(flags *flagSet) deed {
@@ -55,16 +57,17 @@ func listRuns(flags *flagSet) deed {
 	flags.text(&f.age, "older-than", "AGE", "prune: remove what was last written so long ago (30d, 2w, 12h)")
 	flags.text(&f.keep, "keep", "N", "prune: leave the newest N")
 	flags.on(&f.resumable, "resumable", "prune: also remove runs that can be resumed")
+	flags.on(&f.unpublished, "unpublished", "prune: also remove runs whose change is nowhere but in their directory")
 	flags.on(&f.trial, "dry-run", "prune: remove nothing, tell what would be")
 	return func(_ context.Context, p process, rest []string) int {
 		machine := p.machine()
 		machine.Folder = f.folder
-		ofPrune := f.age != "" || f.keep != "" || f.resumable || f.trial
+		ofPrune := f.age != "" || f.keep != "" || f.resumable || f.unpublished || f.trial
 		switch {
 		case len(rest) == 1 && rest[0] != "prune":
 			return flags.wrong(p, "its one subcommand is prune")
 		case len(rest) == 0 && ofPrune:
-			return flags.wrong(p, "--older-than, --keep, --resumable and --dry-run are for agent-ci runs prune")
+			return flags.wrong(p, "--older-than, --keep, --resumable, --unpublished and --dry-run are for agent-ci runs prune")
 		case len(rest) == 1 && (f.all || f.json):
 			return flags.wrong(p, "--all and --json are for the list")
 		case len(rest) == 0:
@@ -88,7 +91,7 @@ func (p process) runDirectory(name string) string { return p.machine().Find(name
 
 // prune reads what is to be removed.
 func (f runsFlags) prune() (o runs.Prune, err error) {
-	o = runs.Prune{Resumable: f.resumable, DryRun: f.trial, Now: time.Now()}
+	o = runs.Prune{Resumable: f.resumable, Unpublished: f.unpublished, DryRun: f.trial, Now: time.Now()}
 	if f.age == "" && f.keep == "" {
 		return o, errors.New("say what goes: --older-than AGE, --keep N, or both")
 	}

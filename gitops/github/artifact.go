@@ -130,7 +130,7 @@ func (r *repository) placeOfArtifact(ctx context.Context, id int64) (*url.URL, e
 
 // fetchArchive gets an archive from a place that the API named.
 func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string, to io.Writer, most int64) error {
-	if err := c.mayStore(place); err != nil {
+	if err := c.mayStore(ctx, place); err != nil {
 		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), nil)
@@ -163,34 +163,6 @@ func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string
 }
 
 func tooLarge(most int64) error { return fmt.Errorf("it has more than %d MiB", most>>20) }
-
-// storeClient speaks to places of archives: as nobody, and in the clear only where
-// the API does, too.
-func (c *Client) storeClient() *http.Client {
-	anonymous := &tokenTransport{base: defaultTransport(), may: func(*url.URL) bool { return false }}
-	return &http.Client{
-		Transport: &retryTransport{base: anonymous, wait: c.wait, now: time.Now},
-		Timeout:   downloadTimeout,
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects {
-				return &redirectError{"more than five in a row"}
-			}
-			return c.mayStore(req.URL)
-		},
-	}
-}
-
-// mayStore refuses a place that no archive is fetched from.
-func (c *Client) mayStore(place *url.URL) error {
-	inTheClear := place.Scheme == "http" && c.rest.BaseURL.Scheme == "http" && loopback(place.Hostname())
-	switch {
-	case place.User != nil:
-		return &redirectError{"its address names a user"}
-	case place.Host == "" || place.Scheme != "https" && !inTheClear:
-		return &redirectError{fmt.Sprintf("%s://%s is no https address", place.Scheme, place.Host)}
-	}
-	return nil
-}
 
 // storeFailure describes why an archive did not come, without its address: that is
 // signed, and opens the archive for everybody.

@@ -87,11 +87,14 @@ func New(o Options) (*Client, error) {
 	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: token, scopes: scopes, wait: wait}, nil
 }
 
+func newDialer() *net.Dialer {
+	return &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
+}
+
 func defaultTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
+		DialContext:           newDialer().DialContext,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          4,
 		IdleConnTimeout:       30 * time.Second,

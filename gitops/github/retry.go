@@ -101,8 +101,8 @@ func (t *retryTransport) delay(req *http.Request, resp *http.Response, err error
 	}
 	backoff := firstDelay<<(attempt-1) + rand.N(firstDelay/2)
 	switch {
-	case err != nil: // a certificate that does not fit stays so
-		return backoff, !certificateError(err) && harmless(req)
+	case err != nil: // a certificate that does not fit stays so, and so does an address that is refused
+		return backoff, !certificateError(err) && !errors.As(err, new(*redirectError)) && harmless(req)
 	case rateLimited(resp):
 		backoff = limitDelay << (attempt - 1)
 	case resp.StatusCode < http.StatusInternalServerError || resp.StatusCode == http.StatusNotImplemented || !harmless(req):

@@ -25,7 +25,7 @@ var runPath = regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/actions/runs/([0-9]{1,18})
 func Parse(server string, words ...string) (Wanted, error) {
 	if len(words) == 1 {
 		if !strings.Contains(words[0], "/actions/runs/") {
-			return Wanted{}, wrong("%.200q is no address of a workflow's run; give OWNER/REPO and the run, or its address: %s/OWNER/REPO/actions/runs/NUMBER", words[0], server)
+			return Wanted{}, fmt.Errorf("%.200q is no address of a workflow's run; give OWNER/REPO and the run, or its address: %s/OWNER/REPO/actions/runs/NUMBER", words[0], server)
 		}
 		return parseAddress(server, words[0])
 	}
@@ -33,13 +33,13 @@ func Parse(server string, words ...string) (Wanted, error) {
 	if strings.Contains(run, "/") {
 		w, err := parseAddress(server, run)
 		if err == nil && !strings.EqualFold(w.Repository, repository) {
-			err = wrong("the run is one of %s, not of %.200q; leave the repository away", w.Repository, repository)
+			err = fmt.Errorf("the run is one of %s, not of %.200q; leave the repository away", w.Repository, repository)
 		}
 		return w, err
 	}
 	number, err := strconv.ParseInt(run, 10, 64)
 	if err != nil || number < 1 {
-		return Wanted{}, wrong("%.200q is no run of a workflow; give the number in the address of its page, or the address", run)
+		return Wanted{}, fmt.Errorf("%.200q is no run of a workflow; give the number in the address of its page, or the address", run)
 	}
 	return Wanted{Repository: repository, Run: number}, nil
 }
@@ -52,20 +52,17 @@ func parseAddress(server, text string) (Wanted, error) {
 	at, err := url.Parse(text)
 	home, homeErr := url.Parse(server)
 	if err != nil || homeErr != nil || at.User != nil {
-		return Wanted{}, wrong("%.200q is no address of a workflow's run", text)
+		return Wanted{}, fmt.Errorf("%.200q is no address of a workflow's run", text)
 	}
 	if !strings.EqualFold(at.Host, home.Host) {
-		return Wanted{}, wrong("the address is one of %.100q, and GitHub is %s here; set GITHUB_API_URL and GITHUB_SERVER_URL for another server", at.Host, home.Host)
+		return Wanted{}, fmt.Errorf("the address is one of %.100q, and GitHub is %s here; set GITHUB_API_URL and GITHUB_SERVER_URL for another server", at.Host, home.Host)
 	}
 	found := runPath.FindStringSubmatch(at.Path)
 	if found == nil {
-		return Wanted{}, wrong("%.200q is no address of a workflow's run; it has to be like %s/OWNER/REPO/actions/runs/NUMBER", text, server)
+		return Wanted{}, fmt.Errorf("%.200q is no address of a workflow's run; it has to be like %s/OWNER/REPO/actions/runs/NUMBER", text, server)
 	}
 	w := Wanted{Repository: found[1]}
 	w.Run, _ = strconv.ParseInt(found[2], 10, 64) // the pattern has digits alone, few enough
 	w.ID, _ = strconv.ParseInt(found[3], 10, 64)  // or none
 	return w, nil
 }
-
-// wrong is a sentence for who called, with what to do.
-func wrong(format string, args ...any) error { return fmt.Errorf(format, args...) }

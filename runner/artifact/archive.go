@@ -143,16 +143,13 @@ func (a *archive) entry(name string) *zip.File {
 	return nil
 }
 
-// names are the files below the run directory.
-func (a *archive) names() []string {
+// others are the files of the archive beside those that were taken, by their names in it.
+func (a *archive) others(taken map[string]bool) []string {
 	var names []string
 	for name, f := range a.files {
-		below, inside := strings.CutPrefix(name, a.root+"/")
-		if a.root == "." {
-			below, inside = name, true
-		}
-		if inside && f.Mode().IsRegular() {
-			names = append(names, below)
+		below, err := filepath.Rel(a.root, name)
+		if f.Mode().IsRegular() && (err != nil || !taken[below]) {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)

@@ -58,7 +58,7 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 		return nil, err
 	}
 	if w.Name = o.Name; env.Token() == "" {
-		return nil, wrong("there is no GitHub token, and GitHub gives artifacts to nobody without one, not even those of public repositories; set GITHUB_TOKEN, for example to what gh auth token prints")
+		return nil, fmt.Errorf("there is no GitHub token, and GitHub gives artifacts to nobody without one, not even those of public repositories; set GITHUB_TOKEN, for example to what gh auth token prints")
 	}
 	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + o.Version})
 	if err != nil {
@@ -149,17 +149,17 @@ func choose(all []github.Artifact, w Wanted) (github.Artifact, error) {
 	}
 	switch named := only(newest, func(name string) bool { return name == w.Name }); {
 	case len(all) == 0:
-		return github.Artifact{}, wrong("the run has no artifacts: it has not come so far yet, or its workflow uploads none (actions/upload-artifact)")
+		return github.Artifact{}, fmt.Errorf("the run has no artifacts: it has not come so far yet, or its workflow uploads none (actions/upload-artifact)")
 	case w.ID != 0:
-		return github.Artifact{}, wrong("the run has no artifact %d; it has %s", w.ID, namesOf(newest))
+		return github.Artifact{}, fmt.Errorf("the run has no artifact %d; it has %s", w.ID, namesOf(newest))
 	case w.Name != "" && len(named) == 0:
-		return github.Artifact{}, wrong("the run has no artifact %.100q; it has %s", w.Name, namesOf(newest))
+		return github.Artifact{}, fmt.Errorf("the run has no artifact %.100q; it has %s", w.Name, namesOf(newest))
 	case w.Name != "":
 		return unexpired(named[0])
 	}
 	likely := likeliest(newest)
 	if len(likely) > 1 {
-		return github.Artifact{}, wrong("the run has several artifacts; name one with --artifact (the newest first): %s", namesOf(likely))
+		return github.Artifact{}, fmt.Errorf("the run has several artifacts; name one with --artifact (the newest first): %s", namesOf(likely))
 	}
 	return unexpired(likely[0])
 }
@@ -196,7 +196,7 @@ func namesOf(all []github.Artifact) string {
 
 func unexpired(a github.Artifact) (github.Artifact, error) {
 	if a.Expired {
-		return a, wrong("the artifact %.100q is not kept any more: artifacts are for as many days as retention-days of the workflow says", a.Name)
+		return a, fmt.Errorf("the artifact %.100q is not kept any more: artifacts are for as many days as retention-days of the workflow says", a.Name)
 	}
 	return a, nil
 }
@@ -292,7 +292,7 @@ func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, 
 			taken[told.Path] = true
 		}
 	}
-	f.noteOthers(slices.DeleteFunc(a.names(), func(name string) bool { return taken[name] || !keeps(name) }))
+	f.noteOthers(a.others(taken))
 	return f, nil
 }
 
@@ -341,10 +341,11 @@ func (f *Fetched) check(dir *record.Directory) (err error) {
 	return nil
 }
 
-// noteOthers tells of files that no event tells the digest of.
+// noteOthers tells of files that no event tells the digest of, or that are none of those
+// that are kept.
 func (f *Fetched) noteOthers(names []string) {
 	if len(names) > 0 {
-		f.Notes = append(f.Notes, "Left out, since the transcript does not tell what is in them: "+list(names)+".")
+		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.Count(len(names), "file"), list(names)))
 	}
 }
 

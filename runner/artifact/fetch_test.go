@@ -200,6 +200,28 @@ func TestAKilledRunIsFetched(t *testing.T) {
 	}
 }
 
+// What is not taken is named: files that no run has, of which a whole folder may be many.
+func TestFilesThatAreLeftOut(t *testing.T) {
+	files := map[string]string{"aside.txt": "x"}
+	for name, content := range honest(t) {
+		files["run/"+name] = content
+	}
+	files["run/publish.json"], files["run/`@octocat`.html"], files["changes.patch"] = "{}", "x", "x"
+	for i := range 20 {
+		files[fmt.Sprintf("run/work/%02d", i)] = "x"
+	}
+	got, err := newHub(t, pack(t, files, nil)).fetch(t)
+	must(t, err)
+	want := "Left out (24 files), since the transcript does not tell what is in them, or nothing here needs them: " +
+		`"aside.txt", "changes.patch", "run/` + "`@octocat`" + `.html", "run/publish.json", "run/work/00", "run/work/01", "run/work/02", "run/work/03", "run/work/04", "run/work/05", and 14 more.`
+	if diff := cmp.Diff([]string{want}, got.Notes); diff != "" {
+		t.Error(diff)
+	}
+	if is := filesIn(t, got.Directory); len(is) != 5 {
+		t.Errorf("there are %q", is)
+	}
+}
+
 // Whoever could write to the artifact may have put anything there. None of these
 // leaves a file, here or elsewhere.
 func TestHostileArtifacts(t *testing.T) {
@@ -364,7 +386,7 @@ func TestWhatNoEventTellsOfIsLeftOut(t *testing.T) {
 	if want := []string{"changes.patch", "outputs/1.txt", "report.html", "result.json", "transcript.jsonl"}; !slices.Equal(filesIn(t, h.out), want) {
 		t.Errorf("%q", filesIn(t, h.out))
 	}
-	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], `"changes.pack", "outputs/more.html"`) {
+	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], `"changes.pack", "checkout/.git/config", "index.html", "outputs/deep/1.txt", "outputs/more.html", "publish.json", "state/alive".`) {
 		t.Errorf("%q", got.Notes)
 	}
 }
@@ -505,7 +527,7 @@ func FuzzArchive(f *testing.F) {
 		dir, err := record.NewDirectory(filepath.Join(t.TempDir(), "out"))
 		must(t, err)
 		defer dir.Close()
-		for _, name := range a.names() {
+		for _, name := range a.others(nil) {
 			if !fs.ValidPath(name) {
 				t.Fatalf("%q is taken for a name", name)
 			}

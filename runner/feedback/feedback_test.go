@@ -82,6 +82,34 @@ func TestTextsFitGitHub(t *testing.T) {
 	}
 }
 
+// What the schema allows is there to its last word, however it stands in lines; where
+// GitHub has no room for it, it is said.
+func TestNothingIsLostSilently(t *testing.T) {
+	var words, code strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&words, "word%d ", i)
+		fmt.Fprintf(&code, "line %d\n", i)
+	}
+	long := words.String()
+	for name, text := range map[string]string{
+		"one paragraph":       long,
+		"an item of a list":   "- a\n- " + long,
+		"code of many lines":  "```go\n" + code.String()[:maxComment-2000] + "\n```\nline end",
+		"code on a long line": "```\n" + long + "\n```",
+		"one word":            strings.Repeat("word0", maxComment/5),
+	} {
+		got := speaker().commentText(commentObject{Comment: text})
+		kept := strings.NewReplacer("\n", "", " ", "", "`", "")
+		want := kept.Replace(strings.NewReplacer("- ", "", "```go", "").Replace(text))
+		if is := kept.Replace(strings.ReplaceAll(got, "- ", "")); !strings.Contains(is, want) || len(text) > maxComment || markdown.Units(got) > 65_536 {
+			t.Errorf("%s: of %d characters %d are there: %.200q", name, len(text), len(got), got)
+		}
+	}
+	if got := speaker().commentText(commentObject{Comment: strings.Repeat("@a ", maxComment/3)}); !strings.Contains(got, "no room for the rest") {
+		t.Errorf("what is left out is not told of: %q", got[len(got)-300:])
+	}
+}
+
 func footerOf(s Speaker) string {
 	lines := strings.SplitAfter(strings.TrimSpace(s.footer("x")), "by ")
 	return lines[1] + "\n"

@@ -124,7 +124,8 @@ func (s Speaker) ownComments(ctx context.Context) ([]own, error) {
 }
 
 // label adds the labels that were chosen and are not there. Only those of the job are
-// ever added.
+// ever added. Those that this run meant to add before it was killed, and that are there,
+// are its own as well.
 func (s Speaker) label(ctx context.Context, raw json.RawMessage) (*Said, error) {
 	var o labelsObject
 	if err := decode(raw, &o); err != nil {
@@ -134,20 +135,48 @@ func (s Speaker) label(ctx context.Context, raw json.RawMessage) (*Said, error) 
 	if err != nil {
 		return nil, intake.ForgeFailure(fmt.Sprintf("The labels of #%d cannot be read", s.On.Number), err)
 	}
-	said := &Said{URL: s.On.URL, Operation: "none"}
+	before, err := s.meant()
+	if err != nil {
+		return nil, err
+	}
 	has := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(other string) bool { return strings.EqualFold(other, name) })
 	}
+	var missing, own []string
 	for _, name := range o.Labels {
-		if slices.Contains(s.Publish.Labels, name) && !has(issue.Labels, name) && !has(said.Labels, name) {
-			said.Labels = append(said.Labels, name)
+		if slices.Contains(s.Publish.Labels, name) && !has(issue.Labels, name) && !has(missing, name) {
+			missing = append(missing, name)
 		}
 	}
-	if len(said.Labels) == 0 {
+	for _, name := range before {
+		if has(issue.Labels, name) && !has(own, name) {
+			own = append(own, name)
+		}
+	}
+	said := &Said{URL: s.On.URL, Operation: "none", Labels: append(own, missing...)}
+	if len(said.Labels) > 0 {
+		said.Operation = "updated"
+	}
+	if len(missing) == 0 {
 		return said, nil
 	}
-	said.Operation = "updated"
-	return said, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.On.Number), s.repository().AddLabels(ctx, s.On.Number, said.Labels))
+	intent := transcript.Publish{Step: job.AsLabels, Number: s.On.Number, URL: s.On.URL, Operation: transcript.PublishBegun, Labels: missing}
+	if err := s.Record.Append(transcript.TypePublish, intent); err != nil {
+		return nil, err
+	}
+	return said, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.On.Number), s.repository().AddLabels(ctx, s.On.Number, missing))
+}
+
+// meant are the labels that this run was about to add, by its transcript.
+func (s Speaker) meant() (labels []string, err error) {
+	_, err = s.Record.Survey(func(_ *transcript.View, e transcript.Event) error {
+		var step transcript.Publish
+		if e.Type == transcript.TypePublish && json.Unmarshal(e.Data, &step) == nil && step.Operation == transcript.PublishBegun {
+			labels = append(labels, step.Labels...)
+		}
+		return nil
+	})
+	return labels, err
 }
 
 // comment writes the comment, or brings the one that is there up to date.

@@ -17,14 +17,17 @@ const (
 	mostOfFinding = 12_000
 )
 
+// noRoom ends a text of which GitHub takes no more.
+const noRoom = "\n*There is no room for the rest; the run's output.json has all.*\n"
+
 // prose is a message of an agent as Markdown without effects: mentions, references, links
-// and HTML are text. It ends where there is no room for a whole block.
+// and HTML are text. It ends where there is no room for a whole block, and says so.
 func prose(text string, limit int) string {
 	var b strings.Builder
-	left := limit
-	for _, block := range markdown.Prose(text) {
+	left := limit - markdown.Units(noRoom)
+	for _, block := range markdown.Whole(text) {
 		if left -= markdown.Units(block); left < 0 {
-			b.WriteString("\n…\n")
+			b.WriteString(noRoom)
 			break
 		}
 		b.WriteString(block)
@@ -34,7 +37,7 @@ func prose(text string, limit int) string {
 
 // findingText is a finding as a comment on its lines.
 func findingText(f finding) string {
-	return intake.FindingMark + headline(f) + "\n\n" + prose(f.Body, mostOfFinding)
+	return intake.FindingMark + headline(f) + "\n\n" + prose(f.Body, mostOfReview)
 }
 
 func headline(f finding) string {

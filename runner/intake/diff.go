@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake/clean"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -26,17 +27,19 @@ func ReadDiff(ctx context.Context, in forge.Repository, number int) (*forge.Pull
 	if err != nil {
 		return nil, nil, err
 	}
-	for reads := 1; ; reads++ {
+	for range mostDiffReads {
 		files, err := in.PullRequestFiles(ctx, number)
 		if err != nil {
 			return nil, nil, ForgeFailure(fmt.Sprintf("The diff of pull request #%d cannot be read", number), err)
 		}
 		now, err := ReadPullRequest(ctx, in, number)
-		if err != nil || now.HeadSHA == pull.HeadSHA || reads == mostDiffReads {
+		if err != nil || now.HeadSHA == pull.HeadSHA {
 			return pull, files, err
 		}
 		pull = now
 	}
+	return nil, nil, outcome.Stopf(outcome.Conflict, "pull_request_moved",
+		"Pull request #%d got new commits each time that its diff was read; run again when it has come to rest.", number)
 }
 
 // diffPart is the diff for an agent: the hunks of each file, with the numbers of the new

@@ -16,11 +16,12 @@ import (
 // Prune says which runs are to be removed: those that are older than Age and not among
 // the newest Keep. One of the two is to be set.
 type Prune struct {
-	Age       time.Duration // since something of a run was last written; 0 for any
-	Keep      int           // 0 for none
-	Resumable bool          // also runs that can go on
-	DryRun    bool
-	Now       time.Time
+	Age         time.Duration // since something of a run was last written; 0 for any
+	Keep        int           // 0 for none
+	Resumable   bool          // also runs that can go on
+	Unpublished bool          // also runs whose change is nowhere but in their directory
+	DryRun      bool
+	Now         time.Time
 }
 
 // Pruned is what became of a run that Prune means.
@@ -35,6 +36,7 @@ type Pruned struct {
 const (
 	KeptGoingOn   = "it is going on"
 	KeptResumable = "it can be resumed"
+	KeptOnlyCopy  = "it has work that is nowhere else"
 	KeptElsewhere = "its directory was named by --out, and is yours to remove"
 )
 
@@ -59,6 +61,8 @@ func (m Machine) Prune(o Prune) ([]Pruned, error) {
 			p.Kept = KeptElsewhere
 		case run.Resumable && !o.Resumable:
 			p.Kept = KeptResumable
+		case run.onlyCopy && !o.Unpublished:
+			p.Kept = KeptOnlyCopy
 		default:
 			p.Bytes = sizeOf(run.Directory)
 			if !o.DryRun {

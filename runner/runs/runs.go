@@ -44,7 +44,8 @@ type Run struct {
 	Message     string             `json:"message,omitempty"`
 	PullRequest record.PullRequest `json:"pull_request"`
 
-	usual bool // its directory is in the usual folder, under its id
+	usual    bool // its directory is in the usual folder, under its id
+	onlyCopy bool // its change is in its directory, and was published nowhere
 }
 
 // Machine is where runs are looked for.
@@ -203,4 +204,7 @@ func (r *Run) end(dir *record.Directory) {
 	if there, err := dir.ReadJSON(record.PublishFile, &published); there && err == nil && published.PullRequest.Number != 0 {
 		r.PullRequest = published.PullRequest
 	}
+	stayed := r.Reason == "left_in_checkout" || r.Reason == "committed"
+	elsewhere := published.Outcome == outcome.Changed || published.Outcome == outcome.NoChanges // then it is there already
+	r.onlyCopy = r.Outcome == outcome.Changed && stayed && !elsewhere && dir.Has(record.CheckoutFolder)
 }

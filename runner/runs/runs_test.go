@@ -266,6 +266,46 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	}
 }
 
+// A change that only the run directory has is not removed with it, unless somebody says so.
+func TestPruneKeepsTheOnlyCopyOfAChange(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason    string
+		checkout  bool
+		published outcome.Outcome
+		kept      string
+	}{
+		"left in its checkout":      {"left_in_checkout", true, "", KeptOnlyCopy},
+		"committed in its checkout": {"committed", true, "", KeptOnlyCopy},
+		"publishing failed":         {"left_in_checkout", true, outcome.ForgeFailed, KeptOnlyCopy},
+		"published later":           {"left_in_checkout", true, outcome.Changed, ""},
+		"published already":         {"left_in_checkout", true, outcome.NoChanges, ""},
+		"in a person's checkout":    {"left_in_checkout", false, "", ""},
+		"pushed":                    {"pushed", true, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			rec := w.run(day, "", transcript.Task{})
+			w.must(rec.WriteJSON(record.ResultFile, record.NewResult(rec.ID, outcome.Stopf(outcome.Changed, c.reason, "Done."))))
+			if c.checkout {
+				w.must(rec.Root().Mkdir(record.CheckoutFolder, 0o700))
+			}
+			if c.published != "" {
+				w.must(rec.WriteJSON(record.PublishFile, record.Result{Outcome: c.published}))
+			}
+			w.end(rec, "", record.PullRequest{})
+			for _, o := range []Prune{{Now: w.now, DryRun: true}, {Now: w.now}} {
+				if pruned, err := w.machine().Prune(o); err != nil || len(pruned) != 1 || pruned[0].Kept != c.kept {
+					t.Errorf("%+v, %v", pruned, err)
+				}
+			}
+			_, err := w.machine().Prune(Prune{Now: w.now, Unpublished: true})
+			if w.must(err); len(w.list()) > 0 {
+				t.Error("it stays whatever is said")
+			}
+		})
+	}
+}
+
 // Commands may leave folders that nobody may write to.
 func TestPruneRemovesWhatIsReadOnly(t *testing.T) {
 	w := newWorld(t)

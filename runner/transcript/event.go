@@ -469,6 +469,10 @@ func SameFiles(a, b []ChangeFile) bool {
 	})
 }
 
+// PublishBegun is the operation of a step that is about to be made: a run that is killed
+// within it knows by that what is its own.
+const PublishBegun = "begun"
+
 // Publish is one step of publishing: commit, push or pull_request; or what was said on
 // an issue or pull request: review, labels or comment.
 type Publish struct {
@@ -478,9 +482,9 @@ type Publish struct {
 	Remote    string `json:"remote,omitempty"` // without credentials
 	Number    int    `json:"number,omitempty"`
 	URL       string `json:"url,omitempty"`
-	Operation string `json:"operation,omitempty"` // created, updated, closed, none
+	Operation string `json:"operation,omitempty"` // created, updated, closed, none; begun before the call that is meant
 
-	Labels   []string `json:"labels,omitempty"`   // that were added
+	Labels   []string `json:"labels,omitempty"`   // that were added, or are to be
 	Findings int      `json:"findings,omitempty"` // on lines of the diff
 	Beside   int      `json:"beside,omitempty"`   // findings in the text of the review, on no line of the diff
 }

@@ -170,6 +170,9 @@ func (f *fold) change(_ Event, d Change) {
 }
 
 func (f *fold) publish(_ Event, d Publish) {
+	if d.Operation == PublishBegun {
+		return // nothing is known of what came of it
+	}
 	f.view.Publish = append(f.view.Publish, d)
 	f.view.Work.Published = d.Step
 }

@@ -5,14 +5,24 @@ import "strings"
 // lineUnits is the most that Prose shows of one line.
 const lineUnits = 2000
 
-// fenceLines is the most that Prose shows of one block of code.
-const fenceLines = 60
+// fenceLines is the most that Prose shows of one block of code, and fenceUnits the most
+// that one of Whole has.
+const (
+	fenceLines = 60
+	fenceUnits = 2 * lineUnits
+)
 
 // Prose is a message as blocks of Markdown, each ending in a newline, that can
 // be shown up to any of them. Lists, code, bold text and headings (as bold
 // lines) are kept in our own hand; everything else is text.
 func Prose(s string) []string {
-	return blocks(Clean(s), false)
+	return (&prose{}).of(Clean(s))
+}
+
+// Whole is Prose that leaves nothing away: a long line, or block of code, goes on in
+// another one.
+func Whole(s string) []string {
+	return (&prose{whole: true}).of(Clean(s))
 }
 
 // guidance is what a template tells who fills it in, and no page shows.
@@ -22,11 +32,14 @@ var guidance = lazily(`(?s)<!--.*?(?:-->|$)`)
 // Prose, except that headings stay headings and boxes to tick stay boxes, none of
 // them ticked. HTML comments are left out.
 func Template(s string) []string {
-	return blocks(guidance().ReplaceAllString(Clean(s), ""), true)
+	return (&prose{form: true}).of(guidance().ReplaceAllString(Clean(s), ""))
 }
 
-func blocks(s string, form bool) []string {
-	p := prose{form: form, rest: strings.Split(strings.Trim(s, "\n"), "\n")}
+func (p *prose) of(s string) []string {
+	p.rest = strings.Split(strings.Trim(s, "\n"), "\n")
+	if p.whole {
+		p.rest = wrapped(p.rest)
+	}
 	for len(p.rest) > 0 {
 		p.next()
 	}
@@ -35,6 +48,7 @@ func blocks(s string, form bool) []string {
 
 type prose struct {
 	form   bool // headings and boxes stay
+	whole  bool // nothing is left away
 	rest   []string
 	blocks []string
 	last   kind
@@ -131,6 +145,13 @@ func (p *prose) fence(mark string) {
 	}
 	code := p.rest[1:end]
 	p.rest = p.rest[min(end+1, len(p.rest)):]
+	if p.whole {
+		for n := 0; len(code) > 0; code = code[n:] {
+			n = fitting(code)
+			p.put(other, Fence(strings.Join(code[:n], "\n"), ""))
+		}
+		return
+	}
 	if len(code) > fenceLines {
 		code = append(code[:fenceLines:fenceLines], "…")
 	}
@@ -143,4 +164,30 @@ func (p *prose) fence(mark string) {
 func closesFence(line, mark string) bool {
 	line = strings.TrimSpace(line)
 	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
+}
+
+// wrapped are lines of which none is longer than lineUnits. A long one goes on in the
+// next, behind a blank where there is one.
+func wrapped(lines []string) (all []string) {
+	for _, line := range lines {
+		for Units(line) > lineUnits {
+			end := len(strings.TrimSuffix(Cut(line, lineUnits), "…"))
+			if blank := strings.LastIndexByte(line[:end], ' '); strings.TrimSpace(line[:max(blank, 0)]) != "" {
+				end = blank + 1
+			}
+			all, line = append(all, line[:end]), line[end:]
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// fitting is how many lines of code are shown in one block, at least one.
+func fitting(code []string) (n int) {
+	for units := 0; n < min(len(code), fenceLines); n++ {
+		if units += Units(code[n]) + 1; n > 0 && units > fenceUnits {
+			break
+		}
+	}
+	return n
 }

@@ -1,0 +1,83 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// storeClient speaks to places of archives: as nobody, in the clear only where the API
+// does, too, and at addresses of this machine or its network only where the API is at one.
+func (c *Client) storeClient() *http.Client {
+	dialer := newDialer()
+	dialer.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		return c.mayDial(ctx, at.Addr())
+	}
+	direct := defaultTransport()
+	direct.Proxy, direct.DialContext = nil, dialer.DialContext
+	anonymous := &tokenTransport{base: &storeTransport{direct: direct, proxied: defaultTransport()}, may: func(*url.URL) bool { return false }}
+	return &http.Client{
+		Transport: &retryTransport{base: anonymous, wait: c.wait, now: time.Now},
+		Timeout:   downloadTimeout,
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return &redirectError{"more than five in a row"}
+			}
+			return c.mayStore(req.Context(), req.URL)
+		},
+	}
+}
+
+// storeTransport dials a place itself, or has the proxy of the environment do so, whose
+// own address may be any.
+type storeTransport struct{ direct, proxied http.RoundTripper }
+
+func (t *storeTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if proxy, err := http.ProxyFromEnvironment(req); proxy != nil || err != nil {
+		return t.proxied.RoundTrip(req)
+	}
+	return t.direct.RoundTrip(req)
+}
+
+// mayStore refuses a place that no archive is fetched from.
+func (c *Client) mayStore(ctx context.Context, place *url.URL) error {
+	inTheClear := place.Scheme == "http" && c.rest.BaseURL.Scheme == "http" && loopback(place.Hostname())
+	switch {
+	case place.User != nil:
+		return &redirectError{"its address names a user"}
+	case place.Host == "" || place.Scheme != "https" && !inTheClear:
+		return &redirectError{fmt.Sprintf("%s://%s is no https address", place.Scheme, place.Host)}
+	}
+	if at, err := netip.ParseAddr(place.Hostname()); err == nil { // a proxy would dial it as well
+		return c.mayDial(ctx, at)
+	}
+	return nil
+}
+
+// mayDial refuses an address that is not the public internet's, unless one of the API's
+// is not either.
+func (c *Client) mayDial(ctx context.Context, at netip.Addr) error {
+	if public(at) {
+		return nil
+	}
+	own, err := net.DefaultResolver.LookupNetIP(ctx, "ip", c.rest.BaseURL.Hostname())
+	if err == nil && slices.ContainsFunc(own, func(addr netip.Addr) bool { return !public(addr) }) {
+		return nil
+	}
+	return &redirectError{fmt.Sprintf("%s is an address of this machine or its network, and the API's is not", at)}
+}
+
+func public(addr netip.Addr) bool {
+	addr = addr.Unmap()
+	return addr.IsGlobalUnicast() && !addr.IsPrivate()
+}
