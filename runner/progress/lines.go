@@ -21,6 +21,7 @@ type Watch struct {
 	Events io.Writer // gets each event as a line of JSON
 	Lines  io.Writer // gets lines for a person
 	Step   *actions.Step
+	Unkept bool // the run leaves nothing behind that its id would lead to
 
 	group   string                  // the part of the log that is open
 	outputs map[string]string       // the last ones of commands that failed, without their durations
@@ -42,7 +43,7 @@ func (w *Watch) Show(e transcript.Event) {
 	if c := w.comment.Load(); c != nil {
 		c.take(e)
 	}
-	if w.Lines != nil {
+	if w.Lines != nil && !(w.Unkept && e.Type == transcript.TypeRunStarted) {
 		if line := Line(e); line != "" {
 			if _, err := io.WriteString(w.Lines, "agent-ci: "+line+"\n"); err != nil {
 				w.Lines = nil
