@@ -189,7 +189,11 @@ func (o *overview) published(p transcript.Publish) fact {
 	add(p.URL, link(p.URL))
 	add(p.Branch, "")
 	add(short(p.HeadSHA), o.pushed(p.HeadSHA))
-	add(p.Remote, "")
+	remote := ""
+	if home := o.View.Site().Home(); home == strings.TrimSuffix(p.Remote, ".git") {
+		remote = home
+	}
+	add(p.Remote, remote)
 	return f
 }
 

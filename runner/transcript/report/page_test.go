@@ -145,7 +145,7 @@ func TestPageLinksEachValueByItself(t *testing.T) {
 	for _, want := range []string{
 		`<dt>commit</dt><dd>agent-ci/issue-7 · ` + commit + `</dd>`,
 		`<dt>commit</dt><dd>agent-ci/issue-7 · abababababab</dd>`,
-		`<dt>push</dt><dd>agent-ci/issue-7 · ` + commit + ` · ` + site + `</dd>`,
+		`<dt>push</dt><dd>agent-ci/issue-7 · ` + commit + ` · <a href="` + site + `" rel="noopener noreferrer">` + site + `</a></dd>`,
 		`<dt>pull request</dt><dd>created · ` + pull + `</dd>`,
 	} {
 		if published := sectionOf(page, "published"); !strings.Contains(published, want) {
