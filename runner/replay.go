@@ -67,13 +67,16 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 		return nil, err
 	}
 	defer recorded.rec.Close()
+	called := "the replay's tree"
 	if o.Out == "" {
+		called = publish.GoneTree
 		if o.Out, err = os.MkdirTemp("", "agent-ci-replay-"); err != nil {
 			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
 		defer sandbox.RemoveScratch(o.Out)
 	}
 	p := newReplay(recorded, o)
+	p.called = called
 	defer p.close()
 	if err := p.open(ctx, o); err != nil {
 		return nil, err
@@ -119,6 +122,7 @@ type replay struct {
 	so       *reached
 	source   *workspace.Workspace // that has the objects of the fresh tree
 	into     string               // the fresh tree
+	called   string               // that tree, for people
 }
 
 func newReplay(recorded recordedRun, o ReplayOptions) *replay {
@@ -205,7 +209,7 @@ func (p *replay) makeTree(ctx context.Context) (err error) {
 	if err := p.source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: base.Tree}); err != nil {
 		return err
 	}
-	if p.so.workspace, err = p.openTree(ctx, p.into, "the replay's tree"); err != nil {
+	if p.so.workspace, err = p.openTree(ctx, p.into, p.called); err != nil {
 		return workspace.CheckoutFailure(err)
 	}
 	if is := p.so.workspace.Base().SHA; is != base.SHA {

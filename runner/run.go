@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) record.Result {
 	}, o.Surroundings)
 	in.dir, in.publish, in.script = o.Dir, o.Publish, o.Replay
 	in.keepBaselines = !o.NoBaselineCache
-	begun := false
+	inVain := false
 	result := in.attended(ctx, func(so *reached, left *departure) record.Result {
 		if err := in.makeDirectory(o.Out); err != nil {
 			return in.unrecorded(so, err)
@@ -49,10 +49,11 @@ func Run(ctx context.Context, o Options) record.Result {
 		left.from(in.rec)
 		in.maskSecrets()
 		err := guarded(ctx, func(ctx context.Context) error { return in.run(ctx, so) })
-		begun = in.rec.Begun()
+		inVain = o.Out == "" && !in.env.InActions() && !in.rec.Begun() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
+		in.watch.Unkept = inVain
 		return in.finish(ctx, so, left, err)
 	})
-	if result.Outcome == outcome.InvalidInput && !begun && o.Out == "" && !in.env.InActions() {
+	if inVain && result.Outcome == outcome.InvalidInput {
 		in.leaveNothing(&result)
 	}
 	return result

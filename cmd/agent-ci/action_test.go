@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
+	"github.com/agent-ci/agent-ci/runner/onboard"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -261,20 +262,41 @@ func checkWorkflow(t *testing.T, file string, inputs []string) {
 	}
 }
 
-// TestStartersAreTheExamples holds what init writes to examples/workflows.
-func TestStartersAreTheExamples(t *testing.T) {
-	examples, err := filepath.Glob("../../examples/workflows/*.yml")
-	if err != nil || len(examples) != 6 {
-		t.Fatalf("%d examples, %v", len(examples), err)
+// TestExamplesAreWhatInitWrites holds examples/workflows to what init writes where the
+// commit is not known: there is no release that an example could name.
+func TestExamplesAreWhatInitWrites(t *testing.T) {
+	starters, err := filepath.Glob("starter/*.yml")
+	if err != nil || len(starters) != 7 {
+		t.Fatalf("%d starters, %v", len(starters), err)
 	}
-	for _, file := range examples {
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, file := range starters {
+		if filepath.Base(file) == "agent-ci.yml" { // the defaults, no workflow
+			continue
 		}
-		got, err := os.ReadFile(filepath.Join("starter", filepath.Base(file)))
-		if diff := cmp.Diff(string(want), string(got)); diff != "" || err != nil {
-			t.Errorf("copy %s to cmd/agent-ci/starter: %v %s", file, err, diff)
+		example := examples + "workflows/" + filepath.Base(file)
+		want := onboard.Build{}.Pinned([]byte(read(t, file)))
+		if *update {
+			if err := os.WriteFile(example, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(string(want), read(t, example)); diff != "" {
+			t.Errorf("%s (-update writes it, -want +got):\n%s", example, diff)
+		}
+	}
+}
+
+// TestDocsNameNoReleaseThatIsNot reads what a person copies from.
+func TestDocsNameNoReleaseThatIsNot(t *testing.T) {
+	for _, pattern := range []string{"../../README.md", "../../docs/*.md", examples + "workflows/*.yml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			if strings.Contains(read(t, file), "uses: agent-ci/agent-ci@v") {
+				t.Errorf("%s uses a release, and there is none", file)
+			}
 		}
 	}
 }

@@ -15,8 +15,10 @@ import (
 // showResult tells a person how a run ended: the result on out, what is wrong
 // on errs as well.
 func showResult(out, errs io.Writer, r record.Result) {
-	for _, problem := range r.Problems {
-		fmt.Fprintln(errs, progress.Printable(problem))
+	if len(r.Problems) > 1 { // a single one is the message
+		for _, problem := range r.Problems {
+			fmt.Fprintln(errs, progress.Printable(problem))
+		}
 	}
 	for _, problem := range r.Errors {
 		fmt.Fprintf(errs, "agent-ci: could not be written: %s\n", progress.Printable(problem))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -92,7 +93,8 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 		return err
 	})
 	places := strings.NewReplacer(at, r.Workspace.Root, replay.Path(), r.Directory.Path())
-	for _, was := range recorded {
+	byNumber := func(a, b transcript.ToolFinished) int { return cmp.Compare(a.Number, b.Number) }
+	for _, was := range slices.SortedStableFunc(slices.Values(recorded), byNumber) { // calls side by side end in any order
 		d := Difference{What: fmt.Sprintf("call %d (%s)", was.Number, was.Tool), masks: isCommand(was.Tool)}
 		is, ran := now[was.Number]
 		if !ran {

@@ -30,6 +30,7 @@ const (
 	month   = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)`
 	clock   = `\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?`
 	zone    = `(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}:?\d{2})\b)?`
+	amount  = `\d+(?:[.,]\d+)?`
 	units   = `(?:ns|[uµμ]s|ms|s|sec|secs|seconds?|mins?|minutes?|hours?)`
 )
 
@@ -48,9 +49,20 @@ var prepared = sync.OnceValue(func() passing {
 			{regexp.MustCompile(weekday + `\b` + month + ` +\d{1,2}\b(?:,? +\d{4}\b)?(?: +` + clock + zone + `)?(?: +\d{4}\b)?`), "<time>"},
 			{regexp.MustCompile(weekday + `\b\d{1,2}[ -]` + month + `[ -]\d{4}\b(?: +` + clock + zone + `)?`), "<time>"},
 			{regexp.MustCompile(`((?:^|[^0-9.])(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1?\])):\d{1,5}\b`), "$1:<port>"},
-			{regexp.MustCompile(`(?i)\b(port|pid|goroutine)([ =:#]+)\d+\b`), "$1$2<number>"},
+			{regexp.MustCompile(`(^\s*|[^"'\s]\s+|[=(,]["']?|[:\s]["'])((?:::|\*)?):[1-6]\d{4}\b`), "$1$2:<port>"}, // of the five digits that a system gives out
+			{regexp.MustCompile(`(:<port>/? )\(\d+\)`), "$1<number>"},                                              // as gunicorn says its process
+			{regexp.MustCompile(`(<time>\] )\[\d+\]( \[[A-Z]+\])`), "$1<number>$2"},
+			{regexp.MustCompile(`(?i)\b(process|pid) ?\[\d+\]`), "$1 <number>"}, // as uvicorn does
+			{regexp.MustCompile(`(?i)\b(port|pid|goroutine|seed)([ =:#]+)\d+\b`), "$1$2<number>"},
+			{regexp.MustCompile(`\b\d+\s+` + amount + ` ?` + units + `/op\b`), "<time>/op"}, // of go test -bench, with how often it ran
+			{regexp.MustCompile(`\b` + amount + ` [kKMG]?i?B/s\b`), "<speed>"},
+			{regexp.MustCompile(`(?i)\b(duration(?:_ms)?\W{1,4})` + amount + `(?: ?` + units + `)?\b`), "$1<time>"},
+			{regexp.MustCompile(`\b(?:` + amount + `|\d+:\d{2}[.,]\d+)(user|system|elapsed)\b`), "<time>$1"},
+			{regexp.MustCompile(`\b\d+(%CPU|avgtext|avgdata|maxresident|inputs|outputs|major|minor|swaps)\b`), "<number>$1"}, // as GNU time goes on
+			{regexp.MustCompile(`^(real|user|sys) \d+\.\d+$`), "$1 <time>"},                                                  // of time -p
 			{regexp.MustCompile(`\b\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?\b`), "<time>"},
-			{regexp.MustCompile(`\b(?:\d+(?:h|m) ?)*\d+(?:[.,]\d+)? ?` + units + `\b`), "<time>"},
+			{regexp.MustCompile(`(^|[\s=(])\d+:[0-5]\d[.,]\d+\b`), "$1<time>"},
+			{regexp.MustCompile(`\b(?:\d+(?:h|m| hours?| minutes?) ?)*` + amount + ` ?` + units + `\b`), "<time>"},
 			{regexp.MustCompile(`\(cached\)`), "<time>"}, // as go test says in the place of a duration
 			{regexp.MustCompile(`\b0x[0-9a-fA-F]{3,16}\b`), "<address>"},
 			{regexp.MustCompile(`((?:/private)?(?:/var)?/tmp|/var/folders/\w+/\w+/T|/dev/shm)/[^\s/'"` + "`" + `:;,()\[\]]+`), "$1/<path>"},

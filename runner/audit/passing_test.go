@@ -78,6 +78,32 @@ func TestADifferenceIsShownAsADiff(t *testing.T) {
 	}
 }
 
+// Calls that run side by side end in any order.
+func TestDifferencesComeByTheNumberOfTheCall(t *testing.T) {
+	rec := record.New("r", nil)
+	if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	var recorded []transcript.ToolFinished
+	for _, number := range []int{2, 4, 5, 1, 16} {
+		recorded = append(recorded, transcript.ToolFinished{Number: number, Tool: "exec_command"})
+	}
+	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
+	found, err := r.Outputs(recorded, rec.Directory, "/tmp/new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range found {
+		got = append(got, d.What)
+	}
+	want := []string{"call 1 (exec_command)", "call 2 (exec_command)", "call 4 (exec_command)", "call 5 (exec_command)", "call 16 (exec_command)"}
+	if diff := cmp.Diff(want, got); diff != "" || recorded[0].Number != 2 {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // What was cut is compared as a whole: a longer duration moves the place of the cut.
 func TestOutputsThatWereCutAreComparedWhole(t *testing.T) {
 	const output = "Process exited with code 0\nOutput:\nWarning: truncated output (original token count: "

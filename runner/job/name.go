@@ -73,8 +73,9 @@ type Issue struct {
 }
 
 // issueAddress is a page of an issue or pull request: the server's root, the
-// repository and the number. What is behind the number leads to a place of the page.
-const issueAddress = `(https?://[^/?#@\s]+)/(` + repositoryPattern + `)/(?:issues|pull)/([1-9][0-9]*)(?:[/?#]\S*)?`
+// repository and the number. What is behind the number leads to a place of the page. A
+// name with a dot is a server also without https://, as browsers show it.
+const issueAddress = `(https?://[^/?#@\s]+|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d{1,5})?)/(` + repositoryPattern + `)/(?:issues|pull)/([1-9][0-9]*)(?:[/?#]\S*)?`
 
 // ParseIssue reads OWNER/REPO#N, #N, N or the address of the issue's page.
 func ParseIssue(s string) (Issue, error) {
@@ -101,7 +102,10 @@ func ParseIssue(s string) (Issue, error) {
 // by its address; empty where it is not.
 func IssueServer(s string) string {
 	if at := whole(issueAddress).FindStringSubmatch(s); at != nil {
-		return at[1]
+		if strings.Contains(at[1], "://") {
+			return at[1]
+		}
+		return "https://" + at[1]
 	}
 	return ""
 }

@@ -70,6 +70,7 @@ func TestParseIssue(t *testing.T) {
 		"https://github.com/octo/demo/issues/7": {"octo/demo", 7}, "https://github.com/octo/demo/issues/7#issuecomment-12": {"octo/demo", 7},
 		"https://github.com/octo/demo/issues/7/": {"octo/demo", 7}, "http://ghes.example:8080/octo/de.mo/issues/7?x=y": {"octo/de.mo", 7},
 		"https://github.com/octo/demo/pull/9/files": {"octo/demo", 9},
+		"github.com/octo/demo/issues/7":             {"octo/demo", 7}, "ghes.example:8080/octo/demo/pull/9#x": {"octo/demo", 9},
 	} {
 		got, err := ParseIssue(text)
 		if err != nil {
@@ -86,12 +87,13 @@ func TestParseIssue(t *testing.T) {
 		"", "#", "0", "-7", "+7", "07", "7 ", "2147483648", "octo#7", "octo/demo", "octo/demo#", "octo/demo#7#8", "https://github.com/octo/demo", "https://github.com/octo/demo/issues",
 		"https://github.com/octo/demo/issues/07", "https://github.com/octo/demo/issues/7x", "https://github.com/octo/issues/7", "https://github.com/octo/../issues/7",
 		"https://user@github.com/octo/demo/issues/7", "ftp://github.com/octo/demo/issues/7", "https://github.com/octo/demo/issues/7 8",
+		"github/octo/demo/issues/7", "user@github.com/octo/demo/issues/7", "//github.com/octo/demo/issues/7", "github.com/octo/issues/7", "../octo/demo/issues/7",
 	} {
 		if got, err := ParseIssue(text); err == nil {
 			t.Errorf("%q reads as %v", text, got)
 		}
 	}
-	for text, want := range map[string]string{"octo/demo#7": "", "https://github.com/octo/demo/issues/7#x": "https://github.com", "http://ghes.example:8080/octo/demo/issues/7": "http://ghes.example:8080"} {
+	for text, want := range map[string]string{"octo/demo#7": "", "github.com/octo/demo/issues/7": "https://github.com", "https://github.com/octo/demo/issues/7#x": "https://github.com", "http://ghes.example:8080/octo/demo/issues/7": "http://ghes.example:8080"} {
 		if got := IssueServer(text); got != want {
 			t.Errorf("%q is on %q, want %q", text, got, want)
 		}

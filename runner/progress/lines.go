@@ -21,8 +21,10 @@ type Watch struct {
 	Events io.Writer // gets each event as a line of JSON
 	Lines  io.Writer // gets lines for a person
 	Step   *actions.Step
+	Unkept bool // the run leaves nothing behind that its id would lead to
 
-	group   string                  // the part of the log that is open
+	group   string                  // the part of the log that has begun
+	opened  bool                    // it has a line
 	outputs map[string]string       // the last ones of commands that failed, without their durations
 	comment atomic.Pointer[comment] // while it is shown
 }
@@ -39,12 +41,15 @@ func (w *Watch) Show(e transcript.Event) {
 		}
 	}
 	w.fold(e.Type)
+	if w.Events != nil { // whose lines stand in the same log
+		w.open()
+	}
 	if c := w.comment.Load(); c != nil {
 		c.take(e)
 	}
-	if w.Lines != nil {
+	if w.Lines != nil && !(w.Unkept && e.Type == transcript.TypeRunStarted) {
 		if line := Line(e); line != "" {
-			if _, err := io.WriteString(w.Lines, "agent-ci: "+line+"\n"); err != nil {
+			if w.write("agent-ci: "+line+"\n") != nil {
 				w.Lines = nil
 			}
 		}

@@ -3,7 +3,6 @@ package progress
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"sync"
@@ -66,8 +65,7 @@ func (w *Watch) seenBefore(o output) bool {
 func (w *Watch) showOutput(o output) error {
 	var text strings.Builder
 	if w.seenBefore(o) {
-		_, err := fmt.Fprintf(w.Lines, "agent-ci:   %s: as shown above\n", o.title)
-		return err
+		return w.write("agent-ci:   " + o.title + ": as shown above\n")
 	}
 	if w.Step == nil {
 		text.WriteString("agent-ci:   " + o.title + ":\n")
@@ -77,6 +75,5 @@ func (w *Watch) showOutput(o output) error {
 	for line := range strings.Lines(o.tail) {
 		text.WriteString("    " + Printable(strings.TrimSuffix(line, "\n")) + "\n")
 	}
-	_, err := io.WriteString(w.Lines, text.String())
-	return err
+	return w.write(text.String())
 }

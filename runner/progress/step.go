@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -53,19 +54,31 @@ func (w *Watch) fold(kind transcript.Type) {
 	}
 }
 
-// begin begins a part of the log, and with an empty title ends the one that is open.
+// begin begins a part of the log, which its first line opens, and with an empty title
+// ends the one that is open.
 func (w *Watch) begin(title string) {
 	if w.Step == nil || title == w.group {
 		return
 	}
-	log := w.Step.Log
-	if w.group != "" {
-		_ = log.EndGroup() // progress is a help; its loss is no failure of the run
+	if w.opened {
+		_ = w.Step.Log.EndGroup() // progress is a help; its loss is no failure of the run
 	}
-	if title != "" {
-		_ = log.Group(title)
+	w.group, w.opened = title, false
+}
+
+// write adds lines to the part of the log that has begun.
+func (w *Watch) write(text string) error {
+	w.open()
+	_, err := io.WriteString(w.Lines, text)
+	return err
+}
+
+// open opens the part of the log that has begun, if it is not open.
+func (w *Watch) open() {
+	if w.group != "" && !w.opened {
+		_ = w.Step.Log.Group(w.group)
+		w.opened = true
 	}
-	w.group = title
 }
 
 // Told is what a step is told of a run.

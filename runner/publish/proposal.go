@@ -103,6 +103,10 @@ func (p *Publication) Reason() string {
 	return "committed"
 }
 
+// GoneTree is the tree of a replay whose directory nobody asked for, as people call it:
+// there is none when they read of it.
+const GoneTree = "the replay's temporary tree"
+
 // Sentence tells where the change is. where is the checkout, for a person.
 func (p *Publication) Sentence(where string) string {
 	return strings.TrimSpace(p.published(where) + " " + p.Aside)
@@ -110,6 +114,8 @@ func (p *Publication) Sentence(where string) string {
 
 func (p *Publication) published(where string) string {
 	switch {
+	case p.Commit == "" && where == GoneTree:
+		return fmt.Sprintf("The change was made in %s, which is removed; give --out to keep it.", where)
 	case p.Commit == "":
 		return fmt.Sprintf("The change stands in %s, uncommitted; look at it with git diff.", where)
 	case p.Pull != nil && p.Operation == "none":

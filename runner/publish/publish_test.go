@@ -301,6 +301,9 @@ func TestPublicationInWords(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s: %s", test.p.Reason(), got, test.reason, want)
 		}
 	}
+	if got := (&Publication{}).Sentence(GoneTree); got != "The change was made in the replay's temporary tree, which is removed; give --out to keep it." {
+		t.Errorf("of a tree that is gone: %q", got)
+	}
 	if got := (&Publication{Pull: pull, Operation: "closed"}).ClosedSentence(); got != " Pull request #7, which nothing is left of, was closed: https://example.invalid/7." {
 		t.Errorf("closed: %q", got)
 	}

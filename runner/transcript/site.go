@@ -50,6 +50,14 @@ func (s Site) known() bool {
 	return ofSite().server.MatchString(s.Server) && ofSite().repository.MatchString(s.Repository)
 }
 
+// Home is the page of the repository.
+func (s Site) Home() string {
+	if !s.known() {
+		return ""
+	}
+	return s.Server + "/" + s.Repository
+}
+
 // Issue is the page of an issue, OWNER/REPO#N.
 func (s Site) Issue(reference string) string {
 	m := ofSite().issue.FindStringSubmatch(reference)

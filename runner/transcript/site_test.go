@@ -11,6 +11,8 @@ func TestASiteMakesNoAddressOfAStrangersText(t *testing.T) {
 	const sha = "0123456789abcdef0123456789abcdef01234567"
 	site := transcript.Site{Server: "https://github.com", Repository: "octo/widgets"}
 	for _, c := range []struct{ what, got, want string }{
+		{"the repository", site.Home(), "https://github.com/octo/widgets"},
+		{"no server", transcript.Site{Repository: "octo/widgets"}.Home(), ""},
 		{"an issue", site.Issue("octo/gadgets#7"), "https://github.com/octo/gadgets/issues/7"},
 		{"no issue", site.Issue("octo/gadgets#7](https://evil.example)"), ""},
 		{"a pull request", site.Pull(2), "https://github.com/octo/widgets/pull/2"},

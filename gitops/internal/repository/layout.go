@@ -39,7 +39,7 @@ func discover(dir string) (Layout, error) {
 	}
 	start, err = filepath.EvalSymlinks(start)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Layout{}, fmt.Errorf("%s: there is no such folder: %w", dir, ErrNotRepository)
+		return Layout{}, missingFolder(dir)
 	}
 	if err != nil {
 		return Layout{}, fmt.Errorf("find the checkout: %w", err)
@@ -60,6 +60,16 @@ func discover(dir string) (Layout, error) {
 		}
 	}
 }
+
+// missingFolder is a folder that is not there, so no checkout either: an
+// ErrNotRepository with a remedy of its own.
+type missingFolder string
+
+func (dir missingFolder) Error() string {
+	return fmt.Sprintf("%s: there is no such folder: check the path, or leave out --repo to work in the current one", string(dir))
+}
+
+func (missingFolder) Is(target error) bool { return target == ErrNotRepository }
 
 // ceilingsOf are the folders of a list which no search goes up into, links resolved but
 // of those behind an empty entry.

@@ -2,7 +2,10 @@ package report
 
 import (
 	"cmp"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -26,15 +29,15 @@ type ending struct {
 	Words   string
 	Outcome string // outcome/reason; empty for a run that has not ended
 	Tone    string // good, bad, open
-	Message string
+	Message []fact // its text, of which the addresses of pull requests are links
 }
 
 func (o *overview) Ending() ending {
 	f := o.View.Finished
 	if f == nil {
-		return ending{Words: "Not finished", Tone: "open", Message: "The run has not ended, or it was killed."}
+		return ending{Words: "Not finished", Tone: "open", Message: []fact{{Value: "The run has not ended, or it was killed."}}}
 	}
-	end := ending{Outcome: field(f.Outcome + "/" + f.Reason), Tone: "good", Message: shownText(f.Message, 2000)}
+	end := ending{Outcome: field(f.Outcome + "/" + f.Reason), Tone: "good", Message: o.linked(shownText(f.Message, 2000))}
 	end.Words = cmp.Or(outcomeWords[outcome.Outcome(f.Outcome)], field(strings.ReplaceAll(f.Outcome, "_", " ")))
 	if outcome.Outcome(f.Outcome) == outcome.Changed {
 		end.Words = cmp.Or(changedWords[f.Reason], end.Words)
@@ -48,6 +51,22 @@ func (o *overview) Ending() ending {
 		}
 	}
 	return end
+}
+
+var addresses = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`https://[\w./:-]*\w`) })
+
+// linked is a text in which the addresses of what the run published are links.
+func (o *overview) linked(text string) (parts []fact) {
+	from := 0
+	for _, at := range addresses().FindAllStringIndex(text, -1) {
+		address := text[at[0]:at[1]]
+		if link(address) == "" || !slices.ContainsFunc(o.View.Publish, func(p transcript.Publish) bool { return p.URL == address }) {
+			continue
+		}
+		parts = append(parts, fact{Value: text[from:at[0]]}, fact{Value: address, Link: address})
+		from = at[1]
+	}
+	return append(parts, fact{Value: text[from:]})
 }
 
 // stateTones are how the states of a check look; what is none of them is plain text.

@@ -177,17 +177,31 @@ func (o *overview) commit(sha string) string {
 	return o.View.Site().Commit(sha)
 }
 
+// published has a link for each value that has a page. A commit has one once it was pushed.
 func (o *overview) published(p transcript.Publish) fact {
-	f := fact{Name: field(strings.ReplaceAll(p.Step, "_", " ")), Link: link(p.URL)}
-	if p.Step == "push" && o.View.Started.Publish == "github" {
-		f.Link = o.commit(p.HeadSHA)
-	}
-	var parts []string
-	for _, s := range []string{p.Operation, p.URL, p.Branch, short(p.HeadSHA), p.Remote} {
-		if s != "" {
-			parts = append(parts, field(s))
+	f := fact{Name: field(strings.ReplaceAll(p.Step, "_", " "))}
+	add := func(value, link string) {
+		if value != "" {
+			f.Parts = append(f.Parts, fact{Value: field(value), Link: link})
 		}
 	}
-	f.Value = strings.Join(parts, " · ")
+	add(p.Operation, "")
+	add(p.URL, link(p.URL))
+	add(p.Branch, "")
+	add(short(p.HeadSHA), o.pushed(p.HeadSHA))
+	remote := ""
+	if home := o.View.Site().Home(); home == strings.TrimSuffix(p.Remote, ".git") {
+		remote = home
+	}
+	add(p.Remote, remote)
 	return f
+}
+
+// pushed is the page of a commit that was pushed; empty for one that was not.
+func (o *overview) pushed(sha string) string {
+	pushed := slices.ContainsFunc(o.View.Publish, func(p transcript.Publish) bool { return p.Step != "commit" && p.HeadSHA == sha })
+	if !pushed || o.View.Started.Publish != "github" {
+		return ""
+	}
+	return o.commit(sha)
 }

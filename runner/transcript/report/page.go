@@ -11,10 +11,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// fact is a line of two parts, the second perhaps a link or code.
+// fact is a line of two parts, the second perhaps a link or code, or of several values.
 type fact struct {
 	Name, Value, Link string
 	Code              bool
+	Parts             []fact // in place of Value
 }
 
 // overviewBytes is the most of one text of the overview.

@@ -121,3 +121,39 @@ func TestWhatFewReadComesLast(t *testing.T) {
 		t.Error("the timeline has the settings")
 	}
 }
+
+// Each value leads to its own page, and what has none is text.
+func TestPageLinksEachValueByItself(t *testing.T) {
+	const site = "https://github.com/octo-org/widgets"
+	sha, local := strings.Repeat("c3d4", 10), strings.Repeat("ab", 20)
+	run := ordinary()
+	var with []happening
+	for _, h := range run {
+		if p, is := h.Data.(transcript.Publish); is && p.Step == "push" {
+			with = append(with, happening{Kind: h.Kind, Data: transcript.Publish{Step: "commit", Branch: p.Branch, HeadSHA: sha}},
+				happening{Kind: h.Kind, Data: transcript.Publish{Step: "commit", Branch: p.Branch, HeadSHA: local}})
+		}
+		if end, is := h.Data.(transcript.RunFinished); is {
+			end.Message = "Pull request #8 was created: " + site + "/pull/8. It mends " + site + "/pull/88 and https://evil.example/o/r/pull/8."
+			h.Data = end
+		}
+		with = append(with, h)
+	}
+	page := rendered(t, recorded(t, with))
+	commit := `<a href="` + site + `/commit/` + sha + `" rel="noopener noreferrer">c3d4c3d4c3d4</a>`
+	pull := `<a href="` + site + `/pull/8" rel="noopener noreferrer">` + site + `/pull/8</a>`
+	for _, want := range []string{
+		`<dt>commit</dt><dd>agent-ci/issue-7 · ` + commit + `</dd>`,
+		`<dt>commit</dt><dd>agent-ci/issue-7 · abababababab</dd>`,
+		`<dt>push</dt><dd>agent-ci/issue-7 · ` + commit + ` · <a href="` + site + `" rel="noopener noreferrer">` + site + `</a></dd>`,
+		`<dt>pull request</dt><dd>created · ` + pull + `</dd>`,
+	} {
+		if published := sectionOf(page, "published"); !strings.Contains(published, want) {
+			t.Errorf("lacks %q:\n%s", want, published)
+		}
+	}
+	if want := "Pull request #8 was created: " + pull + ". It mends " + site + "/pull/88 and https://evil.example/o/r/pull/8."; !strings.Contains(page, want) {
+		_, head, _ := strings.Cut(page, `<p class="ending">`)
+		t.Errorf("the head lacks %q: %.900s", want, head)
+	}
+}
