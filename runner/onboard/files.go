@@ -23,9 +23,13 @@ type File struct {
 	Content []byte
 }
 
-// ofProvider is a workflow that takes the key from the provider's secret.
-func ofProvider(workflow []byte, p Provider) []byte {
-	return bytes.ReplaceAll(workflow, []byte("${{ secrets.OPENAI_API_KEY }}"), []byte("${{ secrets."+p.Secret+" }}"))
+// Of is a workflow that takes the key from the provider's secret.
+func (p Provider) Of(workflow []byte) []byte {
+	workflow = bytes.ReplaceAll(workflow, []byte("${{ secrets.OPENAI_API_KEY }}"), []byte("${{ secrets."+p.Secret+" }}"))
+	if p.KeyEnv == "" {
+		return workflow
+	}
+	return bytes.Replace(workflow, []byte("\njobs:\n"), []byte("\nenv:\n  AGENT_CI_MODEL_API_KEY_ENV: "+actionKey+" # the variable that the action puts the key into\n\njobs:\n"), 1)
 }
 
 // withModel is the repository's defaults with the model that is asked.
