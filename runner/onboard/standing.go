@@ -68,7 +68,8 @@ func (s *Setup) agree(ctx context.Context, r Repository, there standing) (model 
 			continue
 		}
 		wanted := at == WorkflowPath(s.Workflow)
-		if has && !wanted || path.Ext(at) != ".yml" && path.Ext(at) != ".yaml" { // where the defaults stay, so does where a key goes
+		stays := has || s.Provider.BaseURL == "" // where keys of other workflows go
+		if stays && !wanted || path.Ext(at) != ".yml" && path.Ext(at) != ".yaml" {
 			continue
 		}
 		content, err := r.Blob(ctx, there[at])

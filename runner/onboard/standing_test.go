@@ -87,6 +87,18 @@ func TestAKeyGoesToNoOtherProvider(t *testing.T) {
 	}
 }
 
+// Defaults without an address change nothing for workflows that choose theirs.
+func TestOtherWorkflowsMayChooseTheirAddress(t *testing.T) {
+	w := newWorld(t)
+	w.push(t, "main", map[string]string{".github/workflows/mine.yml": strings.Replace(passing("MINE"), "with: {", "with: {openai-base-url: https://elsewhere/v1, ", 1)})
+	s := w.setup(t)
+	w.refused(t, s, "mine.yml is there already and passes the key ${{ secrets.MINE }}")
+	s.Provider, _ = Lookup("openai")
+	if report, err := s.Do(t.Context(), w.hub); err != nil || report.URL == "" {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 // Where the defaults name a variable, the workflow has the action's in its place.
 func TestTheVariableOfTheDefaultsIsKept(t *testing.T) {
 	w := newWorld(t)
