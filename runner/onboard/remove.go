@@ -120,6 +120,14 @@ func revert(ctx context.Context, r Repository, merged []setupPull, report *Repor
 	if err != nil {
 		return err
 	}
+	needs, err := needsDefaults(ctx, r, there, added)
+	if err != nil {
+		return err
+	}
+	if needs != "" {
+		delete(added, DefaultsPath)
+		report.Left = append(report.Left, "delete "+DefaultsPath+" after "+needs+", whose key would go to another provider without it: both are left")
+	}
 	p := proposal{branch: removeBranch, title: "Remove agent-ci"}
 	for _, path := range slices.Sorted(maps.Keys(added)) {
 		id, still := there[path]
@@ -132,7 +140,9 @@ func revert(ctx context.Context, r Repository, merged []setupPull, report *Repor
 		}
 	}
 	if len(p.gone) == 0 {
-		report.Done = append(report.Done, "no file of a setup is there any more")
+		if needs == "" {
+			report.Done = append(report.Done, "no file of a setup is there any more")
+		}
 		return nil
 	}
 	if _, err := p.push(ctx, r, head); err != nil {
@@ -140,6 +150,28 @@ func revert(ctx context.Context, r Repository, merged []setupPull, report *Repor
 	}
 	report.URL, err = p.open(ctx, r, base, removal(merged, p.gone, *report))
 	return err
+}
+
+// needsDefaults is a workflow that stays and whose key would go elsewhere without the
+// defaults; empty for none.
+func needsDefaults(ctx context.Context, r Repository, there standing, added map[string]string) (string, error) {
+	if there[DefaultsPath] == "" || added[DefaultsPath] == "" {
+		return "", nil
+	}
+	openAI, _ := Lookup("openai")
+	for _, at := range slices.Sorted(maps.Keys(there)) {
+		if added[at] != "" || !isWorkflow(at) {
+			continue
+		}
+		content, err := r.Blob(ctx, there[at])
+		if err != nil {
+			return "", err
+		}
+		if openAI.objects(content, false) != "" {
+			return at, nil
+		}
+	}
+	return "", nil
 }
 
 // addedBy are the files that setups added, the newest ids by path.

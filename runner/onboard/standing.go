@@ -44,6 +44,10 @@ func isStarter(path string) bool {
 	return path == DefaultsPath || regexp.MustCompile(`^\.github/workflows/agent-ci-[a-z-]+\.yml$`).MatchString(path)
 }
 
+func isWorkflow(at string) bool {
+	return at != DefaultsPath && (path.Ext(at) == ".yml" || path.Ext(at) == ".yaml")
+}
+
 // agree fails where the files that are there and those that are to be added would send a
 // key to another provider than the one that it is for. It gives the model that the
 // defaults which are there name.
@@ -64,12 +68,9 @@ func (s *Setup) agree(ctx context.Context, r Repository, there standing) (model 
 		model, s.Provider.KeyEnv = named, found.KeyEnv
 	}
 	for _, at := range slices.Sorted(maps.Keys(there)) {
-		if at == DefaultsPath {
-			continue
-		}
 		wanted := at == WorkflowPath(s.Workflow)
 		stays := has || s.Provider.BaseURL == "" // where keys of other workflows go
-		if stays && !wanted || path.Ext(at) != ".yml" && path.Ext(at) != ".yaml" {
+		if stays && !wanted || !isWorkflow(at) {
 			continue
 		}
 		content, err := r.Blob(ctx, there[at])

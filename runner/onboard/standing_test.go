@@ -233,3 +233,24 @@ func TestTwoMergedSetupsAreRemoved(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The key of a workflow that stays goes to no other provider when the rest is removed.
+func TestDefaultsThatAWorkflowNeedsStay(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
+		t.Fatal(err)
+	}
+	w.merge(t, 1, "agent-ci-setup")
+	w.push(t, "main", map[string]string{".github/workflows/agent-ci-review.yml": passing("OPENROUTER_API_KEY")})
+	report, err := Remove(t.Context(), w.hub, w.forge.URL)
+	if err != nil || !strings.Contains(strings.Join(report.Left, "\n"), "delete .github/agent-ci.yml after .github/workflows/agent-ci-review.yml") {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if diff := cmp.Diff("D\t.github/workflows/agent-ci-issue.yml", w.git(t, "diff", "--name-status", "main", "agent-ci-remove")); diff != "" {
+		t.Error(diff)
+	}
+	w.merge(t, 2, "agent-ci-remove")
+	if report, err = Remove(t.Context(), w.hub, w.forge.URL); err != nil || report.URL != "" || len(report.Done) > 0 {
+		t.Errorf("only what is needed is left: %+v, %v", report, err)
+	}
+}
