@@ -3,6 +3,7 @@ package onboard
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -29,7 +30,16 @@ func (p Provider) Of(workflow []byte) []byte {
 	if p.KeyEnv == "" {
 		return workflow
 	}
-	return bytes.Replace(workflow, []byte("\njobs:\n"), []byte("\nenv:\n  AGENT_CI_MODEL_API_KEY_ENV: "+actionKey+" # the variable that the action puts the key into\n\njobs:\n"), 1)
+	// As an input: the value of a variable with such a name would be taken for a secret.
+	const set = "model.api_key_env=" + actionKey
+	list, one, key := regexp.MustCompile(`(?m)^( +)set: \|$`), regexp.MustCompile(`(?m)^( +)set: (.+)$`), regexp.MustCompile(`(?m)^( +)openai-api-key: .+$`)
+	switch {
+	case list.Match(workflow):
+		return list.ReplaceAll(workflow, []byte("${0}\n${1}  "+set))
+	case one.Match(workflow):
+		return one.ReplaceAll(workflow, []byte("${1}set: |\n${1}  "+set+"\n${1}  ${2}"))
+	}
+	return key.ReplaceAll(workflow, []byte("${0}\n${1}set: "+set))
 }
 
 // withModel is the repository's defaults with the model that is asked.

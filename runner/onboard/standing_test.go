@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
@@ -107,7 +108,7 @@ func TestTheVariableOfTheDefaultsIsKept(t *testing.T) {
 	if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0], "that file names none") {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if got := w.git(t, "show", "agent-ci-setup:.github/workflows/agent-ci-issue.yml"); !strings.Contains(got, "\nenv:\n  AGENT_CI_MODEL_API_KEY_ENV: OPENAI_API_KEY ") || !strings.Contains(got, "${{ secrets.OPENROUTER_API_KEY }}") {
+	if got := w.git(t, "show", "agent-ci-setup:.github/workflows/agent-ci-issue.yml"); !strings.Contains(got, "          set: model.api_key_env=OPENAI_API_KEY") || !strings.Contains(got, "${{ secrets.OPENROUTER_API_KEY }}") {
 		t.Error(got)
 	}
 }
@@ -252,5 +253,32 @@ func TestDefaultsThatAWorkflowNeedsStay(t *testing.T) {
 	w.merge(t, 2, "agent-ci-remove")
 	if report, err = Remove(t.Context(), w.hub, w.forge.URL); err != nil || report.URL != "" || len(report.Done) > 0 {
 		t.Errorf("only what is needed is left: %+v, %v", report, err)
+	}
+}
+
+func TestEachWorkflowCanNameTheVariable(t *testing.T) {
+	starters, _ := filepath.Glob("../../cmd/agent-ci/starter/*.yml")
+	recipes, _ := filepath.Glob("../../cmd/agent-ci/recipes/*/workflow.yml")
+	for _, file := range append(starters, recipes...) {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var parsed struct {
+			Jobs map[string]struct {
+				Steps []struct{ With map[string]string }
+			}
+		}
+		if err := yaml.Unmarshal(Provider{Secret: "MINE", KeyEnv: "MINE"}.Of(raw), &parsed); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, job := range parsed.Jobs {
+			for _, step := range job.Steps {
+				key, set := step.With["openai-api-key"], strings.Split(strings.TrimSpace(step.With["set"]), "\n")
+				if key != "" && (key != "${{ secrets.MINE }}" || set[0] != "model.api_key_env=OPENAI_API_KEY") {
+					t.Errorf("%s: the key is %s, set is %q", file, key, set)
+				}
+			}
+		}
 	}
 }
