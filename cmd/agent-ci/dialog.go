@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,10 +22,10 @@ type dialog struct {
 	screen   io.Writer
 }
 
-// dialogOf is nil where nobody sits at the process.
+// dialogOf is nil where nobody sits at the process, or would not see what is asked.
 func dialogOf(p process) *dialog {
 	keyboard, ok := p.stdin.(*os.File)
-	if !ok || !onTerminal(p) {
+	if !ok || !onTerminal(p) || !isTerminal(p.stderr) {
 		return nil
 	}
 	return &dialog{keyboard, bufio.NewReader(keyboard), p.stderr}
@@ -41,6 +44,17 @@ func (d *dialog) ask(question, usual string) (string, error) {
 	return cmp.Or(strings.TrimSpace(line), usual), nil
 }
 
+// askFor is ask until the answer is one of those that are known.
+func (d *dialog) askFor(question, usual string, known ...string) (string, error) {
+	for {
+		answer, err := d.ask(question, usual)
+		if err != nil || slices.Contains(known, answer) {
+			return answer, err
+		}
+		fmt.Fprintf(d.screen, "Answer %s.\n", strings.Join(known, " or "))
+	}
+}
+
 // agrees asks for a yes, which an empty answer is.
 func (d *dialog) agrees(question string) (bool, error) {
 	answer, err := d.ask(question+" [Y/n]", "")
@@ -50,7 +64,7 @@ func (d *dialog) agrees(question string) (bool, error) {
 var errInterrupted = errors.New("interrupted")
 
 // askHidden is ask for a secret: no key is shown (termios(3), ECHO). Keys come one by
-// one meanwhile, Ctrl-C too: a signal would leave the terminal without its echo.
+// one meanwhile, Ctrl-C too. A signal ends the process once the echo is back.
 func (d *dialog) askHidden(question string) (secret string, err error) {
 	fd := int(d.keyboard.Fd())
 	was, err := unix.IoctlGetTermios(fd, getTermios)
@@ -60,6 +74,9 @@ func (d *dialog) askHidden(question string) (secret string, err error) {
 	hidden := *was
 	hidden.Lflag &^= unix.ECHO | unix.ICANON | unix.ISIG
 	hidden.Cc[unix.VMIN], hidden.Cc[unix.VTIME] = 1, 0
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
 	if err := unix.IoctlSetTermios(fd, setTermios, &hidden); err != nil {
 		return "", fmt.Errorf("hide what is typed: %w", err)
 	}
@@ -67,8 +84,28 @@ func (d *dialog) askHidden(question string) (secret string, err error) {
 		err = errors.Join(err, unix.IoctlSetTermios(fd, setTermios, was))
 		fmt.Fprintln(d.screen)
 	}()
+	defer endOnSignal(signals, func() { _ = unix.IoctlSetTermios(fd, setTermios, was) })()
 	fmt.Fprintf(d.screen, "%s (not shown): ", question)
 	return d.typed()
+}
+
+// endOnSignal cleans up and lets a signal do what it does without a handler, until stop.
+func endOnSignal(signals chan os.Signal, clean func()) (stop func()) {
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case s := <-signals:
+			clean()
+			signal.Stop(signals)
+			_ = unix.Kill(os.Getpid(), s.(syscall.Signal))
+		case <-quit:
+		}
+	}()
+	return func() {
+		close(quit)
+		<-ended
+	}
 }
 
 // typed is what is typed until Enter.

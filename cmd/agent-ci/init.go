@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/onboard"
 )
 
 //go:embed starter/*.yml recipes/*/*.yml
@@ -44,8 +47,10 @@ secret with the model's key, the label and the setting that lets workflows open
 pull requests are set, or it is said what to click. What is not given is asked
 where there is a terminal. The key is checked with one request to the provider; it
 comes from a variable or is typed unseen, like the token (GITHUB_TOKEN). The
-repository is that of the checkout's origin, or GITHUB_REPOSITORY. --remove takes
-all of it away again, but what a person has to undo.`,
+repository is that of the checkout's origin, or GITHUB_REPOSITORY. It refuses where
+files are there that are for another provider, and leaves a secret that is there
+unless it is told to replace it. --remove takes all of it away again, but what a
+person has to undo.`,
 		example: `
 agent-ci init --workflow issue --workflow comment
 agent-ci init --recipe review --recipe triage
@@ -88,23 +93,39 @@ func initialise(flags *flagSet) deed {
 		if onGitHub.on {
 			return onGitHub.run(ctx, p)
 		}
-		if err := writeStarter(p, repo, workflows, recipes); err != nil {
-			fmt.Fprintf(p.stderr, "agent-ci init: %v\n", err)
-			return exitFailed
+		provider, err := writeStarter(p, repo, workflows, recipes)
+		if err != nil {
+			return initFailed(p, err)
 		}
 		tellJobFiles(p, workflows)
-		tellNext(p)
+		tellNext(p, provider, workflows, recipes)
 		return exitOK
 	}
 }
 
-// tellNext says what is left to do by hand.
-func tellNext(p process) {
-	next := "add the secret OPENAI_API_KEY, allow Actions to create pull requests in the settings, and commit these files to the default branch (agent-ci init --github does all that)."
+// tellNext says what is left to do by hand for the files that were asked for.
+func tellNext(p process, provider onboard.Provider, workflows, recipes []string) {
+	next := []string{"add the secret " + provider.Secret}
 	if b := built(); !b.Known() {
-		next = b.Unknown() + "; then " + next
+		next = []string{b.Unknown() + "; then " + next[0]}
 	}
-	fmt.Fprintln(p.stdout, "Next: "+next)
+	if len(workflows) > 0 || slices.ContainsFunc(recipes, opensPulls) {
+		next = append(next, "allow Actions to create pull requests in the settings")
+	}
+	if slices.Contains(workflows, "issue") {
+		next = append(next, "make the label "+onboard.Label)
+	}
+	last := "commit these files to the default branch"
+	if len(workflows) == 1 && len(recipes) == 0 {
+		last += " (agent-ci init --github does all that)"
+	}
+	fmt.Fprintf(p.stdout, "Next: %s, and %s.\n", strings.Join(next, ", "), last)
+}
+
+// opensPulls says whether what comes of a recipe is a pull request.
+func opensPulls(recipe string) bool {
+	job, _ := starter.ReadFile(path.Join(recipesFolder, recipe, "job.yml")) // part of the program
+	return !regexp.MustCompile(`(?m)^  as: (review|labels|comment)$`).Match(job)
 }
 
 func starterNames() []string {
@@ -132,35 +153,60 @@ func tellJobFiles(p process, workflows []string) {
 	}
 }
 
-func writeStarter(p process, repo string, workflows, recipes []string) error {
+// writeStarter writes the files, and gives the provider that they are for.
+func writeStarter(p process, repo string, workflows, recipes []string) (provider onboard.Provider, err error) {
 	root, err := os.OpenRoot(filepath.Clean(repo))
 	if err != nil {
-		return fmt.Errorf("open the repository: %w; give its root with --repo", err)
+		return provider, fmt.Errorf("open the repository: %w; give its root with --repo", err)
 	}
 	defer root.Close()
-	files := map[string]string{".github/" + starterDefaults: path.Join("starter", starterDefaults)}
+	if provider, err = providerOf(root); err != nil {
+		return provider, err
+	}
+	files := map[string]string{onboard.DefaultsPath: path.Join("starter", starterDefaults)}
 	for _, name := range workflows {
-		files[".github/workflows/agent-ci-"+name+".yml"] = path.Join("starter", name+".yml")
+		files[onboard.WorkflowPath(name)] = path.Join("starter", name+".yml")
 	}
 	for _, name := range recipes {
 		maps.Copy(files, recipeFiles(name))
 	}
 	for _, to := range slices.Sorted(maps.Keys(files)) {
 		if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
-			return fmt.Errorf("make %s: %w", path.Dir(to), err)
+			return provider, fmt.Errorf("make %s: %w", path.Dir(to), err)
 		}
-		if err := writeNew(p, root, to, files[to]); err != nil {
-			return err
+		content, err := starter.ReadFile(files[to])
+		if err != nil {
+			return provider, err
+		}
+		if err := writeNew(p, root, to, provider.Of(built().Pinned(content))); err != nil {
+			return provider, err
 		}
 	}
-	return nil
+	return provider, nil
 }
 
-func writeNew(p process, root *os.Root, to, from string) error {
-	content, err := starter.ReadFile(from)
-	if err != nil {
-		return err
+// providerOf is the one of the defaults that are there, else OpenAI: workflows pass the
+// key that is for it.
+func providerOf(root *os.Root) (onboard.Provider, error) {
+	const longest = 1 << 20
+	f, err := root.Open(onboard.DefaultsPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		provider, _, err := onboard.OfDefaults(nil)
+		return provider, err
 	}
+	if err != nil {
+		return onboard.Provider{}, fmt.Errorf("read %s: %w", onboard.DefaultsPath, err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, longest))
+	if err != nil {
+		return onboard.Provider{}, fmt.Errorf("read %s: %w", onboard.DefaultsPath, err)
+	}
+	provider, _, err := onboard.OfDefaults(content)
+	return provider, err
+}
+
+func writeNew(p process, root *os.Root, to string, content []byte) error {
 	f, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		fmt.Fprintf(p.stdout, "%s is there already and was left as it is\n", to)
@@ -169,7 +215,7 @@ func writeNew(p process, root *os.Root, to, from string) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", to, err)
 	}
-	_, err = f.Write(built().Pinned(content))
+	_, err = f.Write(content)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", to, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
@@ -48,6 +49,13 @@ func TestInitAsksAtATerminal(t *testing.T) {
 	provider := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { authorization = r.Header.Get("Authorization") }))
 	defer provider.Close()
 
+	client, err := github.New(github.Options{APIURL: forge.APIURL, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Setup("octo/widgets").PutSecret(t.Context(), "MODEL_API_KEY", "theirs"); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(binary, "init", "--github")
 	cmd.Dir = seed.Dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GITHUB_API_URL=" + forge.APIURL, "GITHUB_SERVER_URL=" + forge.URL}
@@ -62,12 +70,15 @@ func TestInitAsksAtATerminal(t *testing.T) {
 	for _, step := range []struct{ question, answer string }{
 		{"GitHub token", token},
 		{"(OWNER/REPO)", "octo/widgets"},
+		{"Who serves the model", "nobody"},
 		{"Who serves the model", "other"},
 		{"Address of its API", provider.URL + "/v1"},
+		{"What it speaks", "soap"},
 		{"What it speaks", "chat"},
 		{"Model: ", "big"},
 		{"(not shown): ", "wrong\x7f\x7f\x7f\x7f\x7f" + key},
 		{"Go on? [Y/n]: ", ""},
+		{"Replace it, yes or no [no]: ", "yes"},
 	} {
 		expectOn(t, terminal, &said, step.question)
 		if _, err := terminal.WriteString(step.answer + "\r"); err != nil {
@@ -84,6 +95,24 @@ func TestInitAsksAtATerminal(t *testing.T) {
 	}
 	if files, _ := filepath.Glob(seed.Path(".github")); len(files) > 0 {
 		t.Errorf("files are written here: %q", files)
+	}
+}
+
+// A person who would not see a question is not asked.
+func TestInitAsksNobodyWithoutAScreen(t *testing.T) {
+	cmd := exec.Command(binary, "init", "--github")
+	cmd.Dir, cmd.Env = t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	terminal, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	over := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer over.Stop()
+	if err := cmd.Wait(); err == nil || !strings.Contains(log.String(), "there is no GitHub token") {
+		t.Errorf("%v: %s", err, log.String())
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // gitHubSetup are the flags of init --github. Keys are none: others on the machine see
 // what a process is called with.
 type gitHubSetup struct {
-	on, remove             bool
+	on, remove, replace    bool
 	provider, model        string
 	baseURL, wire, keyName string
 
@@ -39,6 +39,7 @@ func (g *gitHubSetup) define(flags *flagSet) {
 	flags.text(&g.model, "model", "NAME", "with --github: the model to ask")
 	flags.text(&g.baseURL, "base-url", "URL", "with --github: where the model's API is, for another provider")
 	flags.text(&g.wire, "wire", "API", "with --github: what another provider speaks: responses or chat", "responses", "chat")
+	flags.on(&g.replace, "replace-secret", "with --github: give the secret the key also where it is there already")
 	flags.text(&g.keyName, "key-env", "NAME", "with --github: variable with the provider's key (default: OPENAI_API_KEY and the like)")
 }
 
@@ -46,8 +47,10 @@ func (g *gitHubSetup) define(flags *flagSet) {
 func (g *gitHubSetup) wrong() string {
 	_, known := onboard.Lookup(g.provider)
 	switch {
-	case !g.on && (g.remove || g.provider+g.model+g.baseURL+g.wire+g.keyName != ""):
-		return "--remove, --provider, --model, --base-url, --wire and --key-env go with --github"
+	case !g.on && (g.remove || g.asks()):
+		return "--remove, --provider, --model, --base-url, --wire, --key-env and --replace-secret go with --github"
+	case g.remove && (g.asks() || len(g.workflows) > 0):
+		return "--remove takes all away that --github added, and goes with no flag that says what to add"
 	case g.provider != "" && !known:
 		return "there is no provider " + g.provider
 	case g.on && len(g.workflows) > 1:
@@ -56,6 +59,11 @@ func (g *gitHubSetup) wrong() string {
 		return "--wire is responses or chat"
 	}
 	return ""
+}
+
+// asks says whether a flag says how to set up.
+func (g *gitHubSetup) asks() bool {
+	return g.replace || g.provider+g.model+g.baseURL+g.wire+g.keyName != ""
 }
 
 // run sets the repository up, or clears it.
@@ -70,7 +78,7 @@ func (g *gitHubSetup) run(ctx context.Context, p process) int {
 		setup, err := g.asked(ctx, p, person)
 		if err == nil {
 			setup.Server = server
-			err = g.confirm(person, setup, hub.Name())
+			setup.Replace, err = g.confirm(ctx, person, setup, hub)
 		}
 		if err != nil {
 			return initFailed(p, err)
@@ -175,20 +183,19 @@ func (g *gitHubSetup) asked(ctx context.Context, p process, person *dialog) (onb
 }
 
 func (g *gitHubSetup) askProvider(s *onboard.Setup, _ process, person *dialog) (err error) {
-	name := g.provider
-	if name == "" && person != nil {
+	name := cmp.Or(g.provider, "openai")
+	if g.provider == "" && person != nil {
+		var names []string
 		for _, p := range onboard.Providers() {
 			fmt.Fprintf(person.screen, "  %-12s %s\n", p.Name, p.Title)
+			names = append(names, p.Name)
 		}
-		if name, err = person.ask("Who serves the model", "openai"); err != nil {
+		if name, err = person.askFor("Who serves the model", "openai", names...); err != nil {
 			return err
 		}
 	}
-	found, known := onboard.Lookup(cmp.Or(name, "openai"))
-	if !known {
-		return fmt.Errorf("there is no provider %s", name)
-	}
-	address := g.baseURL
+	found, _ := onboard.Lookup(name) // the flag is checked too
+	address, wire := g.baseURL, g.wire
 	if found.Name == "other" && address == "" && person != nil {
 		if address, err = person.ask("Address of its API, as https://HOST/v1", ""); err != nil {
 			return err
@@ -200,15 +207,12 @@ func (g *gitHubSetup) askProvider(s *onboard.Setup, _ process, person *dialog) (
 	if s.Provider, err = found.At(address); err != nil {
 		return err
 	}
-	wire := g.wire
 	if found.Name == "other" && wire == "" && person != nil {
-		if wire, err = person.ask("What it speaks, responses or chat", "responses"); err != nil {
+		if wire, err = person.askFor("What it speaks, responses or chat", "responses", "responses", "chat"); err != nil {
 			return err
 		}
 	}
-	if wire != "" {
-		s.Provider.Wire = wire
-	}
+	s.Provider.Wire = cmp.Or(wire, s.Provider.Wire)
 	return nil
 }
 
@@ -236,16 +240,26 @@ func (g *gitHubSetup) askKey(s *onboard.Setup, p process, person *dialog) (err e
 	return err
 }
 
-// confirm shows a person what is about to be done.
-func (g *gitHubSetup) confirm(person *dialog, s onboard.Setup, repository string) error {
+// confirm shows a person what is about to be done, and says whether a secret that is
+// there is to be replaced.
+func (g *gitHubSetup) confirm(ctx context.Context, person *dialog, s onboard.Setup, hub github.Setup) (replace bool, err error) {
 	if person == nil {
-		return nil
+		return g.replace, nil
 	}
 	fmt.Fprintf(person.screen, "In %s: set the secret %s, let workflows open pull requests, make the label %s, and open a pull request with %s and %s.\n",
-		repository, s.Provider.Secret, onboard.Label, onboard.DefaultsPath, onboard.WorkflowPath(s.Workflow))
+		hub.Name(), s.Provider.Secret, onboard.Label, onboard.DefaultsPath, onboard.WorkflowPath(s.Workflow))
 	yes, err := person.agrees("Go on?")
-	if err == nil && !yes {
-		err = errors.New("nothing was done")
+	switch {
+	case err != nil:
+		return false, err
+	case !yes:
+		return false, errors.New("nothing was done")
+	case g.replace:
+		return true, nil
 	}
-	return err
+	if there, err := hub.HasSecret(ctx, s.Provider.Secret); err != nil || !there {
+		return false, nil // why it cannot be known is said when it is to be set
+	}
+	answer, err := person.askFor("The secret "+s.Provider.Secret+" is there already. Replace it, yes or no", "no", "yes", "no")
+	return answer == "yes", err
 }

@@ -66,17 +66,15 @@ func closeAll(ends ...*os.File) {
 }
 
 // onTerminal says whether a person sits at both ends.
-func onTerminal(p process) bool {
-	for _, stream := range []any{p.stdin, p.stdout} {
-		file, ok := stream.(*os.File)
-		if !ok {
-			return false
-		}
-		if _, err := windowOf(file); err != nil {
-			return false
-		}
+func onTerminal(p process) bool { return isTerminal(p.stdin) && isTerminal(p.stdout) }
+
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
 	}
-	return true
+	_, err := windowOf(file)
+	return err == nil
 }
 
 func windowOf(file *os.File) (sandbox.Window, error) {

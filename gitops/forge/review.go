@@ -16,6 +16,7 @@ const MaxPullFiles = 3000
 type PullFile struct {
 	Path   string
 	From   string // its path before, where it moved
+	ID     string // of the blob
 	Status string // added, removed, modified, renamed, copied, changed, unchanged
 	// Patch is the hunks of its diff, without a head; empty for a binary file, and for one
 	// whose diff is too large for the server.

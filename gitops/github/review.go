@@ -21,7 +21,7 @@ func (r *repository) PullRequestFiles(ctx context.Context, number int) ([]forge.
 }
 
 func pullFileFrom(file *gh.CommitFile) forge.PullFile {
-	return forge.PullFile{Path: file.GetFilename(), From: file.GetPreviousFilename(), Status: file.GetStatus(), Patch: file.GetPatch()}
+	return forge.PullFile{Path: file.GetFilename(), From: file.GetPreviousFilename(), ID: file.GetSHA(), Status: file.GetStatus(), Patch: file.GetPatch()}
 }
 
 func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Review, error) {

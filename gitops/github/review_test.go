@@ -21,13 +21,13 @@ func topicPull(t *testing.T, to forge.Repository) *forge.PullRequest {
 }
 
 func TestReview(t *testing.T) {
-	_, _, to := newForge(t)
+	_, repository, to := newForge(t)
 	pull := topicPull(t, to)
 	files, err := to.PullRequestFiles(t.Context(), pull.Number)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []forge.PullFile{{Path: "greet.txt", Status: "modified", Patch: "@@ -1 +1 @@\n-hello\n\\ No newline at end of file\n+goodbye\n\\ No newline at end of file"}}
+	want := []forge.PullFile{{Path: "greet.txt", ID: revision(t, repository, "feature/topic:greet.txt"), Status: "modified", Patch: "@@ -1 +1 @@\n-hello\n\\ No newline at end of file\n+goodbye\n\\ No newline at end of file"}}
 	if diff := cmp.Diff(want, files); diff != "" {
 		t.Error(diff)
 	}

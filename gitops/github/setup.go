@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 
@@ -90,27 +91,82 @@ func (s Setup) CreateLabel(ctx context.Context, name, color, description string)
 	return err
 }
 
-// Has says whether a tree has a file at a path with slashes.
-func (s Setup) Has(ctx context.Context, tree, path string) (bool, error) {
-	what := call{doing: fmt.Sprintf("look for %s in %s", path, s.fullName), permission: "contents: read", objects: []string{tree}}
-	for {
-		name, rest, deeper := strings.Cut(path, "/")
-		found, err := ask(ctx, s.repository, what, func() (*gh.Tree, *gh.Response, error) {
-			return s.rest.Git.GetTree(ctx, s.owner, s.name, tree, false)
-		})
+// Entries are what a folder of a tree holds, with paths from the tree on; none where
+// there is no such folder. That something else has the name of a folder is an error: a
+// file below would take its place.
+func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEdit, error) {
+	what := call{doing: fmt.Sprintf("read %s of %s", folder, s.fullName), permission: "contents: read", objects: []string{tree}}
+	found, err := s.tree(ctx, what, tree)
+	at := ""
+	for name := range strings.SplitSeq(folder, "/") {
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		at := slices.IndexFunc(found.Entries, func(e *gh.TreeEntry) bool { return e.GetPath() == name })
-		if at < 0 || !deeper {
-			return at >= 0, nil
+		at = path.Join(at, name)
+		i := slices.IndexFunc(found.Entries, func(e *gh.TreeEntry) bool { return e.GetPath() == name })
+		if i < 0 {
+			return nil, nil
 		}
-		entry := found.Entries[at]
-		if entry.GetType() != "tree" {
-			return false, nil
+		if entry := found.Entries[i]; entry.GetType() != "tree" {
+			return nil, &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("%s is no folder but has mode %s", at, entry.GetMode()), Remedy: "put a folder in its place"}
 		}
-		tree, path = entry.GetSHA(), rest
+		found, err = s.tree(ctx, what, found.Entries[i].GetSHA())
 	}
+	if err != nil {
+		return nil, err
+	}
+	var entries []forge.TreeEdit
+	for _, e := range found.Entries {
+		entries = append(entries, forge.TreeEdit{Path: folder + "/" + e.GetPath(), Mode: e.GetMode(), ID: e.GetSHA()})
+	}
+	return entries, nil
+}
+
+func (s Setup) tree(ctx context.Context, what call, id string) (*gh.Tree, error) {
+	return ask(ctx, s.repository, what, func() (*gh.Tree, *gh.Response, error) {
+		return s.rest.Git.GetTree(ctx, s.owner, s.name, id, false)
+	})
+}
+
+// Blob is the content of a file.
+func (s Setup) Blob(ctx context.Context, id string) ([]byte, error) {
+	what := call{doing: "read a file of " + s.fullName, permission: "contents: read", objects: []string{id}}
+	blob, err := ask(ctx, s.repository, what, func() (*gh.Blob, *gh.Response, error) {
+		return s.rest.Git.GetBlob(ctx, s.owner, s.name, id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	content, err := base64.StdEncoding.DecodeString(blob.GetContent()) // which skips ends of lines
+	if err != nil {
+		return nil, fmt.Errorf("%s: it is not in base64: %w", what.doing, err)
+	}
+	return content, nil
+}
+
+// HasSecret says whether there is a secret of Actions.
+func (s Setup) HasSecret(ctx context.Context, name string) (bool, error) {
+	what := call{doing: fmt.Sprintf("look for the secret %s of %s", name, s.fullName), permission: "secrets: read"}
+	_, err := ask(ctx, s.repository, what, func() (*gh.Secret, *gh.Response, error) {
+		return s.rest.Actions.GetRepoSecret(ctx, s.owner, s.name, name)
+	})
+	if forge.KindOf(err) == forge.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// PullRequestsFrom are those from a branch of the repository, newest first, at most 1000.
+func (s Setup) PullRequestsFrom(ctx context.Context, branch string) ([]*forge.PullRequest, error) {
+	what := call{doing: fmt.Sprintf("list the pull requests from %s in %s", branch, s.fullName), permission: "pull-requests: read", ref: heads + branch}
+	all, err := pagesUpTo(ctx, 1000, s.repository, what, pullRequestFrom, func(page gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
+		return s.rest.PullRequests.List(ctx, s.owner, s.name, &gh.PullRequestListOptions{
+			State: "all", Head: s.owner + ":" + branch, Sort: "created", Direction: "desc", ListOptions: page,
+		})
+	})
+	return slices.DeleteFunc(all, func(p *forge.PullRequest) bool { // GitHub leaves out a filter that it does not understand
+		return p.Head != branch || p.HeadRepository != "" && !strings.EqualFold(p.HeadRepository, s.fullName)
+	}), err
 }
 
 // DeleteBranch deletes a branch. That it is gone already is no error.

@@ -1,6 +1,7 @@
 package github_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,9 +52,20 @@ func TestARepositoryIsSetUp(t *testing.T) {
 func TestFilesAndBranchesOfASetup(t *testing.T) {
 	server, repository, _ := newForge(t)
 	s, tree := setupOf(t, server), revision(t, repository, "main^{tree}")
-	for path, want := range map[string]bool{"greet.txt": true, "greet": false, "greet.txt/deeper": false, ".github/a.yml": false} {
-		if has, err := s.Has(t.Context(), tree, path); err != nil || has != want {
-			t.Errorf("%s: %v, %v", path, has, err)
+	for folder, want := range map[string]int{".github": 0, "greet": 0, "greet.txt/deeper": -1} {
+		if entries, err := s.Entries(t.Context(), tree, folder); (err != nil) != (want < 0) || err == nil && len(entries) != want || err != nil && !strings.Contains(err.Error(), "greet.txt is no folder but has mode 100644") {
+			t.Errorf("%s: %v, %v", folder, entries, err)
+		}
+	}
+	if content, err := s.Blob(t.Context(), revision(t, repository, "main:greet.txt")); err != nil || string(content) != "hello" {
+		t.Errorf("%q, %v", content, err)
+	}
+	for _, want := range []bool{false, true} {
+		if there, err := s.HasSecret(t.Context(), "KEY"); err != nil || there != want {
+			t.Errorf("a secret is there: %v, %v", there, err)
+		}
+		if err := s.PutSecret(t.Context(), "KEY", "x"); err != nil {
+			t.Fatal(err)
 		}
 	}
 	for range 2 {

@@ -3,6 +3,7 @@ package onboard
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -23,9 +24,22 @@ type File struct {
 	Content []byte
 }
 
-// ofProvider is a workflow that takes the key from the provider's secret.
-func ofProvider(workflow []byte, p Provider) []byte {
-	return bytes.ReplaceAll(workflow, []byte("${{ secrets.OPENAI_API_KEY }}"), []byte("${{ secrets."+p.Secret+" }}"))
+// Of is a workflow that takes the key from the provider's secret.
+func (p Provider) Of(workflow []byte) []byte {
+	workflow = bytes.ReplaceAll(workflow, []byte("${{ secrets.OPENAI_API_KEY }}"), []byte("${{ secrets."+p.Secret+" }}"))
+	if p.KeyEnv == "" {
+		return workflow
+	}
+	// As an input: the value of a variable with such a name would be taken for a secret.
+	const set = "model.api_key_env=" + actionKey
+	list, one, key := regexp.MustCompile(`(?m)^( +)set: \|$`), regexp.MustCompile(`(?m)^( +)set: (.+)$`), regexp.MustCompile(`(?m)^( +)openai-api-key: .+$`)
+	switch {
+	case list.Match(workflow):
+		return list.ReplaceAll(workflow, []byte("${0}\n${1}  "+set))
+	case one.Match(workflow):
+		return one.ReplaceAll(workflow, []byte("${1}set: |\n${1}  "+set+"\n${1}  ${2}"))
+	}
+	return key.ReplaceAll(workflow, []byte("${0}\n${1}set: "+set))
 }
 
 // withModel is the repository's defaults with the model that is asked.

@@ -112,7 +112,7 @@ func TestAKeyIsCheckedWithOneRequest(t *testing.T) {
 	if _, err := p.Check(t.Context(), "sk-1"); err == nil || !strings.Contains(err.Error(), "does not answer") || strings.Contains(err.Error(), "sk-1") {
 		t.Errorf("nobody there: %v", err)
 	}
-	for _, address := range []string{"ftp://host/v1", "https://me:pw@host/v1", "host/v1", "https://host/v1?key=x"} {
+	for _, address := range []string{"ftp://host/v1", "https://me:pw@host/v1", "host/v1", "https://host/v1?key=x", "http://host/v1", "http://192.168.0.1/v1"} {
 		if _, err := p.At(address); err == nil {
 			t.Errorf("%s is taken", address)
 		}
@@ -199,6 +199,7 @@ func TestARepositoryIsSetUpAndCleared(t *testing.T) {
 			t.Errorf("%s %s has the key in the clear", sent.Method, sent.Path)
 		}
 	}
+	w.push(t, "agent-ci-setup", map[string]string{".github/agent-ci.yml": w.git(t, "show", "agent-ci-setup:.github/agent-ci.yml") + "\n# verify\n"})
 	if again, err := w.setup(t).Do(t.Context(), w.hub); err != nil || again.URL != report.URL || len(w.repo.PullRequests()) != 1 {
 		t.Errorf("again: %+v, %v", again, err)
 	}
@@ -235,7 +236,7 @@ func TestWhatTheTokenMayNotIsLeftToAPerson(t *testing.T) {
 	if err != nil || len(report.Left) != 4 || report.URL == "" {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	for i, want := range []string{"/octo/widgets/settings/secrets/actions/new", "/octo/widgets/settings/actions", "/octo/widgets/labels", "replace COMMIT"} {
+	for i, want := range []string{"/octo/widgets/settings/actions", "/octo/widgets/labels", "replace COMMIT", "/octo/widgets/settings/secrets/actions/new"} {
 		if !strings.Contains(report.Left[i], want) || !strings.Contains(w.repo.PullRequests()[0].Body, report.Left[i]) {
 			t.Errorf("%q lacks %s, or the pull request does", report.Left[i], want)
 		}
@@ -245,6 +246,9 @@ func TestWhatTheTokenMayNotIsLeftToAPerson(t *testing.T) {
 	w.forge.On("POST", "/repos/octo/widgets/git/refs", forbidden, 1)
 	if _, err := w.setup(t).Do(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "workflows: write") {
 		t.Errorf("a token that may write no workflow: %v", err)
+	}
+	if _, set := w.repo.Secret("OPENROUTER_API_KEY"); set {
+		t.Error("the secret is set before the branch is made")
 	}
 	w.git(t, "branch", "agent-ci-setup", "main")
 	if _, err := w.setup(t).Do(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "has a branch agent-ci-setup") {

@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Provider is who serves a model, and how it is reached.
@@ -18,7 +22,10 @@ type Provider struct {
 	BaseURL string // empty for OpenAI's own
 	Wire    string // the value of model.wire; empty for the Responses API
 	Secret  string // that holds the key, and the variable that it is read from
-	Model   string // that a person is offered; empty where none is known
+	// KeyEnv is the variable that the repository's defaults take the key from; empty for
+	// the one that the action sets.
+	KeyEnv string
+	Model  string // that a person is offered; empty where none is known
 	// checks is the path below the address that refuses a wrong key, with status 401 or
 	// 403 or the one of refuses.
 	checks  string
@@ -48,17 +55,77 @@ func Lookup(name string) (Provider, bool) {
 	return Provider{}, false
 }
 
-// At is the provider at another address; empty leaves it.
+// At is the provider at another address; empty leaves it. The secret is that of whose
+// address it is: a key for one address is never sent to another.
 func (p Provider) At(baseURL string) (Provider, error) {
 	if baseURL == "" {
 		return p, nil
 	}
 	u, err := url.Parse(baseURL)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return p, errors.New("the model's address must be like https://HOST/v1, without user and query")
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return p, errors.New("http would send the key in the clear: give the model's address with https")
 	}
 	p.BaseURL = strings.TrimSuffix(baseURL, "/")
+	p.Secret = secretFor(p.BaseURL)
 	return p, nil
+}
+
+func loopback(host string) bool {
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
+}
+
+// secretFor is the secret with the key for an address; empty is OpenAI's own.
+func secretFor(address string) string {
+	address = cmp.Or(strings.TrimSuffix(address, "/"), openAI)
+	all := Providers()
+	for _, p := range all[:len(all)-1] {
+		if cmp.Or(p.BaseURL, openAI) == address {
+			return p.Secret
+		}
+	}
+	return all[len(all)-1].Secret
+}
+
+// OfDefaults is what the repository's defaults say of the provider, and which model they
+// name.
+func OfDefaults(content []byte) (p Provider, model string, err error) {
+	var defaults struct {
+		Model struct {
+			Name    string `yaml:"name"`
+			BaseURL string `yaml:"base_url"`
+			Wire    string `yaml:"wire"`
+			KeyEnv  string `yaml:"api_key_env"`
+		} `yaml:"model"`
+	}
+	if err := yaml.Unmarshal(content, &defaults); err != nil {
+		return p, "", fmt.Errorf("read %s, which is there: %w", DefaultsPath, err)
+	}
+	m := defaults.Model
+	p = Provider{BaseURL: strings.TrimSuffix(m.BaseURL, "/"), Wire: m.Wire, Secret: secretFor(m.BaseURL)}
+	if m.KeyEnv == "" || m.KeyEnv == actionKey {
+		return p, m.Name, nil
+	}
+	if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`).MatchString(m.KeyEnv) {
+		return p, "", fmt.Errorf("read %s, which is there: model.api_key_env is no name of a variable", DefaultsPath)
+	}
+	p.Secret, p.KeyEnv = m.KeyEnv, m.KeyEnv
+	return p, m.Name, nil
+}
+
+// actionKey is the variable that the action puts the key into.
+const actionKey = "OPENAI_API_KEY"
+
+// same says whether a key for one provider may be used for the other.
+func (p Provider) same(other Provider) bool {
+	return cmp.Or(p.BaseURL, openAI) == cmp.Or(other.BaseURL, openAI) &&
+		cmp.Or(p.Wire, "responses") == cmp.Or(other.Wire, "responses") && p.Secret == other.Secret
+}
+
+func (p Provider) String() string {
+	return fmt.Sprintf("%s with the API %s and the secret %s", cmp.Or(p.BaseURL, openAI), cmp.Or(p.Wire, "responses"), p.Secret)
 }
 
 // Check asks the provider once whether it takes a key. checked is false where it does

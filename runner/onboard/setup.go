@@ -2,6 +2,7 @@ package onboard
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,10 @@ type Repository interface {
 	PutSecret(ctx context.Context, name, value string) error
 	LetWorkflowsOpenPullRequests(ctx context.Context) error
 	CreateLabel(ctx context.Context, name, color, description string) error
-	Has(ctx context.Context, tree, path string) (bool, error)
+	HasSecret(ctx context.Context, name string) (bool, error)
+	Entries(ctx context.Context, tree, folder string) ([]forge.TreeEdit, error)
+	Blob(ctx context.Context, id string) ([]byte, error)
+	PullRequestsFrom(ctx context.Context, branch string) ([]*forge.PullRequest, error)
 	DeleteBranch(ctx context.Context, branch string) error
 }
 
@@ -35,6 +39,7 @@ type Setup struct {
 	Provider Provider
 	Model    string
 	Key      string // of the provider
+	Replace  bool   // the secret, where it is there
 	Workflow string // the name of one
 	// Read gives the content of a file that init writes, by its name: a workflow's or
 	// "agent-ci".
@@ -51,13 +56,10 @@ type Report struct {
 }
 
 // Do sets a repository up. What the token may not do is left to the person; that the
-// files cannot be added is an error, which comes with what was done before.
+// files cannot be added is an error, which comes with what was done before. Nothing is
+// changed where it can be seen to fail, and the secret is set last: others may use it.
 func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) {
-	files, err := s.files()
-	if err != nil {
-		return report, err
-	}
-	base, head, err := tip(ctx, r)
+	found, err := s.look(ctx, r)
 	if err != nil {
 		return report, err
 	}
@@ -67,7 +69,30 @@ func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) 
 	if !s.Build.Known() {
 		report.Left = append(report.Left, s.Build.Unknown())
 	}
-	err = s.propose(ctx, r, files, base, head, &report)
+	for _, kept := range found.kept {
+		if found.open == nil {
+			report.Done = append(report.Done, kept+" is there already and is left as it is")
+		}
+	}
+	if len(found.kept) > 0 && found.kept[0] == DefaultsPath && found.model != s.Model {
+		report.Left = append(report.Left, "write the model "+s.Model+" as model.name into "+DefaultsPath+" if it is to be asked: that file names "+cmp.Or(found.model, "none"))
+	}
+	var commit string
+	if len(found.missing) > 0 {
+		if commit, err = s.proposal(found.missing).push(ctx, r, found.head); err != nil {
+			return report, err
+		}
+	}
+	if err := s.secret(ctx, r, &report); err != nil {
+		return report, err
+	}
+	switch {
+	case found.open != nil:
+		report.URL = found.open.URL
+		report.Done = append(report.Done, "the pull request is open already")
+	case commit != "":
+		report.URL, err = s.proposal(found.missing).open(ctx, r, found.base, s.body(found.missing, commit, report))
+	}
 	return report, err
 }
 
@@ -83,7 +108,7 @@ func (s Setup) files() ([]File, error) {
 	if defaults, err = withModel(defaults, s.Provider, s.Model); err != nil {
 		return nil, err
 	}
-	return []File{{DefaultsPath, defaults}, {WorkflowPath(s.Workflow), ofProvider(s.Build.Pinned(workflow), s.Provider)}}, nil
+	return []File{{DefaultsPath, defaults}, {WorkflowPath(s.Workflow), s.Provider.Of(s.Build.Pinned(workflow))}}, nil
 }
 
 // tip is the default branch and its commit.
@@ -97,40 +122,47 @@ func tip(ctx context.Context, r Repository) (branch string, head *forge.Commit, 
 	return branch, head, err
 }
 
-// settings sets the secret, the setting and the label, or says what to click.
-func (s Setup) settings(ctx context.Context, r Repository, report *Report) error {
-	page := s.Server + "/" + r.Name()
-	for _, step := range []struct {
-		do          func() error
-		done, click string
-	}{
-		{
-			func() error { return r.PutSecret(ctx, s.Provider.Secret, s.Key) },
-			"the secret " + s.Provider.Secret + " is set",
-			"add the secret " + s.Provider.Secret + " with the key: " + page + "/settings/secrets/actions/new",
-		},
-		{
-			func() error { return r.LetWorkflowsOpenPullRequests(ctx) },
-			"workflows may open pull requests",
-			"turn on \"Allow GitHub Actions to create and approve pull requests\" under Workflow permissions: " + page + "/settings/actions",
-		},
-		{
-			func() error { return r.CreateLabel(ctx, Label, labelColor, labelDescription) },
-			"the label " + Label + " is there",
-			"make the label " + Label + ": " + page + "/labels",
-		},
-	} {
-		err := step.do()
-		switch {
-		case err == nil:
-			report.Done = append(report.Done, step.done)
-		case ctx.Err() != nil || forge.KindOf(err) == forge.Unauthorized || forge.KindOf(err) == forge.Unavailable:
-			return err
-		default:
-			report.Left = append(report.Left, step.click+" ("+reason(err)+")")
-		}
+// secret sets the secret, unless it is there and may not be replaced.
+func (s Setup) secret(ctx context.Context, r Repository, report *Report) error {
+	page, name := s.Server+"/"+r.Name()+"/settings/secrets/actions", s.Provider.Secret
+	there, err := r.HasSecret(ctx, name)
+	if there && !s.Replace {
+		report.Left = append(report.Left, "the secret "+name+" is there already and was not replaced: if it is not the key that was given, run this again with --replace-secret: "+page)
+		return nil
+	}
+	done := "the secret " + name + " is set"
+	if there {
+		done = "the secret " + name + " is replaced"
+	}
+	if err == nil { // else it is not known whether something would be replaced
+		err = r.PutSecret(ctx, name, s.Key)
+	}
+	return report.add(ctx, err, done, "add the secret "+name+" with the key: "+page+"/new")
+}
+
+// add says that something was done, or what to click where it failed. What lets all
+// else fail too is an error.
+func (report *Report) add(ctx context.Context, err error, done, click string) error {
+	switch {
+	case err == nil:
+		report.Done = append(report.Done, done)
+	case ctx.Err() != nil || forge.KindOf(err) == forge.Unauthorized || forge.KindOf(err) == forge.Unavailable:
+		return err
+	default:
+		report.Left = append(report.Left, click+" ("+reason(err)+")")
 	}
 	return nil
+}
+
+// settings sets the setting and the label, or says what to click.
+func (s Setup) settings(ctx context.Context, r Repository, report *Report) error {
+	page := s.Server + "/" + r.Name()
+	err := report.add(ctx, r.LetWorkflowsOpenPullRequests(ctx), "workflows may open pull requests",
+		"turn on \"Allow GitHub Actions to create and approve pull requests\" under Workflow permissions: "+page+"/settings/actions")
+	if err != nil {
+		return err
+	}
+	return report.add(ctx, r.CreateLabel(ctx, Label, labelColor, labelDescription), "the label "+Label+" is there", "make the label "+Label+": "+page+"/labels")
 }
 
 // reason is why a call failed, without what it was.
@@ -141,39 +173,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// propose opens the pull request that adds the files which are not there.
-func (s Setup) propose(ctx context.Context, r Repository, files []File, base string, head *forge.Commit, report *Report) error {
-	open, err := openPull(ctx, r, setupBranch)
-	if err != nil {
-		return err
-	}
-	if open != nil {
-		report.URL = open.URL
-		report.Done = append(report.Done, "the pull request is open already")
-		return nil
-	}
-	var added []File
-	for _, file := range files {
-		there, err := r.Has(ctx, head.Tree, file.Path)
-		switch {
-		case err != nil:
-			return err
-		case there:
-			report.Done = append(report.Done, file.Path+" is there already and is left as it is")
-		default:
-			added = append(added, file)
-		}
-	}
-	if len(added) == 0 {
-		return nil
-	}
-	edits, err := edits(ctx, r, added)
-	if err != nil {
-		return err
-	}
-	proposal := proposal{branch: setupBranch, title: "Run agent-ci on issues with the label " + Label, body: s.body(added, *report), edits: edits}
-	report.URL, err = proposal.open(ctx, r, base, head)
-	return err
+func (s Setup) proposal(files []File) proposal {
+	return proposal{branch: setupBranch, title: "Run agent-ci on issues with the label " + Label, files: files}
 }
 
 // openPull is the open pull request of a branch of ours; nil for none.
@@ -185,23 +186,11 @@ func openPull(ctx context.Context, r Repository, branch string) (*forge.PullRequ
 	return pull, nil
 }
 
-func edits(ctx context.Context, r Repository, files []File) ([]forge.TreeEdit, error) {
-	var edits []forge.TreeEdit
-	for _, file := range files {
-		id, err := r.CreateBlob(ctx, bytes.NewReader(file.Content))
-		if err != nil {
-			return nil, err
-		}
-		edits = append(edits, forge.TreeEdit{Path: file.Path, Mode: "100644", ID: id})
-	}
-	return edits, nil
-}
+// marker stands in the body of the pull request, by which remove knows it, the name of
+// the secret and the commit.
+const marker = "<!-- agent-ci-setup: %s %s -->"
 
-// marker stands in the body of the pull request, by which remove knows it and the name
-// of the secret.
-const marker = "<!-- agent-ci-setup: %s -->"
-
-func (s Setup) body(added []File, report Report) string {
+func (s Setup) body(added []File, commit string, report Report) string {
 	var b strings.Builder
 	b.WriteString("`agent-ci init --github` made this. Once it is merged, somebody with write permission puts the label `" + Label + "` on an issue, and a pull request comes of it.\n\nIt adds\n\n")
 	for _, file := range added {
@@ -214,32 +203,57 @@ func (s Setup) body(added []File, report Report) string {
 	}
 	list("Set up besides:", report.Done)
 	list("Left for a person to do:", report.Left)
-	fmt.Fprintf(&b, "\nWrite what proves a change to be good as `verify` in `%s`. `agent-ci init --github --remove` takes all of this away.\n\n"+marker+"\n", DefaultsPath, s.Provider.Secret)
+	fmt.Fprintf(&b, "\nWrite what proves a change to be good as `verify` in `%s`. `agent-ci init --github --remove` takes all of this away.\n\n"+marker+"\n", DefaultsPath, s.Provider.Secret, commit)
 	return b.String()
 }
 
 // proposal is a pull request that is to be opened.
 type proposal struct {
-	branch, title, body string
-	edits               []forge.TreeEdit
+	branch, title string
+	files         []File   // that are added
+	gone          []string // paths that are taken away
 }
 
-func (p proposal) open(ctx context.Context, r Repository, base string, head *forge.Commit) (url string, err error) {
-	tree, err := r.CreateTree(ctx, head.Tree, p.edits)
+// push makes the branch, with one commit.
+func (p proposal) push(ctx context.Context, r Repository, head *forge.Commit) (commit string, err error) {
+	edits, err := p.edits(ctx, r)
 	if err != nil {
 		return "", err
 	}
-	commit, err := r.CreateCommit(ctx, p.title, tree, head.SHA)
+	tree, err := r.CreateTree(ctx, head.Tree, edits)
 	if err != nil {
 		return "", err
 	}
-	if err := r.CreateBranch(ctx, p.branch, commit.SHA); err != nil {
+	made, err := r.CreateCommit(ctx, p.title, tree, head.SHA)
+	if err != nil {
+		return "", err
+	}
+	if err := r.CreateBranch(ctx, p.branch, made.SHA); err != nil {
 		if forge.KindOf(err) == forge.Invalid {
 			return "", fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again (%s)", r.Name(), p.branch, reason(err))
 		}
 		return "", fmt.Errorf("%w; files below .github/workflows need a token with the permission workflows: write (classic: the scope workflow)", err)
 	}
-	pull, err := r.CreatePullRequest(ctx, forge.NewPullRequest{Title: p.title, Head: p.branch, Base: base, Body: p.body})
+	return made.SHA, nil
+}
+
+func (p proposal) edits(ctx context.Context, r Repository) ([]forge.TreeEdit, error) {
+	var edits []forge.TreeEdit
+	for _, file := range p.files {
+		id, err := r.CreateBlob(ctx, bytes.NewReader(file.Content))
+		if err != nil {
+			return nil, err
+		}
+		edits = append(edits, forge.TreeEdit{Path: file.Path, Mode: "100644", ID: id})
+	}
+	for _, path := range p.gone {
+		edits = append(edits, forge.TreeEdit{Path: path})
+	}
+	return edits, nil
+}
+
+func (p proposal) open(ctx context.Context, r Repository, base, body string) (url string, err error) {
+	pull, err := r.CreatePullRequest(ctx, forge.NewPullRequest{Title: p.title, Head: p.branch, Base: base, Body: body})
 	if err != nil {
 		return "", err
 	}

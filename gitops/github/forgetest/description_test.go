@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -115,7 +116,8 @@ const basicError = "/components/schemas/basic-error"
 // locate finds the schema of an answer. Errors that the description does not
 // have for a call look as they do for the others.
 func (d *description) locate(method, path string, status int) (string, error) {
-	for template, calls := range d.paths {
+	for _, template := range slices.Sorted(maps.Keys(d.paths)) { // names come before {…}
+		calls := d.paths[template]
 		call, found := calls[strings.ToLower(method)]
 		if !found || !fits(template, path) {
 			continue

@@ -84,6 +84,15 @@ func putSecret(_ *Forge, c *call, sent struct {
 	return created(object{})
 }
 
+// getSecret tells of a secret without its value.
+func getSecret(f *Forge, c *call) answer {
+	name := c.PathValue("name")
+	if _, there := c.repository.setup.secrets[name]; !there {
+		return notFound()
+	}
+	return ok(object{"name": name, "created_at": f.now(), "updated_at": f.now()})
+}
+
 func getWorkflowPermissions(_ *Forge, c *call) answer {
 	s := c.repository.setup
 	if s.permissions == "" {
@@ -130,6 +139,21 @@ func getTree(f *Forge, c *call) answer {
 		return notFound()
 	}
 	return ok(f.showTree(c.repository, id, listing))
+}
+
+func getBlob(f *Forge, c *call) answer {
+	id := c.PathValue("sha")
+	if !objectName.MatchString(id) {
+		return notFound()
+	}
+	content, err := c.repository.runGit("cat-file", "blob", id)
+	if err != nil {
+		return notFound()
+	}
+	return ok(object{
+		"sha": id, "node_id": "B_forgetest_" + id, "size": len(content), "url": f.apiURL(c.repository) + "/git/blobs/" + id,
+		"encoding": "base64", "content": base64.StdEncoding.EncodeToString([]byte(content)),
+	})
 }
 
 func deleteRef(_ *Forge, c *call) answer {

@@ -30,8 +30,10 @@ func TestSetupIsDescribed(t *testing.T) {
 		name, method, path, body string
 		status                   int
 	}{
+		{"no secret", "GET", "/actions/secrets/KEY", "", 404},
 		{"a secret", "PUT", "/actions/secrets/KEY", sealed("one"), 201},
 		{"the secret again", "PUT", "/actions/secrets/KEY", sealed("two"), 204},
+		{"what is known of the secret", "GET", "/actions/secrets/KEY", "", 200},
 		{"a secret of a name that is kept", "PUT", "/actions/secrets/GITHUB_KEY", sealed("one"), 422},
 		{"a secret in the clear", "PUT", "/actions/secrets/OTHER", `{"key_id": "568250167242549743", "encrypted_value": "b25l"}`, 422},
 		{"permissions", "GET", "/actions/permissions/workflow", "", 200},
@@ -40,6 +42,8 @@ func TestSetupIsDescribed(t *testing.T) {
 		{"label again", "POST", "/labels", `{"name": "Agent-CI"}`, 422},
 		{"label without a name", "POST", "/labels", `{"color": "5319e7"}`, 422},
 		{"tree", "GET", "/git/trees/" + tree, "", 200},
+		{"file", "GET", "/git/blobs/" + w.git(t, "rev-parse", "main:main.txt"), "", 200},
+		{"no file", "GET", "/git/blobs/" + tree, "", 404},
 		{"no tree", "GET", "/git/trees/HEAD", "", 404},
 		{"remove a branch", "DELETE", "/git/refs/heads/feature/topic", "", 204},
 		{"remove no branch", "DELETE", "/git/refs/heads/feature/topic", "", 422},

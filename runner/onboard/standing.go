@@ -1,0 +1,189 @@
+package onboard
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+)
+
+// standing are the files of a tree that a setup is about, id by path: the defaults and
+// all workflows.
+type standing map[string]string
+
+func lookAt(ctx context.Context, r Repository, tree string) (standing, error) {
+	there := standing{}
+	for _, folder := range []string{".github", ".github/workflows"} {
+		entries, err := r.Entries(ctx, tree, folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			file := strings.HasPrefix(e.Mode, "100")
+			if isStarter(e.Path) && !file {
+				return nil, fmt.Errorf("%s has a %s that is no file (mode %s): remove it first", r.Name(), e.Path, e.Mode)
+			}
+			if file && (e.Path == DefaultsPath || folder != ".github") {
+				there[e.Path] = e.ID
+			}
+		}
+	}
+	return there, nil
+}
+
+// isStarter says whether a path can be one of a setup. Somebody may have pushed other
+// files to its branch.
+func isStarter(path string) bool {
+	return path == DefaultsPath || regexp.MustCompile(`^\.github/workflows/agent-ci-[a-z-]+\.yml$`).MatchString(path)
+}
+
+func isWorkflow(at string) bool {
+	return at != DefaultsPath && (path.Ext(at) == ".yml" || path.Ext(at) == ".yaml")
+}
+
+// agree fails where the files that are there and those that are to be added would send a
+// key to another provider than the one that it is for. It gives the model that the
+// defaults which are there name.
+func (s *Setup) agree(ctx context.Context, r Repository, there standing) (model string, err error) {
+	id, has := there[DefaultsPath]
+	if has {
+		content, err := r.Blob(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		found, named, err := OfDefaults(content)
+		if err != nil {
+			return "", err
+		}
+		if !found.same(s.Provider) {
+			return "", fmt.Errorf("%s is there already and is for %s, not for %s: change it or delete it first, or choose that provider", DefaultsPath, found, s.Provider)
+		}
+		model, s.Provider.KeyEnv = named, found.KeyEnv
+	}
+	for _, at := range slices.Sorted(maps.Keys(there)) {
+		wanted := at == WorkflowPath(s.Workflow)
+		stays := has || s.Provider.BaseURL == "" // where keys of other workflows go
+		if stays && !wanted || !isWorkflow(at) {
+			continue
+		}
+		content, err := r.Blob(ctx, there[at])
+		if err != nil {
+			return "", err
+		}
+		if why := s.Provider.objects(content, wanted); why != "" {
+			return "", fmt.Errorf("%s is there already and %s, while the key for %s would be used: change it or delete it first, or choose the provider that it is for", at, why, s.Provider)
+		}
+	}
+	return model, nil
+}
+
+// objects says why a workflow cannot be used with a provider; empty for nothing. Only one
+// that is wanted has to pass a key.
+func (p Provider) objects(workflow []byte, wanted bool) string {
+	if !wanted && !strings.Contains(string(workflow), "agent-ci") {
+		return ""
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(workflow, &document); err != nil {
+		return "is no YAML"
+	}
+	keys := passed(&document)
+	if wanted && len(keys) == 0 {
+		return "passes no openai-api-key"
+	}
+	for _, key := range keys {
+		if strings.Join(strings.Fields(key), "") != "${{secrets."+p.Secret+"}}" {
+			if !regexp.MustCompile(`^\$\{\{ *secrets\.\w+ *\}\}$`).MatchString(key) {
+				key = "of another form" // which may be the key itself
+			}
+			return "passes the key " + key
+		}
+	}
+	if len(keys) > 0 && regexp.MustCompile(`(?i)openai[-_]base[-_]url|model[._]base_url`).Match(workflow) {
+		return "says itself where the model's API is"
+	}
+	return ""
+}
+
+// passed are the values of a workflow that become the model's key.
+func passed(n *yaml.Node) (values []string) {
+	for i, each := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			if name := n.Content[i-1].Value; name == "openai-api-key" || name == actionKey {
+				values = append(values, each.Value)
+			}
+		}
+		values = append(values, passed(each)...)
+	}
+	return values
+}
+
+// ground is what a setup finds before it changes anything.
+type ground struct {
+	base    string // the default branch
+	head    *forge.Commit
+	open    *forge.PullRequest // of a setup; nil for none
+	missing []File
+	kept    []string // the paths of those that are there
+	model   string   // that the defaults which are there name
+}
+
+// look fails where a setup would not be carried out whole.
+func (s *Setup) look(ctx context.Context, r Repository) (g ground, err error) {
+	if g.base, g.head, err = tip(ctx, r); err != nil {
+		return g, err
+	}
+	if g.open, err = openPull(ctx, r, setupBranch); err != nil {
+		return g, err
+	}
+	branch, err := r.Branch(ctx, setupBranch)
+	if err != nil {
+		return g, err
+	}
+	tree := g.head.Tree
+	if g.open != nil && branch != nil {
+		tree = branch.Tree
+	}
+	there, err := lookAt(ctx, r, tree)
+	if err != nil {
+		return g, err
+	}
+	differs := ""
+	if g.model, err = s.agree(ctx, r, there); err != nil {
+		differs = err.Error()
+	}
+	files, filesErr := s.files()
+	if filesErr != nil {
+		return g, filesErr
+	}
+	for _, file := range files {
+		if _, has := there[file.Path]; has {
+			g.kept = append(g.kept, file.Path)
+		} else {
+			g.missing, differs = append(g.missing, file), "it has no "+file.Path
+		}
+	}
+	if differs == "" && g.open != nil && g.model != s.Model {
+		merged, err := lookAt(ctx, r, g.head.Tree)
+		if err != nil {
+			return g, err
+		}
+		if merged[DefaultsPath] == "" { // it is the pull request that names the model
+			differs = "its model is " + g.model
+		}
+	}
+	switch {
+	case g.open != nil && differs != "":
+		return g, fmt.Errorf("the pull request %s of another setup is open (%s): merge it, or run agent-ci init --github --remove first", g.open.URL, differs)
+	case err == nil && branch != nil && g.open == nil && len(g.missing) > 0:
+		return g, fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again", r.Name(), setupBranch)
+	}
+	return g, err
+}
