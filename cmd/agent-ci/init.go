@@ -98,8 +98,17 @@ func initialise(flags *flagSet) deed {
 			return initFailed(p, err)
 		}
 		tellJobFiles(p, workflows)
+		tellPlace(p, repo)
 		tellNext(p, provider, workflows, recipes)
 		return exitOK
+	}
+}
+
+// tellPlace says that GitHub does not read what was written, where it was not written to the
+// root of a repository.
+func tellPlace(p process, repo string) {
+	if _, err := os.Lstat(filepath.Join(filepath.Clean(repo), ".git")); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintln(p.stdout, "There is no .git here, and GitHub reads .github at the root of a repository alone: give that with --repo.")
 	}
 }
 
