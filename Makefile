@@ -20,7 +20,7 @@ LIMIT   ?= 20m
 SOAK    ?= 10m
 TARGETS  = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: help demo test race lint e2e checkout soak bench pictures build cross clean
+.PHONY: help demo test race lint e2e kills checkout soak bench pictures build cross clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,8 +37,8 @@ race: ## the tests under the race detector (needs a C compiler), but for those t
 lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
 	@.ci/lint
 
-e2e: race build ## what takes longer: race detector, 100 kills and the whole battery in both ways to work, a minute of soak, a release, the action by act, databases as services, the report in a browser, the image
-	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 15m -v -run '^TestKilled' ./cmd/agent-ci
+e2e: race build ## what takes longer: race detector, some kills, the scripts and the whole battery in both ways to work, a minute of soak, a release, the action by act, databases as services, the report in a browser, the image
+	$(GO) test -count=1 -timeout 15m -run '^TestKilled' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestProofs$$' ./runner/verify
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestAnOverlay|^TestToolchains|^TestDatabases' ./cmd/agent-ci
@@ -48,8 +48,12 @@ e2e: race build ## what takes longer: race detector, 100 kills and the whole bat
 	@.ci/browser bin/agent-ci
 	@.ci/image bin/agent-ci $(IMAGE_IS)
 
-checkout: ## the scripts, 100 kills and the battery where commands work in the checkout itself, as they do without overlays
-	AGENT_CI_WORK_IN=checkout AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestScripts$$|^TestKilled' -skip UnderLandlock ./cmd/agent-ci
+kills: ## 100 kills of each kind in both ways to work
+	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 15m -v -run '^TestKilled' ./cmd/agent-ci
+	AGENT_CI_WORK_IN=checkout AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilled' -skip UnderLandlock ./cmd/agent-ci
+
+checkout: ## the scripts and the battery where commands work in the checkout itself, as they do without overlays
+	AGENT_CI_WORK_IN=checkout $(GO) test -count=1 -timeout 20m -run '^TestScripts$$' ./cmd/agent-ci
 	AGENT_CI_WORK_IN=checkout AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)' ./cmd/agent-ci
 
 soak: ## files that change at random beside random calls of tools, for SOAK=10m; AGENT_CI_SEED repeats
