@@ -50,8 +50,10 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 	if err := w.dropLocks(); err != nil {
 		w.rec.Warn("locks_left", "%v", err)
 	}
-	if _, err := w.warnOfOthers(ctx); err != nil {
-		w.rec.Warn("checkout_not_compared", "What others changed in the checkout while the run worked could not be found: %v", err)
+	if !w.home { // else what differs is what the run put back
+		if _, err := w.warnOfOthers(ctx); err != nil {
+			w.rec.Warn("checkout_not_compared", "What others changed in the checkout while the run worked could not be found: %v", err)
+		}
 	}
 	switch {
 	case w.half:
@@ -339,7 +341,12 @@ func (w *Workspace) keepSpoiled(ctx context.Context, e Ending) string {
 // stands in it.
 func (w *Workspace) Restore(ctx context.Context, change *gitops.ChangeSet) error {
 	if w.overlay != nil {
-		return w.checkout.Restore(ctx, nil)
+		if _, err := w.warnOfOthers(ctx); err != nil {
+			return err
+		}
+		err := w.checkout.Restore(ctx, nil)
+		w.home = err == nil
+		return err
 	}
 	// A run that is killed meanwhile must not take what is left for all of the work.
 	if err := w.rec.Write(awayFile, []byte(InChange)); err != nil {

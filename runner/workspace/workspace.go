@@ -40,6 +40,7 @@ type Workspace struct {
 	half    bool     // the checkout has a part of the change, which could not be taken out again
 	stays   bool     // the checkout is not on the branch that was published
 	warned  bool     // of what others changed in the checkout
+	home    bool     // the checkout is back where it was before the run, which worked in an overlay
 
 	gitMark *guard.Mark // what git kept before any command; nil where commands can't write it
 	gitBad  bool        // commands changed that, and nothing of git is run here
