@@ -94,46 +94,58 @@ func (f testFile) hasTests() bool {
 	return of.test.MatchString(f.text)
 }
 
-// test is the test of the file that an output calls name, with what it is in before and
+// finder finds tests of a file by their names.
+type finder struct {
+	file   testFile
+	known  bool
+	byName map[string]declared // where the language is known: the first of each name
+}
+
+// finder reads the file once for all names.
+func (f testFile) finder() finder {
+	all, known := f.declares()
+	byName := make(map[string]declared, len(all))
+	for _, d := range all {
+		if _, twice := byName[d.name]; !twice {
+			byName[d.name] = d
+		}
+	}
+	return finder{f, known, byName}
+}
+
+// find is the test of the file that an output calls name, with what it is in before and
 // with parameters behind; ok is false where the file declares none of that name.
-func (f testFile) test(name string) (of declared, ok bool) {
-	find := f.declared()
-	if path.Ext(f.path) == ".go" {
+func (f finder) find(name string) (of declared, ok bool) {
+	if path.Ext(f.file.path) == ".go" {
 		name, _, _ = strings.Cut(name, "/")
 	}
 	forms := formsOf(name)
 	for _, form := range forms {
-		if of, ok := find(form); ok {
+		if of, ok := f.declared(form); ok {
 			return of, true
 		}
 	}
 	for _, form := range forms {
 		class, method, dotted := cutLast(form, ".")
-		if !dotted || method == "" || !f.isClass(class) {
+		if !dotted || method == "" || !f.file.isClass(class) {
 			continue
 		}
-		if of, ok := find(method); ok {
+		if of, ok := f.declared(method); ok {
 			return of, true
 		}
 	}
 	return declared{}, false
 }
 
-// declared finds a test by what the file itself calls it. In a language that is not known
+// declared is a test by what the file itself calls it. In a language that is not known
 // that is any word of the file.
-func (f testFile) declared() func(name string) (declared, bool) {
-	all, known := f.declares()
-	return func(name string) (declared, bool) {
-		if !known {
-			line := wordIn(f.text, name)
-			return declared{name, line}, line > 0
-		}
-		i := slices.IndexFunc(all, func(d declared) bool { return d.name == name })
-		if i < 0 {
-			return declared{}, false
-		}
-		return all[i], true
+func (f finder) declared(name string) (of declared, ok bool) {
+	if f.known {
+		of, ok = f.byName[name]
+		return of, ok
 	}
+	line := wordIn(f.file.text, name)
+	return declared{name, line}, line > 0
 }
 
 // formsOf are a name, and the last part of one that has the names of what a test is in

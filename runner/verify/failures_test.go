@@ -73,7 +73,7 @@ func FuzzFailures(f *testing.F) {
 }
 
 func declaresIt(f testFile, name string) bool {
-	_, is := f.test(name)
+	_, is := f.finder().find(name)
 	return is
 }
 

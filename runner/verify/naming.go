@@ -16,28 +16,48 @@ import (
 type naming struct {
 	checkout *gitops.Checkout
 	files    []testFile
+	tests    []finder          // of the files
 	modules  map[string]string // of Go, by folder
 	alone    map[string]bool   // ends of paths, by whether one file of the repository has it
+	owners   map[Failure]int   // indexes of files, of failures that were looked for
 }
 
 func newNaming(checkout *gitops.Checkout, files []testFile) *naming {
-	return &naming{checkout: checkout, files: files, modules: map[string]string{}, alone: map[string]bool{}}
+	tests := make([]finder, len(files))
+	for i, f := range files {
+		tests[i] = f.finder()
+	}
+	return &naming{checkout, files, tests, map[string]string{}, map[string]bool{}, map[Failure]int{}}
 }
 
 // of gives the files that a failure is of: one, or those of a folder that do not compile
 // together. shared says that it is another one of the folder that is named.
 func (n *naming) of(ctx context.Context, x Failure, f testFile) (is, shared bool, err error) {
-	var at int
-	if x.File != "" {
-		at, err = n.byPath(ctx, x)
-	} else {
-		at = n.byName(x)
-	}
+	at, err := n.owner(ctx, x)
 	if err != nil || at < 0 {
 		return false, false, err
 	}
 	named := n.files[at].path
 	return named == f.path || x.Load && samePackage(named, f.path), named != f.path, nil
+}
+
+// owner is the index of the file that a failure names; -1 for none.
+func (n *naming) owner(ctx context.Context, x Failure) (at int, err error) {
+	if at, known := n.owners[x]; known {
+		return at, nil
+	}
+	if ctx.Err() != nil { // outputs name as many tests as they like
+		return -1, context.Cause(ctx)
+	}
+	if x.File != "" {
+		at, err = n.byPath(ctx, x)
+	} else {
+		at = n.byName(x)
+	}
+	if err == nil {
+		n.owners[x] = at
+	}
+	return at, err
 }
 
 // byPath is the index of the file that a path of an output names; -1 for none.
@@ -91,7 +111,7 @@ func (n *naming) only(ctx context.Context, end, of string) (bool, error) {
 func (n *naming) byName(x Failure) int {
 	found := -1
 	for i, f := range n.files {
-		if _, has := f.test(x.Name); !has || x.Package != "" && n.packageOf(f) != x.Package {
+		if _, has := n.tests[i].find(x.Name); !has || x.Package != "" && n.packageOf(f) != x.Package {
 			continue
 		}
 		if found >= 0 {

@@ -110,7 +110,7 @@ func (p *proof) findFailing(ctx context.Context, of seen) error {
 // noteFailing notes the test of a failure, and says whether it is known by name or file. One
 // of a file that the change left as it was fails by data that the base has otherwise.
 func (p *proof) noteFailing(ctx context.Context, names *naming, x Failure) (bool, error) {
-	for _, f := range p.tests.old {
+	for i, f := range p.tests.old {
 		is, shared, err := names.of(ctx, x, f)
 		if err != nil {
 			return false, err
@@ -119,7 +119,7 @@ func (p *proof) noteFailing(ctx context.Context, names *naming, x Failure) (bool
 			continue
 		}
 		old := transcript.OldTest{Name: x.Name, File: f.path, Line: x.Line, Fails: true}
-		if t, found := f.test(x.Name); found {
+		if t, found := names.tests[i].find(x.Name); found {
 			old.Name, old.Line = t.name, t.line
 		}
 		p.note(old)

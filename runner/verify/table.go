@@ -112,7 +112,6 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 	before := slices.Clone(moved.Rows)
 	for i := range before {
 		before[i].Before, before[i].From = results[i].state, ""
-		before[i].Failing, before[i].FailingMore, before[i].Mended = nil, 0, nil
 		if err := c.show(ctx, &before[i], i, results[i]); err != nil {
 			return moved, err
 		}
