@@ -40,7 +40,7 @@ func (s *Sandboxes) OutOfReach(folder string) bool {
 			return true
 		}
 		inside, err := filepath.Rel(root, real)
-		return err != nil || inside == "." || filepath.IsLocal(inside)
+		return err != nil || filepath.IsLocal(inside)
 	})
 }
 

@@ -103,22 +103,7 @@ func TestThousandsOfTestFiles(t *testing.T) {
 func TestFailuresOfOtherToolsThanGo(t *testing.T) {
 	run := `n=0; for f in *_test.sh; do test ! -e $f || sh $f || { n=$((n+1)); echo "not ok $n $(printf %0400d 1)-$n"; echo "# (in test file $f, line 7)"; }; done; echo 1..9; test $n = 0`
 	j := proving(run)
-	checks := checksOf(t, j)
-	table, err := checks.Baseline(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := checks.Workspace.Root()
-	write(t, root, "tracked", "base\nchange\n")
-	write(t, root, "a_test.sh", "grep change tracked")
-	write(t, root, "b_test.sh", "grep base tracked")
-	change, err := checks.Workspace.Changes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if table, err = checks.Change(t.Context(), 1, change, table.Rows); err != nil {
-		t.Fatal(err)
-	}
+	table := judged(t, j, time.Time{}, nil, map[string]string{"tracked": "base\nchange\n", "a_test.sh": "grep change tracked", "b_test.sh": "grep base tracked"})
 	if diff := cmp.Diff([]string{"a_test.sh proven false", "b_test.sh not_red false"}, classes(table)); diff != "" {
 		t.Error(diff)
 	}
@@ -142,34 +127,15 @@ func TestTestsOfTheBaseInALanguageThatIsNotKnown(t *testing.T) {
 	j := proving("test ! -e code || ! grep -q '^base$' tracked 2>/dev/null")
 	j.VerifyTests = []string{"tracked"}
 	for name, c := range map[string]struct {
-		gone    bool
+		tracked string
 		classes []string
 		want    transcript.OldTest
 	}{
-		"altered": {false, []string{"tracked not_red false"}, transcript.OldTest{File: "tracked", Fails: true}},
-		"removed": {true, nil, transcript.OldTest{File: "tracked", Gone: true, Fails: true}},
+		"altered": {"other\n", []string{"tracked not_red false"}, transcript.OldTest{File: "tracked", Fails: true}},
+		"removed": {"-", nil, transcript.OldTest{File: "tracked", Gone: true, Fails: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checks := checksOf(t, j)
-			table, err := checks.Baseline(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			root := checks.Workspace.Root()
-			write(t, root, "code", "")
-			write(t, root, "tracked", "other\n")
-			if c.gone {
-				if err := os.Remove(filepath.Join(root, "tracked")); err != nil {
-					t.Fatal(err)
-				}
-			}
-			change, err := checks.Workspace.Changes(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if table, err = checks.Change(t.Context(), 1, change, table.Rows); err != nil {
-				t.Fatal(err)
-			}
+			table := judged(t, j, time.Time{}, nil, map[string]string{"code": "", "tracked": c.tracked})
 			if diff := cmp.Diff(c.classes, classes(table)); diff != "" {
 				t.Error(diff)
 			}
