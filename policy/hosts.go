@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/policy/rules"
 )
@@ -16,6 +17,8 @@ type Hosts struct {
 	List  reach.List
 	Key   string // of the job, where the list stands
 	Rules *rules.Set
+	// Credentials open what they are for, and nothing else of their hosts.
+	Credentials credential.Set
 }
 
 type HostDecision struct {
@@ -26,6 +29,10 @@ type HostDecision struct {
 	// Opens is what whoever runs agent-ci can do to have it let through, the end of a
 	// sentence; empty where nothing does.
 	Opens string
+	// Private lets the target have private addresses.
+	Private bool
+	// Bound is that the target is open for what credentials are for alone.
+	Bound bool
 }
 
 // The built-in refusals of hosts, as HostDecision.Rule names them.

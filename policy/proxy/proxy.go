@@ -9,16 +9,20 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/authority"
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
@@ -35,6 +39,20 @@ type Options struct {
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, address netip.AddrPort) (net.Conn, error)
 
+	// Via gives the proxy to go through to a target, an address with its user and
+	// password; nil for none. It resolves names then, so that addresses are not looked at.
+	Via func(reach.Target) *url.URL
+
+	// Credentials are what is put into requests to their hosts, for which TLS is ended
+	// with certificates of Authority. Nil is none.
+	Credentials credential.Set
+	Authority   *authority.Authority
+	// Roots are who vouches for a target for which TLS is ended; nil for the machine's own.
+	Roots func(reach.Target) *x509.CertPool
+	// Used is told that a credential goes out with a request, before it does. When it
+	// fails, the request is refused. It is called from several goroutines.
+	Used func(name string, to reach.Target) error
+
 	Limits Limits // zero values mean DefaultLimits
 }
 
@@ -42,6 +60,7 @@ type Options struct {
 type Request struct {
 	Protocol string // reach.HTTP, reach.HTTPS
 	Target   string // host and port; as it was written where that can't be read
+	Via      string // the host of the proxy that it is reached by; empty for none
 	policy.HostDecision
 }
 

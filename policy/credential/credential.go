@@ -1,0 +1,60 @@
+// Package credential owns what a secret may do on the network: in which requests the
+// proxy puts its value in place of the placeholder that commands have, where a
+// placeholder is that has no business there, and where an answer tells the value. It
+// refuses to know connections, TLS, and the files of clients.
+package credential
+
+import (
+	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// In is where a credential stands in a request.
+type In string
+
+const (
+	// InHeader is a header: its value, or what follows a scheme in it ("Bearer ").
+	InHeader In = "header"
+	// InQuery is the value of a parameter of the query.
+	InQuery In = "query"
+	// InBasic is the user or the password of the header Authorization with the scheme
+	// Basic (RFC 7617).
+	InBasic In = "basic"
+)
+
+// Credential is a secret with all that it is for.
+type Credential struct {
+	Name        string // by which people know it
+	Value       string
+	Placeholder string // which commands have in its place; as long as Value
+	Scopes      []Scope
+	In          In
+	Field       string   // the header of InHeader, the parameter of InQuery
+	Methods     []string // of HTTP
+	// Fetch lets nothing through but what git asks for to fetch the repositories of
+	// Scopes, whatever Methods are.
+	Fetch bool
+	// Withheld is that the commands who ask are not to have it: wherever its
+	// placeholder is seen, the request is refused.
+	Withheld bool
+}
+
+// Scope is what of a host a credential is for.
+type Scope struct {
+	Host reach.Entry // without a wildcard
+	Path string      // that it is for, with all below it: begins with "/", and does not end so; empty for all
+}
+
+// Set is the credentials of a run. Nil is none.
+type Set []Credential
+
+// Ends says whether TLS has to be ended to a target: whether a credential is for it that
+// the commands who ask may have.
+func (s Set) Ends(t reach.Target) bool {
+	return slices.ContainsFunc(s, func(c Credential) bool { return !c.Withheld && c.isFor(t) })
+}
+
+func (c Credential) isFor(t reach.Target) bool {
+	return t.Protocol == reach.HTTPS && slices.ContainsFunc(c.Scopes, func(scope Scope) bool { return scope.Host.Opens(t) })
+}
