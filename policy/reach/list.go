@@ -52,6 +52,15 @@ func (e Entry) check() error {
 
 func (e Entry) String() string { return e.text }
 
+// Name is the host of the entry without its port: a name, or an address, which in IPv6
+// has no brackets.
+func (e Entry) Name() string {
+	if e.addr.IsValid() {
+		return e.addr.String()
+	}
+	return e.name
+}
+
 func (e Entry) Opens(t Target) bool {
 	if e.port == 0 && t.Port != defaultPort(t.Protocol) || e.port != 0 && e.port != t.Port {
 		return false
