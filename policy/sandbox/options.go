@@ -53,6 +53,10 @@ func (l Level) reaches(required Level) bool {
 	return required == "" || slices.Index(levels, l) >= slices.Index(levels, required)
 }
 
+// ProxyPort is where the proxy is found on the commands' loopback. It is not one
+// that the kernel gives to who asks for any, and the same in every run.
+const ProxyPort = 3128
+
 // defaultProcesses is how many processes a run may have at once.
 const defaultProcesses = 4096
 
@@ -71,6 +75,10 @@ type Options struct {
 	// is called; of NetworkProxied. Commands find the proxy by the variables that
 	// HTTP clients know.
 	Serve func(net.Listener) (stop func()) `json:"-"`
+
+	// Variables are what commands have in their environment, NAME=value, whatever they are
+	// started with. They go with Shown, and need namespaces as that does.
+	Variables []string
 
 	Neighbours
 
