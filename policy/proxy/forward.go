@@ -18,12 +18,12 @@ import (
 // the first line, its framing is written anew, and what concerns connections
 // stays on this one. Each has a connection of its own, to an address that was
 // looked at for it.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target) {
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	if r.ContentLength > p.limits.Bytes {
 		p.answer(w, r, reply{status: http.StatusRequestEntityTooLarge, error: "http_request_error", body: "agent-ci sends no body that long.\n"})
 		return
 	}
-	server, err := p.connect(r.Context(), t)
+	server, err := p.connect(r.Context(), t, private)
 	if err != nil {
 		p.answer(w, r, failed(t, err))
 		return

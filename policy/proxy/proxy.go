@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -143,9 +142,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !asked.Allowed:
 		p.answer(w, r, refusal(asked))
 	case protocol == reach.HTTPS:
-		p.tunnel(w, r, target)
+		p.tunnel(w, r, target, asked.Private)
 	default:
-		p.forward(w, r, target)
+		p.forward(w, r, target, asked.Private)
 	}
 }
 
@@ -174,106 +173,6 @@ func shownTarget(r *http.Request) string {
 		return r.URL.Host[:longest] + "…"
 	}
 	return r.URL.Host
-}
-
-// refusedError is that a target's address is not to be reached.
-type refusedError struct{ Request }
-
-func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Reason }
-
-// connect dials the target. Of a name all addresses have to be fit to be
-// reached, and the ones that were looked at are dialled: nobody is asked twice.
-func (p *Proxy) connect(ctx context.Context, t reach.Target) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.limits.Connect)
-	defer cancel()
-	addresses := []netip.Addr{t.Addr}
-	if !t.Addr.IsValid() {
-		var err error
-		if addresses, err = p.resolve(ctx, t.Name); err != nil {
-			return nil, err
-		}
-	}
-	own, err := ownAddresses()
-	if err != nil {
-		return nil, err
-	}
-	for _, address := range addresses {
-		if what := local(address, own); what != "" {
-			refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(what)}
-			return nil, errors.Join(&refusedError{refused}, p.options.Observe(refused))
-		}
-	}
-	return p.dialFirst(ctx, addresses, t.Port)
-}
-
-// resolve asks for a name as it stands: domains that the machine searches are
-// not the list's.
-func (p *Proxy) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
-	ask := p.options.Resolve
-	if ask == nil {
-		ask = func(ctx context.Context, name string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
-		}
-	}
-	addresses, err := ask(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if len(addresses) == 0 {
-		return nil, &net.DNSError{Err: "no addresses", Name: name, IsNotFound: true}
-	}
-	const most = 16
-	for i, address := range addresses {
-		addresses[i] = address.Unmap()
-	}
-	return addresses[:min(len(addresses), most)], nil
-}
-
-// dialFirst dials one address after the other until one answers.
-func (p *Proxy) dialFirst(ctx context.Context, addresses []netip.Addr, port uint16) (net.Conn, error) {
-	dial := p.options.Dial
-	if dial == nil {
-		dial = func(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", address.String())
-		}
-	}
-	var failed error
-	for i, address := range addresses {
-		deadline, _ := ctx.Deadline()
-		share := time.Until(deadline) / time.Duration(len(addresses)-i)
-		within, cancel := context.WithTimeout(ctx, share)
-		conn, err := dial(within, netip.AddrPortFrom(address, port))
-		cancel()
-		if err == nil {
-			return conn, nil
-		}
-		failed = errors.Join(failed, err)
-	}
-	return nil, failed
-}
-
-// ownAddresses are those of the machine: by a public one of them its own servers
-// would be reached as from inside.
-func ownAddresses() (map[netip.Addr]bool, error) {
-	interfaces, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, err
-	}
-	own := make(map[netip.Addr]bool, len(interfaces))
-	for _, each := range interfaces {
-		if prefix, err := netip.ParsePrefix(each.String()); err == nil {
-			own[prefix.Addr().Unmap().WithZone("")] = true
-		}
-	}
-	return own, nil
-}
-
-// local says what keeps an address from being dialled.
-func local(address netip.Addr, own map[netip.Addr]bool) string {
-	if what := reach.Inside(address); what != "" || !own[address] {
-		return what
-	}
-	return "one of this machine"
 }
 
 // gate lets so many connections in at once, until end is closed.

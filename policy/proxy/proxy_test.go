@@ -319,9 +319,13 @@ func TestAnAddressOfThisMachineIsRefused(t *testing.T) {
 	if !own[netip.MustParseAddr("127.0.0.1")] {
 		t.Fatalf("the machine's addresses are %v", own)
 	}
-	public := netip.MustParseAddr("93.184.216.34")
-	if what := local(public, map[netip.Addr]bool{public: true}); what != "one of this machine" {
-		t.Errorf("a public address of this machine is %q", what)
+	for _, each := range []string{"93.184.216.34", "10.0.0.7", "fd12::7"} {
+		for _, private := range []bool{false, true} {
+			address := netip.MustParseAddr(each)
+			if what := local(address, map[netip.Addr]bool{address: true}, private); what != "one of this machine" {
+				t.Errorf("%s of this machine is %q, with private addresses %t", each, what, private)
+			}
+		}
 	}
 }
 
