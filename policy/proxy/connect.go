@@ -35,7 +35,7 @@ func (p *Proxy) connect(ctx context.Context, t reach.Target, private bool) (net.
 	}
 	for _, address := range addresses {
 		if what := local(address, own, private); what != "" {
-			refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(what)}
+			refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(t, address, what)}
 			return nil, errors.Join(&refusedError{refused}, p.options.Observe(refused))
 		}
 	}
