@@ -10,24 +10,38 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/proxy"
-	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// serveHosts is the proxy by which the commands of a place reach the hosts of a
-// list. The list was checked with the job.
+// serveHosts is the proxy by which the commands of a place reach the hosts of a list.
 func (s *Sandboxes) serveHosts(key string, network job.Network, by string) func(net.Listener) func() {
-	return func(l net.Listener) func() {
-		list, err := reach.ParseList(network.Allow)
-		if err != nil {
-			list = nil // which opens nothing
-		}
-		return proxy.Start(l, proxy.Options{
-			Decide:  policy.Hosts{List: list, Key: key, Rules: s.Rules}.Decide,
-			Observe: func(asked proxy.Request) error { return s.noteHost(by, asked) },
-		}).Close
+	return func(l net.Listener) func() { return proxy.Start(l, s.proxyOptions(key, network, by)).Close }
+}
+
+// proxyOptions are those of that proxy. The list was checked with the job.
+func (s *Sandboxes) proxyOptions(key string, network job.Network, by string) proxy.Options {
+	list, err := network.List()
+	if err != nil {
+		list = nil // which opens nothing
 	}
+	return proxy.Options{
+		Decide:  policy.Hosts{List: list, Key: key, Rules: s.Rules}.Decide,
+		Observe: func(asked proxy.Request) error { return s.noteHost(by, asked) },
+	}
+}
+
+// hostsWords are the hosts of a list, those of presets by their names.
+func hostsWords(network job.Network) string {
+	list, err := network.List()
+	if err != nil {
+		return "none"
+	}
+	hosts := make([]string, len(list))
+	for i, e := range list {
+		hosts[i] = e.Host()
+	}
+	return strings.Join(hosts, ", ")
 }
 
 // mostHosts bounds what commands can write into the transcript by asking: so many

@@ -310,7 +310,7 @@ func (s *Sandboxes) NetworkWords() string {
 func (s *Sandboxes) networkWords() string {
 	if network := s.Job.Policy.Network; network.Listed() {
 		return "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: " +
-			strings.Join(network.Allow, ", ") + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy"
+			hostsWords(network) + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy"
 	}
 	return map[string]string{
 		string(sandbox.NetworkNone):     "none: not even 127.0.0.1",
