@@ -9,25 +9,37 @@ import (
 	"sync"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/proxy"
+	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// serveHosts is the proxy by which the commands of a place reach the hosts of a list.
-func (s *Sandboxes) serveHosts(key string, network job.Network, by string) func(net.Listener) func() {
-	return func(l net.Listener) func() { return proxy.Start(l, s.proxyOptions(key, network, by)).Close }
+// serveHosts is the proxy by which the commands of a place reach the hosts of a list, and
+// those of secrets.
+func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
+	return func(l net.Listener) func() {
+		served := proxy.Start(l, s.proxyOptions(p.Key, p.Network, p.Scratch, s.credentialsAt(p)))
+		return func() {
+			served.Close()
+			s.tellUses(p.Scratch)
+		}
+	}
 }
 
 // proxyOptions are those of that proxy. The list was checked with the job.
-func (s *Sandboxes) proxyOptions(key string, network job.Network, by string) proxy.Options {
+func (s *Sandboxes) proxyOptions(key string, network job.Network, by string, own credential.Set) proxy.Options {
 	list, err := network.List()
 	if err != nil {
 		list = nil // which opens nothing
 	}
 	return proxy.Options{
-		Decide:  policy.Hosts{List: list, Key: key, Rules: s.Rules}.Decide,
+		Decide:  policy.Hosts{List: list, Key: key, Rules: s.Rules, Credentials: own}.Decide,
 		Observe: func(asked proxy.Request) error { return s.noteHost(by, asked) },
+
+		Credentials: own, Authority: s.equipment.authority,
+		Used: func(name string, to reach.Target) error { return s.noteUse(by, name, to) },
 	}
 }
 

@@ -36,6 +36,7 @@ const (
 	TypePolicy        Type = "policy"         // Policy
 	TypeSetup         Type = "setup"          // Setup
 	TypeNetwork       Type = "network"        // Network
+	TypeSecretUsed    Type = "secret_used"    // SecretUsed
 	TypeService       Type = "service"        // Service
 	TypeModelRequest  Type = "model.request"  // ModelRequest
 	TypeModelResponse Type = "model.response" // ModelResponse
