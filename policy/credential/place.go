@@ -98,8 +98,14 @@ func (c *Credential) putInBasic(h http.Header, text string) bool {
 // its own, or what is left of them.
 func (g *Guard) inRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
 	for _, part := range []struct{ place, text string }{
-		{"the path", u.EscapedPath()}, {"the path", u.Path}, {"the path", u.Opaque}, {"the query", u.RawQuery}, {"the fragment", u.Fragment},
-		{"the method", r.Method}, {"the host", u.Host}, {"the host", r.Host},
+		{"the path", u.EscapedPath()},
+		{"the path", u.Path},
+		{"the path", u.Opaque},
+		{"the query", u.RawQuery},
+		{"the fragment", u.Fragment},
+		{"the method", r.Method},
+		{"the host", u.Host},
+		{"the host", r.Host},
 	} {
 		if refusal := g.inText(part.text, part.place); refusal != nil {
 			return refusal
