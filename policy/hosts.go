@@ -54,6 +54,9 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 	if entry, ok := h.List.Opens(t); ok {
 		return HostDecision{Allowed: true, Rule: fmt.Sprintf("%s: %s", h.Key, entry), Reason: "The list has it.", Private: entry.Private()}
 	}
+	if d, ok := h.openForCredentials(t); ok {
+		return d
+	}
 	if d, never := neverOpened(t); never {
 		return d
 	}

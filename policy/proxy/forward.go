@@ -20,7 +20,7 @@ import (
 // looked at for it.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	if r.ContentLength > p.limits.Bytes {
-		p.answer(w, r, reply{status: http.StatusRequestEntityTooLarge, error: "http_request_error", body: "agent-ci sends no body that long.\n"})
+		p.answer(w, r, tooLong)
 		return
 	}
 	server, err := p.connect(r.Context(), t, private)
@@ -40,8 +40,13 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	defer idle.Stop()
 	transport := over(server)
 	defer transport.CloseIdleConnections()
+	body := p.search(r, t)
+	r.Body = body
 	response, err := transport.RoundTrip(p.outgoing(ctx, r, t, idle))
-	switch {
+	switch found := body.found.Load(); {
+	case found != nil:
+		p.answer(w, r, refusal(*found))
+		return
 	case err != nil:
 		p.answer(w, r, unreached(t.String(), err))
 		return

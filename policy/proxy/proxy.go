@@ -9,6 +9,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"log"
@@ -83,14 +84,23 @@ type Proxy struct {
 	options Options
 	limits  Limits
 	server  *http.Server
+	guard   *credential.Guard // nil without credentials
+	inside  *inside
 	ctx     context.Context // of all that it does for others
 	cancel  context.CancelFunc
-	work    sync.WaitGroup // the server, its connections and what they became
+	work    sync.WaitGroup // the servers, their connections and what they became
+
+	mu        sync.Mutex
+	faces     map[reach.Target]*tls.Config
+	upstreams map[way]*http.Transport
 }
 
 // Start serves on l, which Close closes.
 func Start(l net.Listener, o Options) *Proxy {
-	p := &Proxy{options: o, limits: cmp.Or(o.Limits, DefaultLimits)}
+	p := &Proxy{
+		options: o, limits: cmp.Or(o.Limits, DefaultLimits), guard: credential.NewGuard(o.Credentials),
+		faces: make(map[reach.Target]*tls.Config), upstreams: make(map[way]*http.Transport),
+	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true)
@@ -101,6 +111,8 @@ func Start(l net.Listener, o Options) *Proxy {
 	}
 	guarded := &gate{l, make(chan struct{}, p.limits.Connections), p.ctx.Done()}
 	p.work.Go(func() { _ = p.server.Serve(guarded) }) // ends with Close
+	p.inside = p.newInside(l.Addr())
+	p.work.Go(func() { _ = p.inside.server.Serve(p.inside) }) // likewise
 	return p
 }
 
@@ -119,7 +131,13 @@ func (p *Proxy) count(_ net.Conn, state http.ConnState) {
 func (p *Proxy) Close() {
 	p.cancel()
 	_ = p.server.Close()
+	_ = p.inside.server.Close()
 	p.work.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, upstream := range p.upstreams {
+		upstream.CloseIdleConnections()
+	}
 }
 
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +150,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if problem != "" {
 		asked.Target, asked.HostDecision = shownTarget(r), policy.UnreadableTarget(problem)
 	} else {
-		asked.HostDecision = p.options.Decide(target)
+		asked.HostDecision = p.decide(r, target)
 	}
 	if err := p.options.Observe(asked); err != nil {
 		p.answer(w, r, unrecorded)
@@ -141,11 +159,25 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !asked.Allowed:
 		p.answer(w, r, refusal(asked))
+	case p.options.Credentials.Ends(target):
+		p.end(w, r, target, asked.HostDecision)
 	case protocol == reach.HTTPS:
 		p.tunnel(w, r, target, asked.Private)
 	default:
 		p.forward(w, r, target, asked.Private)
 	}
+}
+
+// decide decides on a request that the proxy is sent. No placeholder has business in one.
+func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
+	d := p.options.Decide(t)
+	if !d.Allowed {
+		return d
+	}
+	if refused := p.guard.Elsewhere(r); refused != nil {
+		return policy.NotForCredential(refused)
+	}
+	return d
 }
 
 // targetOf reads what a request wants to reach off its first line: the Host

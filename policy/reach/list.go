@@ -91,21 +91,20 @@ func (e Entry) Private() bool { return e.private }
 // Host is the entry as text, which another one of the same host may share.
 func (e Entry) Host() string { return e.text }
 
+// Hostname is the entry's name or address, without port and wildcard.
+func (e Entry) Hostname() string {
+	if e.addr.IsValid() {
+		return e.addr.String()
+	}
+	return e.name
+}
+
 // String is the entry for a reader.
 func (e Entry) String() string {
 	if e.private {
 		return e.text + " (private)"
 	}
 	return e.text
-}
-
-// Name is the host of the entry without its port: a name, or an address, which in IPv6
-// has no brackets.
-func (e Entry) Name() string {
-	if e.addr.IsValid() {
-		return e.addr.String()
-	}
-	return e.name
 }
 
 func (e Entry) Opens(t Target) bool {

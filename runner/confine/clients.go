@@ -27,12 +27,26 @@ func of(preset string, all []placed) []placed {
 	return slices.DeleteFunc(slices.Clone(all), func(p placed) bool { return p.Preset != preset })
 }
 
+// addressOf is a scope as it stands in an address behind https://, the way that clients
+// compare it.
+func addressOf(scope credential.Scope) string {
+	host, text := scope.Host.Hostname(), scope.Host.Host()
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	bare := strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") // an address of IPv6 without a port
+	if i := strings.LastIndexByte(text, ':'); i > strings.LastIndexByte(text, ']') && !bare && text[i:] != ":443" {
+		host += text[i:]
+	}
+	return host + scope.Path
+}
+
 // npmrc is the user's configuration of npm, which pnpm and Yarn 1 read too.
 func npmrc(all []placed) []byte {
 	var b strings.Builder
 	for _, p := range all {
 		for _, scope := range p.scopes {
-			fmt.Fprintf(&b, "//%s%s/:_authToken=%s\n", scope.Host.Host(), scope.Path, p.placeholder)
+			fmt.Fprintf(&b, "//%s/:_authToken=%s\n", addressOf(scope), p.placeholder)
 		}
 	}
 	return []byte(b.String())
@@ -44,7 +58,7 @@ func netrc(all []placed) []byte {
 	for _, p := range all {
 		named := map[string]bool{}
 		for _, scope := range p.scopes {
-			if name := scope.Host.Name(); !named[name] {
+			if name := scope.Host.Hostname(); !named[name] {
 				fmt.Fprintf(&b, "machine %s\nlogin %s\npassword %s\n", name, p.User, p.placeholder)
 				named[name] = true
 			}
@@ -66,7 +80,7 @@ func gitConfiguration(all []placed, variable func(name string) string) []string 
 		header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.User+":"+p.placeholder))
 		for _, scope := range p.scopes {
 			variables = append(variables,
-				fmt.Sprintf("GIT_CONFIG_KEY_%d=http.https://%s%s.extraHeader", count, scope.Host.Host(), scope.Path),
+				fmt.Sprintf("GIT_CONFIG_KEY_%d=http.https://%s.extraHeader", count, addressOf(scope)),
 				fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", count, header))
 			count++
 		}

@@ -3,7 +3,6 @@ package confine
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -39,7 +38,7 @@ func (s *Sandboxes) Equip() (err error) {
 		if e.credentials, err = s.withPlaceholders(); err != nil {
 			return err
 		}
-		if e.authority, err = authority.New(hostsOf(e.credentials)); err != nil {
+		if e.authority, err = authority.New(e.credentials.Hosts()); err != nil {
 			return err
 		}
 	}
@@ -69,16 +68,6 @@ func (s *Sandboxes) withPlaceholders() (credential.Set, error) {
 		return nil, err
 	}
 	return all, s.Record.WriteJSON(placeholdersFile, kept)
-}
-
-func hostsOf(set credential.Set) []string {
-	names := map[string]bool{}
-	for _, c := range set {
-		for _, scope := range c.Scopes {
-			names[scope.Host.Name()] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
 }
 
 // credentialsAt are the credentials of the run as the commands of a place have them:

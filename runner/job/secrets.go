@@ -292,11 +292,11 @@ func (s Secret) filePlaces() map[string]string {
 		}
 		switch s.Preset {
 		case PresetNPM:
-			places["//"+scope.Host.String()+scope.Path+"/"] = "npm's configuration"
+			places["//"+scope.String()+"/"] = "npm's configuration"
 		case PresetPyPI, PresetGoProxy:
-			places["machine "+scope.Host.Name()] = "the netrc file"
+			places["machine "+scope.Host.Hostname()] = "the netrc file"
 		case PresetGit:
-			places["https://"+scope.Host.String()+scope.Path] = "git's configuration"
+			places["https://"+scope.String()] = "git's configuration"
 		case PresetMaven:
 			places["server "+s.Server] = "Maven's settings"
 		}

@@ -65,7 +65,7 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 		"{name: X, from: a/b, hosts: [a.example.com]}":                                                "nothing of a repository is secret",
 		"{name: X, from: /a/../b, hosts: [a.example.com]}":                                            "without //, ./ and ../",
 		"{name: X, hosts: ['*.example.com']}":                                                         "policy.secrets[0].hosts[0]: has a wildcard",
-		"{name: X, hosts: ['https://a.example.com']}":                                                 "policy.secrets[0].hosts[0]: must be a host without https://",
+		"{name: X, hosts: ['https://a.example.com']}":                                                 "policy.secrets[0].hosts[0]: is written without https://",
 		"{name: X, hosts: [a.example.com], in: body}":                                                 `"body" is not one of header, query, basic`,
 		"{name: X, hosts: [a.example.com], in: query}":                                                "policy.secrets[0].parameter: is missing",
 		"{name: X, hosts: [a.example.com], in: query, parameter: k, header: Y}":                       "policy.secrets[0].header: takes in: header",
