@@ -19,15 +19,19 @@ func (s *Sandboxes) serveHosts(key string, network job.Network, by string) func(
 	return func(l net.Listener) func() { return proxy.Start(l, s.proxyOptions(key, network, by)).Close }
 }
 
-// proxyOptions are those of that proxy. The list was checked with the job.
+// proxyOptions are those of that proxy. What is wrong with the list, or with the proxy
+// of the machine, was told before the run; nothing is opened then.
 func (s *Sandboxes) proxyOptions(key string, network job.Network, by string) proxy.Options {
 	list, err := network.List()
-	if err != nil {
-		list = nil // which opens nothing
+	via, errVia := s.via(network)
+	if err != nil || errVia != nil {
+		list = nil
 	}
 	return proxy.Options{
 		Decide:  policy.Hosts{List: list, Key: key, Rules: s.Rules}.Decide,
 		Observe: func(asked proxy.Request) error { return s.noteHost(by, asked) },
+		Via:     via,
+		Roots:   s.Authorities.Roots(network),
 	}
 }
 
@@ -61,7 +65,10 @@ type hosts struct {
 func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	event := transcript.Network{
 		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
-		Rule: asked.Rule, Reason: asked.Reason, Remedy: asked.Opens,
+		Rule: asked.Rule, Reason: asked.Reason, Remedy: asked.Opens, Via: s.Record.Redact(asked.Via),
+	}
+	if event.Via != "" {
+		event.Reason += " A proxy of the machine connects to it and looks its name up, so that its address was not checked."
 	}
 	h := &s.hosts
 	h.mu.Lock()

@@ -60,6 +60,8 @@ type Sandboxes struct {
 	NoOverlay func(ctx context.Context) (why string, err error)
 	// Known is what was kept from commands before a run went on; nil for none.
 	Known *grants.Secrets
+	// Authorities vouch for hosts of lists besides those of the machine.
+	Authorities settings.Authorities
 
 	reached   record.Confinement
 	services  []settledService // in the order of their names
@@ -91,6 +93,9 @@ func Agent() Place { return Place{Scratch: AgentScratch, Services: true} }
 // or asked.
 func (s *Sandboxes) Confine(ctx context.Context) error {
 	if err := s.MakeFolders(); err != nil {
+		return err
+	}
+	if err := s.SettleProxy(); err != nil {
 		return err
 	}
 	if err := s.Hide(ctx); err != nil {

@@ -62,6 +62,12 @@ func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
 	if s.boxes, err = p.Sandboxes(rules); err != nil {
 		return err
 	}
+	if s.boxes.Authorities, err = settings.ReadAuthorities(ctx, p.Workspace.Commit(), p.Job); err != nil {
+		return err
+	}
+	if err := s.boxes.SettleProxy(); err != nil {
+		return err
+	}
 	s.boxes.LinkProgram(patchProgram)
 	if err := s.boxes.Hide(ctx); err != nil {
 		return err
