@@ -56,7 +56,14 @@ func unreached(asked string, err error) reply {
 	var timeout interface{ Timeout() bool }
 	var untrusted *tls.CertificateVerificationError
 	why := "nothing answers there"
+	through, byProxy := errors.AsType[*viaError](err)
 	switch {
+	case byProxy && through.timeout:
+		r.status, r.error, why = http.StatusGatewayTimeout, "connection_timeout", through.Error()
+	case byProxy && through.protocol:
+		r.error, why = "http_protocol_error", through.Error()
+	case byProxy:
+		why = through.Error()
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		r.error, why = "dns_error", "no such name is known"
 	case errors.As(err, &lookup):

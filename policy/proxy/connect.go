@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
@@ -18,10 +19,17 @@ func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Re
 
 // connect gives a connection to the target, which may have a private address where
 // private says so. Of a name all addresses have to be fit to be reached, and the ones
-// that were looked at are dialled: nobody is asked twice.
+// that were looked at are dialled: nobody is asked twice. Where the target is reached by
+// another proxy that one resolves and dials.
 func (p *Proxy) connect(ctx context.Context, t reach.Target, private bool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.Connect)
 	defer cancel()
+	if via := p.via(t); via != nil {
+		if err := p.fit(t, []netip.Addr{t.Addr}, private); err != nil {
+			return nil, err
+		}
+		return p.tunnelVia(ctx, via, t)
+	}
 	addresses := []netip.Addr{t.Addr}
 	if !t.Addr.IsValid() {
 		var err error
@@ -29,17 +37,41 @@ func (p *Proxy) connect(ctx context.Context, t reach.Target, private bool) (net.
 			return nil, err
 		}
 	}
+	if err := p.fit(t, addresses, private); err != nil {
+		return nil, err
+	}
+	return p.dialFirst(ctx, addresses, t.Port)
+}
+
+// connectPlain is connect for a request that goes on as one of HTTP. Where the target is
+// reached by another proxy, the connection leads to that one, and asks it.
+func (p *Proxy) connectPlain(ctx context.Context, t reach.Target, private bool) (conn net.Conn, via *url.URL, err error) {
+	if via = p.via(t); via == nil {
+		conn, err = p.connect(ctx, t, private)
+		return conn, nil, err
+	}
+	if err := p.fit(t, []netip.Addr{t.Addr}, private); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.limits.Connect)
+	defer cancel()
+	conn, err = p.dialVia(ctx, via)
+	return conn, via, err
+}
+
+// fit refuses a target of whose addresses one is not to be reached.
+func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error {
 	own, err := ownAddresses()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, address := range addresses {
 		if what := local(address, own, private); what != "" {
 			refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(t, address, what)}
-			return nil, errors.Join(&refusedError{refused}, p.options.Observe(refused))
+			return errors.Join(&refusedError{refused}, p.options.Observe(refused))
 		}
 	}
-	return p.dialFirst(ctx, addresses, t.Port)
+	return nil
 }
 
 // resolve asks for a name as it stands: domains that the machine searches are

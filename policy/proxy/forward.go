@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 		p.answer(w, r, tooLong)
 		return
 	}
-	server, err := p.connect(r.Context(), t, private)
+	server, via, err := p.connectPlain(r.Context(), t, private)
 	if err != nil {
 		p.answer(w, r, failed(t, err))
 		return
@@ -38,7 +39,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 		_ = control.SetWriteDeadline(time.Now())
 	})
 	defer idle.Stop()
-	transport := over(server)
+	transport := over(server, via)
 	defer transport.CloseIdleConnections()
 	body := p.search(r, t)
 	r.Body = body
@@ -53,6 +54,9 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
 		p.answer(w, r, unreached(t.String(), errors.New("no answer")))
 		return
+	case via != nil && response.StatusCode == http.StatusProxyAuthRequired:
+		p.answer(w, r, unreached(t.String(), viaRefused(response.StatusCode)))
+		return
 	}
 	defer response.Body.Close()
 	keepEndToEnd(w.Header(), response.Header)
@@ -62,10 +66,16 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	}
 }
 
-// over speaks HTTP/1.1 over one connection, once.
-func over(conn net.Conn) *http.Transport {
+// over speaks HTTP/1.1 over one connection, once: with the target, or with the proxy
+// that it is reached by.
+func over(conn net.Conn, via *url.URL) *http.Transport {
 	var used atomic.Bool
+	var proxy func(*http.Request) (*url.URL, error)
+	if via != nil { // to which the connection leads already, by TLS where it wants that
+		proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: via.Host, User: via.User})
+	}
 	return &http.Transport{
+		Proxy: proxy,
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			if used.Swap(true) {
 				return nil, net.ErrClosed

@@ -1,9 +1,10 @@
 // Package proxy owns the HTTP proxy by which confined commands reach the hosts
 // that a list opens, and no others: CONNECT, and requests with an absolute
 // target (RFC 9110, 9.3.6 and 7.1). It serves on a listener that it is given
-// and dials from where agent-ci runs. What is allowed it asks Options.Decide;
-// that no address of a local network is dialled is its own care. It adds no
-// credentials to what goes through it and takes what is meant for a proxy out.
+// and dials from where agent-ci runs, or has another proxy do so. What is allowed
+// it asks Options.Decide; that no address of a local network is dialled without
+// leave is its own care. It adds no credentials to what goes through it and takes
+// what is meant for a proxy out.
 package proxy
 
 import (
@@ -42,6 +43,9 @@ type Options struct {
 	// Via gives the proxy to go through to a target, an address with its user and
 	// password; nil for none. It resolves names then, so that addresses are not looked at.
 	Via func(reach.Target) *url.URL
+	// ViaRoots are who vouches for such a proxy that is spoken to by TLS; nil for the
+	// machine's own.
+	ViaRoots *x509.CertPool
 
 	// Credentials are what is put into requests to their hosts, for which TLS is ended
 	// with certificates of Authority. Nil is none.
@@ -60,7 +64,7 @@ type Options struct {
 type Request struct {
 	Protocol string // reach.HTTP, reach.HTTPS
 	Target   string // host and port; as it was written where that can't be read
-	Via      string // the host of the proxy that it is reached by; empty for none
+	Via      string // host and port of the proxy that it is reached by; empty for none
 	policy.HostDecision
 }
 
@@ -151,6 +155,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		asked.Target, asked.HostDecision = shownTarget(r), policy.UnreadableTarget(problem)
 	} else {
 		asked.HostDecision = p.decide(r, target)
+		if via := p.via(target); via != nil && asked.Allowed {
+			asked.Via = viaAddress(via)
+		}
 	}
 	if err := p.options.Observe(asked); err != nil {
 		p.answer(w, r, unrecorded)

@@ -28,15 +28,19 @@ func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 	}
 }
 
-// proxyOptions are those of that proxy. The list was checked with the job.
+// proxyOptions are those of that proxy. What is wrong with the list, or with the proxy
+// of the machine, was told before the run; nothing is opened then.
 func (s *Sandboxes) proxyOptions(key string, network job.Network, by string, own credential.Set) proxy.Options {
 	list, err := network.List()
-	if err != nil {
-		list = nil // which opens nothing
+	via, errVia := s.via(network)
+	if err != nil || errVia != nil {
+		list, own = nil, nil
 	}
 	return proxy.Options{
 		Decide:  policy.Hosts{List: list, Key: key, Rules: s.Rules, Credentials: own}.Decide,
 		Observe: func(asked proxy.Request) error { return s.noteHost(by, asked) },
+		Via:     via,
+		Roots:   s.Authorities.Roots(network),
 
 		Credentials: own, Authority: s.equipment.authority,
 		Used: func(name string, to reach.Target) error { return s.noteUse(by, name, to) },
@@ -73,7 +77,10 @@ type hosts struct {
 func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	event := transcript.Network{
 		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
-		Rule: asked.Rule, Reason: asked.Reason, Remedy: asked.Opens,
+		Rule: asked.Rule, Reason: asked.Reason, Remedy: asked.Opens, Via: s.Record.Redact(asked.Via),
+	}
+	if event.Via != "" {
+		event.Reason += " A proxy of the machine connects to it and looks its name up, so that its address was not checked."
 	}
 	h := &s.hosts
 	h.mu.Lock()

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"maps"
@@ -93,7 +94,20 @@ func (s *Sandboxes) withoutMaven(k *kit, home string) {
 
 // trustedBy are the certificates of authorities that the job names for hosts of a kind of
 // commands, in PEM.
-func (s *Sandboxes) trustedBy(kind string) []byte { return nil }
+func (s *Sandboxes) trustedBy(kind string) (all []byte) {
+	networks := []job.Network{s.Job.Policy.Network}
+	if kind == job.CommandsSetup {
+		for _, step := range s.Job.Setup {
+			networks = append(networks, step.Network)
+		}
+	}
+	for _, network := range networks {
+		if own := s.Authorities.Of(network); !bytes.Contains(all, own) {
+			all = append(all, own...)
+		}
+	}
+	return all
+}
 
 // kitAt is what the commands of a place have of the kit of their kind.
 func (s *Sandboxes) kitAt(p Place) kit {

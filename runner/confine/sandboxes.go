@@ -63,6 +63,8 @@ type Sandboxes struct {
 	Credentials credential.Set
 	// Known is what was kept from commands before a run went on; nil for none.
 	Known *grants.Secrets
+	// Authorities vouch for hosts of lists besides those of the machine.
+	Authorities settings.Authorities
 
 	reached   record.Confinement
 	services  []settledService // in the order of their names
@@ -101,6 +103,9 @@ func Agent() Place {
 // or asked.
 func (s *Sandboxes) Confine(ctx context.Context) error {
 	if err := s.MakeFolders(); err != nil {
+		return err
+	}
+	if err := s.SettleProxy(); err != nil {
 		return err
 	}
 	if err := s.Equip(); err != nil {

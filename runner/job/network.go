@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -41,6 +42,20 @@ func (n Network) IsZero() bool { return n.Mode == "" && !n.Listed() }
 
 // Inherits says that the hosts are reached by the machine's proxy.
 func (n Network) Inherits() bool { return n.Proxy == InheritProxy }
+
+// Networks are those of a job that say anything, by the keys where they stand.
+func (j *Job) Networks() iter.Seq2[string, Network] {
+	return func(yield func(string, Network) bool) {
+		if !yield("policy.network", j.Policy.Network) {
+			return
+		}
+		for i, step := range j.Setup {
+			if !step.Network.IsZero() && !yield(fmt.Sprintf("setup[%d].network", i), step.Network) {
+				return
+			}
+		}
+	}
+}
 
 // List is what the list opens.
 func (n Network) List() (reach.List, error) {

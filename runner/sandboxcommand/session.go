@@ -63,6 +63,12 @@ func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
 	if s.boxes, err = p.Sandboxes(rules); err != nil {
 		return err
 	}
+	if s.boxes.Authorities, err = settings.ReadAuthorities(ctx, p.Workspace.Commit(), p.Job); err != nil {
+		return err
+	}
+	if err := s.boxes.SettleProxy(); err != nil {
+		return err
+	}
 	if err := s.equip(ctx); err != nil {
 		return err
 	}

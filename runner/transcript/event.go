@@ -177,6 +177,7 @@ type Network struct {
 	// Remedy is what a person can do to have it let through, the end of a sentence; empty
 	// where nothing does.
 	Remedy string `json:"remedy,omitempty"`
+	Via    string `json:"via,omitempty"` // host and port of the machine's proxy that it is reached by
 }
 
 // Service is what became of a service that a sandbox reaches.

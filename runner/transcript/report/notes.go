@@ -112,6 +112,9 @@ func (a *assembler) network(n *entry, d transcript.Network) {
 	if d.Remedy != "" {
 		a.part(n, "To let it through", d.Remedy)
 	}
+	if d.Via != "" {
+		a.part(n, "By the proxy", d.Via)
+	}
 }
 
 func (a *assembler) secretUsed(n *entry, d transcript.SecretUsed) {
