@@ -152,7 +152,7 @@ const remedy = "Allow user namespaces or Landlock on this machine (" + opensName
 
 // remedyProxied is that where a proxy was asked for.
 const remedyProxied = "Allow user namespaces on this machine (" + opensNamespaces + "): " +
-	"without a network namespace nothing holds commands to a list of hosts. Or give the network as loopback, none or full."
+	"without a network namespace nothing holds commands to a list of hosts, or keeps secrets from them. Or give the network as loopback, none or full, and no secrets."
 
 // openUnconfined opens what confines nothing, unless something is to.
 func openUnconfined(o Options) (*Sandbox, error) {
@@ -160,7 +160,7 @@ func openUnconfined(o Options) (*Sandbox, error) {
 	switch {
 	case o.Network == NetworkProxied:
 		refused.Missing = []string{"the mode " + string(grants.DangerFullAccess) + " confines nothing"}
-		refused.Remedy = "A list of hosts needs confinement: choose another mode, or give the network as full."
+		refused.Remedy = "A list of hosts needs confinement, and so do secrets: choose another mode, or give the network as full."
 	case o.Neighbours.any():
 		refused.Missing = []string{errNoNeighbours.Error()}
 		refused.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another.", grants.DangerFullAccess)
