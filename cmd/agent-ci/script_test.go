@@ -140,6 +140,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	maps.Copy(commands, artifactCommands)
 	maps.Copy(commands, setupCommands)
 	maps.Copy(commands, registryCommands)
+	maps.Copy(commands, machineProxyCommands)
 	return commands
 }
 
@@ -149,6 +150,7 @@ type world struct {
 	forge *forgetest.Forge
 	repo  *forgetest.Repository
 	model *modeltest.Server
+	proxy *machineProxy
 	// counted is how many of the forge's requests were looked at already.
 	counted int
 }

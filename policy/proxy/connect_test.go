@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -129,6 +130,13 @@ func TestAPrivateAddressOfThisMachineStaysClosed(t *testing.T) {
 		b := newBench(t, echo(t).Listener.Addr(), privately(t, address.String(), "db.example.org"))
 		if answer := b.raw("CONNECT db.example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(answer, "one of this machine") || strings.Contains(answer, "private: true") {
 			t.Errorf("%s: the answer is\n%s", address, answer)
+		}
+		relay := newRelay(t, echo(t).Listener.Addr(), "", false)
+		b = newBench(t, nil, privately(t, "", address.String(), net.JoinHostPort(address.String(), "80")), by(t, relay.URL, nil))
+		for request, port := range map[string]string{"CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n": "443", "GET http://%s/ HTTP/1.1\r\nHost: x\r\n\r\n": "80"} {
+			if answer := b.raw(fmt.Sprintf(request, net.JoinHostPort(address.String(), port))); !strings.Contains(answer, "one of this machine") || len(relay.requests()) > 0 {
+				t.Errorf("%s by another proxy: the answer is\n%s", address, answer)
+			}
 		}
 		return
 	}

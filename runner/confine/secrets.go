@@ -108,6 +108,16 @@ func (s *Sandboxes) proxied(p Place) bool {
 	return listed || len(s.secretsAt(p)) > 0
 }
 
+// MostConfined is the place of a trial of what the commands of the job need: through a proxy
+// where some of them are.
+func (s *Sandboxes) MostConfined() Place {
+	trial, all := Place{Scratch: ProbeScratch}, s.places()
+	if i := slices.IndexFunc(all, s.proxied); i >= 0 {
+		trial.Network, trial.Commands = all[i].Network, all[i].Commands
+	}
+	return trial
+}
+
 // UnusableSecrets are the names of secrets that no command of the job has.
 func (s *Sandboxes) UnusableSecrets() (names []string) {
 	for _, secret := range s.Job.Policy.Secrets {

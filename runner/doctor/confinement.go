@@ -32,7 +32,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	if err != nil {
 		return err
 	}
-	place := confine.Place{Scratch: confine.ProbeScratch}
+	place := boxes.MostConfined()
 	options := boxes.Options(place)
 	defer boxes.Remove(place)
 	p := prepared.Job.Policy
@@ -48,6 +48,9 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 		if err := boxes.TryServices(ctx, found.Level); err != nil {
 			d.fault("confinement", outcome.Of(ctx, err).Message, "")
 		}
+	}
+	if _, err := prepared.Credentials(ctx); err != nil {
+		d.fault("configuration", outcome.Of(ctx, err).Message, "")
 	}
 	if err := boxes.SettleProxy(); err != nil {
 		d.fault("confinement", outcome.Of(ctx, err).Message, "")

@@ -156,6 +156,22 @@ func TestNetworksAsText(t *testing.T) {
 	}
 }
 
+func TestNetworksOfAJob(t *testing.T) {
+	job := mustLoad(t, jobFile(start+"setup: [{run: a}, {run: b, network: {allow: [a.example.com]}}, {run: c, network: none}]\npolicy: {network: full}\n"))
+	var got []string
+	for key, network := range job.Networks() {
+		got = append(got, key+" is "+network.String())
+	}
+	if diff := cmp.Diff([]string{"policy.network is full", "setup[1].network is allow list: a.example.com", "setup[2].network is none"}, got); diff != "" {
+		t.Errorf("networks (-want +got):\n%s", diff)
+	}
+	for key := range job.Networks() {
+		if key == "setup[1].network" {
+			break
+		}
+	}
+}
+
 func TestAListHasTheHostsOfItsPresets(t *testing.T) {
 	network := Network{Allow: []Allowed{{Host: "a.example.com:8443"}, {Preset: "goproxy"}, {Host: "10.0.0.5", Private: true}}}
 	list, err := network.List()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
@@ -149,6 +150,16 @@ func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
 		boxes.LeaveOut, boxes.NoOverlay = p.Workspace.LeaveOut, p.Workspace.NoOverlay
 	}
 	return boxes, boxes.MakeFolders()
+}
+
+// Credentials are the secrets of the configuration with their values, which are kept out of
+// all that is written from here on.
+func (p *Prepared) Credentials(ctx context.Context) (credential.Set, error) {
+	all, err := settings.ReadCredentials(ctx, p.Environ, p.Job)
+	if err == nil {
+		p.Record.KeepOut(append(settings.Secrets(p.Environ, p.Job), settings.CredentialSecrets(all)...))
+	}
+	return all, err
 }
 
 // Close removes the working files, and those that others left that were killed.

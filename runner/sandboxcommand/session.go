@@ -82,11 +82,9 @@ func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
 
 // equip gives the commands the secrets that the configuration has for an agent's.
 func (s *Session) equip(ctx context.Context) (err error) {
-	p := s.prepared
-	if s.boxes.Credentials, err = settings.ReadCredentials(ctx, p.Environ, p.Job); err != nil {
+	if s.boxes.Credentials, err = s.prepared.Credentials(ctx); err != nil {
 		return err
 	}
-	p.Record.KeepOut(append(settings.Secrets(p.Environ, p.Job), settings.CredentialSecrets(s.boxes.Credentials)...))
 	return s.boxes.Equip()
 }
 

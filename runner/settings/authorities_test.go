@@ -105,8 +105,11 @@ func TestAuthoritiesVouchForTheirHosts(t *testing.T) {
 	files{"one.pem": one, "two.pem": two}.put(t, folder)
 	var j job.Job
 	j.Policy.Network.Allow = []job.Allowed{
-		{Host: "*.corp.example", CA: filepath.Join(folder, "one.pem")}, {Host: "10.0.0.5:8443", Private: true, CA: filepath.Join(folder, "two.pem")},
-		{Host: "both.corp.example", CA: filepath.Join(folder, "two.pem")}, {Preset: "npm"}, {Host: "open.example"},
+		{Host: "*.corp.example", CA: filepath.Join(folder, "one.pem")},
+		{Host: "10.0.0.5:8443", Private: true, CA: filepath.Join(folder, "two.pem")},
+		{Host: "both.corp.example", CA: filepath.Join(folder, "two.pem")},
+		{Preset: "npm"},
+		{Host: "open.example"},
 	}
 	j.Setup = []job.SetupStep{{}, {Network: job.Network{Allow: []job.Allowed{{Host: "x.example", CA: filepath.Join(folder, "two.pem")}}}}}
 	all, err := settings.ReadAuthorities(t.Context(), settings.Commit{}, &j)

@@ -1,0 +1,103 @@
+package main_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var machineProxyCommands = map[string]func(*testscript.TestScript, bool, []string){
+	"machineproxy": startMachineProxy,
+	"proxied":      showProxied,
+}
+
+// machineProxy is the proxy by which a machine reaches the internet, of which all hosts
+// are one server that tells what it was asked.
+type machineProxy struct {
+	user string // user:password, empty for none
+	host *httptest.Server
+
+	mu    sync.Mutex
+	asked []string
+}
+
+// startMachineProxy has the environment of agent-ci name a proxy of this machine, whose
+// host and port PROXY_AT has: machineproxy [USER:PASSWORD].
+func startMachineProxy(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: machineproxy [USER:PASSWORD]")
+	}
+	p := &machineProxy{user: strings.Join(args, "")}
+	p.host = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "asked for %s of %s", r.URL.Path, r.Host)
+	}))
+	ts.Defer(p.host.Close)
+	server := httptest.NewServer(p)
+	ts.Defer(server.Close)
+	address := &url.URL{Scheme: "http", Host: server.Listener.Addr().String()}
+	if name, password, secured := strings.Cut(p.user, ":"); secured {
+		address.User = url.UserPassword(name, password)
+	}
+	ts.Setenv("HTTPS_PROXY", address.String())
+	ts.Setenv("HTTP_PROXY", address.String())
+	ts.Setenv("PROXY_AT", address.Host)
+	worldOf(ts).proxy = p
+}
+
+// showProxied prints what the proxy was asked for: proxied.
+func showProxied(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: proxied")
+	}
+	p := worldOf(ts).proxy
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintln(ts.Stdout(), strings.Join(p.asked, "\n"))
+}
+
+func (p *machineProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.asked = append(p.asked, r.Method+" "+r.RequestURI)
+	p.mu.Unlock()
+	name, password, _ := (&http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}).BasicAuth()
+	switch {
+	case p.user != "" && name+":"+password != p.user:
+		http.Error(w, "who are you?", http.StatusProxyAuthRequired)
+	case r.Method == http.MethodConnect:
+		p.tunnel(w)
+	default:
+		fmt.Fprintf(w, "asked for %s by the proxy", r.RequestURI)
+	}
+}
+
+func (p *machineProxy) tunnel(w http.ResponseWriter) {
+	to, err := net.Dial("tcp", p.host.Listener.Addr().String())
+	if err != nil {
+		http.Error(w, "the host is gone", http.StatusBadGateway)
+		return
+	}
+	defer to.Close()
+	from, early, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer from.Close()
+	if _, err := io.WriteString(from, "HTTP/1.1 200 Go ahead\r\n\r\n"); err != nil {
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, _ = io.Copy(from, to) // who breaks off has its reason
+		_ = from.Close()
+	})
+	_, _ = io.Copy(to, early)
+	_ = to.(*net.TCPConn).CloseWrite()
+	back.Wait()
+}
