@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -26,6 +27,9 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// quiet is the log of servers whose complaints are expected.
+var quiet = log.New(io.Discard, "", 0)
 
 // bench is a proxy, a server that stands for every host of the internet, and
 // what was asked of both.

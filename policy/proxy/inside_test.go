@@ -1,0 +1,569 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/authority"
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+const (
+	secret      = `s3cret/With+Signs=And"Quotes&More`
+	placeholder = "agentci0StandsForTheSecretHere123"
+)
+
+// held is a proxy with credentials, and a server of TLS that stands for every host.
+type held struct {
+	testing.TB
+	address  string // of the proxy
+	proxy    *Proxy
+	upstream *httptest.Server
+	roots    *x509.CertPool // that commands trust: the run's authority alone
+
+	mu       sync.Mutex
+	observed []Request
+	used     []string
+	dials    int
+	refuseTo error // of Observe and Used
+}
+
+var internet = sync.OnceValue(func() *authority.Authority {
+	a, err := authority.New([]string{"npm.example.org", "git.example.org", "other.example.org", "listed.example.org"})
+	if err != nil {
+		panic(err)
+	}
+	return a
+})
+
+// holding starts both. TOKEN goes into Authorization below /team of npm.example.org and
+// on port 8443; listed.example.org is open for all, and has a credential too; WITHHELD is
+// for npm.example.org and not for who asks.
+func holding(t testing.TB, h2 bool, handler http.HandlerFunc, change ...func(*Options)) *held {
+	t.Helper()
+	h := &held{TB: t, roots: x509.NewCertPool()}
+	h.upstream = httptest.NewUnstartedServer(handler)
+	h.upstream.EnableHTTP2 = h2
+	h.upstream.TLS = &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return internet().Leaf(hello.ServerName) }}
+	h.upstream.Config.ErrorLog = quiet
+	h.upstream.StartTLS()
+	t.Cleanup(h.upstream.Close)
+	set := credential.Set{
+		made(t, credential.Credential{Name: "TOKEN", Value: secret, Placeholder: placeholder, In: credential.InHeader, Field: "Authorization", Methods: []string{"GET", "HEAD", "POST"}}, "npm.example.org/team", "npm.example.org:8443", "listed.example.org"),
+		made(t, credential.Credential{Name: "GIT", Value: "git-secret-value", Placeholder: "git0placeholder0", In: credential.InBasic, Fetch: true}, "git.example.org/owner/repository"),
+		made(t, credential.Credential{Name: "WITHHELD", Value: "withheld-secret-value", Placeholder: "withheld-placeholder0", In: credential.InHeader, Field: "Authorization", Methods: []string{"GET"}}, "npm.example.org"),
+	}
+	set[2].Withheld = true
+	run, err := authority.New(set.Hosts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.roots.AppendCertsFromPEM(run.Certificate())
+	list, err := reach.ParseList([]string{"listed.example.org", "other.example.org"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := x509.NewCertPool()
+	outside.AppendCertsFromPEM(internet().Certificate())
+	o := Options{
+		Decide: policy.Hosts{List: list, Key: "policy.network", Credentials: set}.Decide, Observe: h.observe,
+		Resolve: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
+		},
+		Dial: func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+			h.mu.Lock()
+			h.dials++
+			h.mu.Unlock()
+			return new(net.Dialer).DialContext(ctx, "tcp", h.upstream.Listener.Addr().String())
+		},
+		Credentials: set, Authority: run, Roots: func(reach.Target) *x509.CertPool { return outside }, Used: h.use,
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.address, h.proxy = l.Addr().String(), Start(l, o)
+	t.Cleanup(h.proxy.Close)
+	return h
+}
+
+func made(t testing.TB, c credential.Credential, hosts ...string) credential.Credential {
+	t.Helper()
+	for _, host := range hosts {
+		scope, err := credential.ParseScope(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Scopes = append(c.Scopes, scope)
+	}
+	return c
+}
+
+func (h *held) observe(r Request) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.observed = append(h.observed, r)
+	return h.refuseTo
+}
+
+func (h *held) use(name string, to reach.Target) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.used = append(h.used, name+" "+to.String())
+	return h.refuseTo
+}
+
+// refusals are the reasons that were recorded.
+func (h *held) refusals() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []string
+	for _, r := range h.observed {
+		if !r.Allowed {
+			all = append(all, r.Protocol+" "+r.Target+" "+r.Rule+": "+r.Reason)
+		}
+	}
+	return all
+}
+
+func (h *held) client(h2 bool) *http.Client {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(!h2)
+	protocols.SetHTTP2(h2)
+	transport := &http.Transport{
+		Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: h.address}), TLSClientConfig: &tls.Config{RootCAs: h.roots}, Protocols: protocols, DisableCompression: true,
+		ExpectContinueTimeout: 10 * time.Second,
+	}
+	h.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// connect opens a tunnel, without TLS.
+func (h *held) connect(target string) net.Conn {
+	h.Helper()
+	conn, err := net.Dial("tcp", h.address)
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", target); err != nil {
+		h.Fatal(err)
+	}
+	line := make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))
+	if _, err := io.ReadFull(conn, line); err != nil || !strings.HasPrefix(string(line), "HTTP/1.1 200 ") {
+		h.Fatalf("CONNECT gives %q, %v", line, err)
+	}
+	return conn
+}
+
+// over opens a tunnel, with TLS.
+func (h *held) over(target string, protocols ...string) *tls.Conn {
+	h.Helper()
+	name, _, _ := net.SplitHostPort(target)
+	conn := tls.Client(h.connect(target), &tls.Config{RootCAs: h.roots, ServerName: name, NextProtos: protocols})
+	if err := conn.Handshake(); err != nil {
+		h.Fatal(err)
+	}
+	return conn
+}
+
+// raw sends bytes through a tunnel, and gives all that comes back.
+func (h *held) raw(target, request string) string {
+	h.Helper()
+	conn := h.over(target)
+	if _, err := io.WriteString(conn, request); err != nil {
+		h.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil && len(answer) == 0 {
+		h.Fatal(err)
+	}
+	return string(answer)
+}
+
+// seen is what a server was sent.
+type seen struct {
+	Method, Target, Host, Proto, Body string
+	Header, Trailer                   http.Header
+}
+
+// watching is a server that keeps what it was sent.
+func watching(t testing.TB, answer func(http.ResponseWriter, *http.Request, seen)) (http.HandlerFunc, func() []seen) {
+	var mu sync.Mutex
+	var all []seen
+	return func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			s := seen{r.Method, r.RequestURI, r.Host, r.Proto, string(body), r.Header.Clone(), r.Trailer.Clone()}
+			mu.Lock()
+			all = append(all, s)
+			mu.Unlock()
+			if answer != nil {
+				answer(w, r, s)
+			}
+		}, func() []seen {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(all)
+		}
+}
+
+func get(t testing.TB, client *http.Client, method, address string, body io.Reader, header ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, address, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("after %q: %v", text, err)
+	}
+	return response, string(text)
+}
+
+// bothProtocols runs a test with each protocol on each side of the proxy.
+func bothProtocols(t *testing.T, test func(t *testing.T, inside, outside bool)) {
+	for _, inside := range []bool{false, true} {
+		for _, outside := range []bool{false, true} {
+			name := map[bool]string{false: "HTTP1", true: "h2"}
+			t.Run(name[inside]+"-"+name[outside], func(t *testing.T) { test(t, inside, outside) })
+		}
+	}
+}
+
+const bearer = "Bearer " + placeholder
+
+func TestAValueGoesToItsHost(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		handler, sent := watching(t, func(w http.ResponseWriter, r *http.Request, s seen) {
+			w.Header().Set("X-Echo", r.Header.Get("Authorization"))
+			fmt.Fprintf(w, "you sent %s with %q", r.Header.Get("Authorization"), s.Body)
+		})
+		h := holding(t, outside, handler)
+		response, text := get(t, h.client(inside), http.MethodPost, "https://npm.example.org/team/a?b=c", strings.NewReader("hello"), "Authorization", bearer, "X-Kept", "1", "User-Agent", "me")
+		if want := "you sent " + bearer + ` with "hello"`; text != want || response.Header.Get("X-Echo") != bearer {
+			t.Errorf("the answer is %q with %q", text, response.Header)
+		}
+		want := []seen{{Method: "POST", Target: "/team/a?b=c", Host: "npm.example.org", Body: "hello", Proto: map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[outside], Header: http.Header{
+			"Authorization": {"Bearer " + secret}, "X-Kept": {"1"}, "User-Agent": {"me"}, "Accept-Encoding": {"identity"}, "Content-Length": {"5"},
+		}}}
+		if diff := cmp.Diff(want, sent()); diff != "" {
+			t.Errorf("the server was sent (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"TOKEN npm.example.org:443"}, h.used); diff != "" {
+			t.Errorf("used (-want +got):\n%s", diff)
+		}
+		if got := h.refusals(); len(got) > 0 {
+			t.Errorf("refused %q", got)
+		}
+		for range 5 {
+			if _, text := get(t, h.client(inside), http.MethodGet, "https://npm.example.org/team/a", nil, "Authorization", bearer); !strings.Contains(text, bearer) {
+				t.Errorf("the answer is %q", text)
+			}
+		}
+		if h.dials > 1 {
+			t.Errorf("it dialled %d times", h.dials)
+		}
+	})
+}
+
+// Each is a request with a placeholder where that has no business.
+func TestAPlaceholderInAWrongPlace(t *testing.T) {
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+placeholder))
+	const team = "https://npm.example.org/team/a"
+	type wrong struct {
+		name, method, address, body string
+		header                      []string
+		rule                        string
+	}
+	tests := []wrong{
+		{"another path", "GET", "https://npm.example.org/others/a", "", []string{"Authorization", bearer}, "TOKEN"},
+		{"a path that begins so", "GET", "https://npm.example.org/teams", "", []string{"Authorization", bearer}, "TOKEN"},
+		{"a path that leads out", "GET", "https://npm.example.org/team/%2e%2e/others", "", []string{"Authorization", bearer}, "TOKEN"},
+		{"a path that leads out, escaped twice", "GET", "https://npm.example.org/team/%252e%252e/others", "", []string{"Authorization", bearer}, "TOKEN"},
+		{"a path with a backslash", "GET", "https://npm.example.org/team/..%5cothers", "", []string{"Authorization", bearer}, "TOKEN"},
+		{"another method", "DELETE", team, "", []string{"Authorization", bearer}, "TOKEN"},
+		{"another method by a header", "POST", team, "", []string{"Authorization", bearer, "X-HTTP-Method-Override", "DELETE"}, "TOKEN"},
+		{"another method by the query", "POST", team + "?_method=delete", "", []string{"Authorization", bearer}, "TOKEN"},
+		{"another host with a credential", "GET", "https://git.example.org/owner/repository/info/refs?service=git-upload-pack", "", []string{"Authorization", bearer}, "TOKEN"},
+		{"a host in the path", "GET", "https://npm.example.org/team/" + placeholder, "", nil, "TOKEN"},
+		{"the path, escaped", "GET", "https://npm.example.org/team/%61gentci0StandsForTheSecretHere123", "", nil, "TOKEN"},
+		{"the query", "GET", team + "?token=" + placeholder, "", nil, "TOKEN"},
+		{"the name of a parameter", "GET", team + "?" + placeholder + "=1", "", nil, "TOKEN"},
+		{"another header", "GET", team, "", []string{"X-Api-Key", placeholder}, "TOKEN"},
+		{"a header's name", "GET", team, "", []string{"X-" + placeholder, "1"}, "TOKEN"},
+		{"a second line of its header", "GET", team, "", []string{"Authorization", bearer, "Authorization", bearer}, "TOKEN"},
+		{"beside another", "GET", team, "", []string{"Authorization", bearer + ", Bearer x"}, "TOKEN"},
+		{"Basic", "GET", team, "", []string{"Authorization", basic}, "TOKEN"},
+		{"the proxy's header", "GET", team, "", []string{"Proxy-Authorization", basic}, "TOKEN"},
+		{"a cookie", "GET", team, "", []string{"Cookie", "session=" + placeholder}, "TOKEN"},
+		{"the referrer", "GET", team, "", []string{"Referer", "https://evil.example.org/?" + placeholder}, "TOKEN"},
+		{"the body", "POST", team, "x=" + placeholder, nil, "TOKEN"},
+		{"the body, where it is in place as well", "POST", team, `{"x":"` + placeholder + `"}`, []string{"Authorization", bearer}, "TOKEN"},
+		{"the body in base64", "POST", team, basic, nil, "TOKEN"},
+		{"a host that is open for all", "GET", "https://listed.example.org/x", "", []string{"X-Other", placeholder}, "TOKEN"},
+		{"one that is withheld", "GET", team, "", []string{"Authorization", "Bearer withheld-placeholder0"}, "WITHHELD"},
+		{"a push", "POST", "https://git.example.org/owner/repository.git/git-receive-pack", "", []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("x:git0placeholder0"))}, "GIT"},
+		{"a push without it", "GET", "https://git.example.org/owner/repository.git/info/refs?service=git-receive-pack", "", nil, "GIT"},
+		{"what is not fetching", "GET", "https://git.example.org/owner/repository/raw/secrets", "", []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("x:git0placeholder0"))}, "GIT"},
+		{"another repository", "GET", "https://git.example.org/owner/another/info/refs?service=git-upload-pack", "", []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("x:git0placeholder0"))}, "GIT"},
+		{"what no credential is for", "GET", "https://npm.example.org/", "", nil, "TOKEN"},
+	}
+	for _, h2 := range []bool{false, true} {
+		handler, sent := watching(t, nil)
+		h := holding(t, h2, handler)
+		client := h.client(h2)
+		for _, test := range tests {
+			t.Run(fmt.Sprintf("%s/%t", test.name, h2), func(t *testing.T) {
+				before := len(h.refusals())
+				var body io.Reader
+				if test.body != "" {
+					body = strings.NewReader(test.body)
+				}
+				response, text := get(t, client, test.method, test.address, body, test.header...)
+				if response.StatusCode != http.StatusForbidden || !strings.Contains(text, "agent-ci refused to reach") || !strings.Contains(text, "(policy.secrets: "+test.rule+")") {
+					t.Errorf("the answer is %s: %s", response.Status, text)
+				}
+				if got := h.refusals()[before:]; len(got) != 1 || !strings.Contains(got[0], "policy.secrets: "+test.rule+": ") || strings.Contains(got[0], placeholder) {
+					t.Errorf("recorded %q", got)
+				}
+			})
+		}
+		for _, s := range sent() {
+			if told, _ := json.Marshal(s); s.Body != "" || strings.Contains(string(told), placeholder) {
+				t.Errorf("the server was sent %s", told)
+			}
+		}
+		if len(h.used) > 0 && h.used[0] != "TOKEN npm.example.org:443" {
+			t.Errorf("used %q", h.used)
+		}
+	}
+}
+
+func TestAPlaceholderOverPlainHTTP(t *testing.T) {
+	server := echo(t)
+	for name, request := range map[string]string{
+		"header":  "GET http://plain.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: " + bearer + "\r\n\r\n",
+		"path":    "GET http://plain.example.org/" + placeholder + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+		"body":    "POST http://plain.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 35\r\n\r\n1=" + placeholder,
+		"trailer": "POST http://plain.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nTrailer: X-End\r\n\r\n1\r\na\r\n0\r\nX-End: " + placeholder + "\r\n\r\n",
+		"connect": "CONNECT other.example.org:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(placeholder+":")) + "\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := holding(t, false, nil, func(o *Options) {
+				list, err := reach.ParseList([]string{"plain.example.org", "other.example.org"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Decide = policy.Hosts{List: list, Key: "policy.network", Credentials: o.Credentials}.Decide
+				o.Dial = func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+					return new(net.Dialer).DialContext(ctx, "tcp", server.Listener.Addr().String())
+				}
+			})
+			answer := (&bench{T: t, address: h.address}).raw(request)
+			if !strings.HasPrefix(answer, "HTTP/1.1 403 ") || !strings.Contains(answer, "(policy.secrets: TOKEN)") || len(h.refusals()) != 1 {
+				t.Errorf("the answer is %s, and recorded is %q", answer, h.refusals())
+			}
+		})
+	}
+}
+
+func TestWhereATunnelLeads(t *testing.T) {
+	handler, sent := watching(t, nil)
+	h := holding(t, true, handler)
+	const get = "GET /team/a HTTP/1.1\r\n"
+	for _, test := range []struct{ name, target, request, status, reason string }{
+		{"another Host", "npm.example.org:443", get + "Host: git.example.org\r\nConnection: close\r\n\r\n", "421", "another host or port"},
+		{"another port", "npm.example.org:443", get + "Host: npm.example.org:8443\r\nConnection: close\r\n\r\n", "421", "another host or port"},
+		{"no port where one belongs", "npm.example.org:8443", get + "Host: npm.example.org\r\nConnection: close\r\n\r\n", "421", "another host or port"},
+		{"an absolute address", "npm.example.org:443", "GET https://evil.example.org/team/a HTTP/1.1\r\nHost: npm.example.org\r\nConnection: close\r\n\r\n", "421", "another host or port"},
+		{"another scheme", "npm.example.org:443", "GET http://npm.example.org/team/a HTTP/1.1\r\nHost: npm.example.org\r\nConnection: close\r\n\r\n", "421", "another scheme"},
+		{"a user", "npm.example.org:443", "GET https://a:b@npm.example.org/team/a HTTP/1.1\r\nHost: npm.example.org\r\nConnection: close\r\n\r\n", "421", "a user or a password"},
+		{"a tunnel inside", "npm.example.org:443", "CONNECT evil.example.org:443 HTTP/1.1\r\nHost: evil.example.org:443\r\nConnection: close\r\n\r\n", "421", "a tunnel inside"},
+		{"no path", "npm.example.org:443", "OPTIONS * HTTP/1.1\r\nHost: npm.example.org\r\nConnection: close\r\n\r\n", "421", "no path"},
+		{"an opaque target", "npm.example.org:443", "GET mailto:x HTTP/1.1\r\nHost: npm.example.org\r\nConnection: close\r\n\r\n", "421", "another scheme"},
+		{"no host", "npm.example.org:443", "GET /team/a HTTP/1.0\r\n\r\n", "421", "another host or port"},
+		{"h2c", "npm.example.org:443", get + "Host: npm.example.org\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", "421", "another protocol"},
+		{"another scheme of the list's", "npm.example.org:443", "GET //evil.example.org/team/a HTTP/1.1\r\nHost: npm.example.org\r\nConnection: close\r\n\r\n", "403", "open for what a secret is for alone"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := len(h.refusals())
+			answer := h.raw(test.target, strings.Replace(test.request, "\r\n", "\r\nAuthorization: Bearer mine\r\n", 1))
+			if !strings.HasPrefix(answer, "HTTP/1.1 "+test.status+" ") && !strings.HasPrefix(answer, "HTTP/1.0 "+test.status+" ") {
+				t.Errorf("the answer is %s", answer)
+			}
+			if got := h.refusals()[before:]; len(got) != 1 || !strings.Contains(got[0], test.reason) || !strings.Contains(got[0], "policy.secrets: TOKEN") {
+				t.Errorf("recorded %q", got)
+			}
+		})
+	}
+	for _, target := range []string{"npm.example.org:22", "npm.example.org:8444", "evil.example.org:443", "team.npm.example.org:443"} {
+		t.Run("CONNECT to "+target, func(t *testing.T) {
+			answer := (&bench{T: t, address: h.address}).raw("CONNECT " + target + " HTTP/1.1\r\nHost: npm.example.org:443\r\n\r\n")
+			if !strings.HasPrefix(answer, "HTTP/1.1 403 ") {
+				t.Errorf("the answer is %s", answer)
+			}
+		})
+	}
+	if got := sent(); len(got) > 0 {
+		t.Errorf("the server was sent %v", got)
+	}
+	for _, test := range []struct{ target, request string }{
+		{"npm.example.org:443", get + "Host: NPM.example.org.:443\r\nConnection: close\r\n\r\n"},
+		{"npm.example.org:8443", get + "Host: npm.example.org:8443\r\nConnection: close\r\n\r\n"},
+		{"npm.example.org:443", "GET https://npm.example.org/team/a HTTP/1.1\r\nHost: evil.example.org\r\nConnection: close\r\n\r\n"},
+	} {
+		if answer := h.raw(test.target, test.request); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+			t.Errorf("%q gives %s", test.request, answer)
+		}
+	}
+	for _, s := range sent() {
+		if !strings.HasPrefix(s.Host, "npm.example.org") {
+			t.Errorf("the server was sent %v", s)
+		}
+	}
+}
+
+func TestWhatIsNoTLSForTheTarget(t *testing.T) {
+	handler, sent := watching(t, nil)
+	h := holding(t, false, handler)
+	t.Run("another server name", func(t *testing.T) {
+		conn := tls.Client(h.connect("npm.example.org:443"), &tls.Config{RootCAs: h.roots, ServerName: "git.example.org"})
+		if err := conn.Handshake(); err == nil {
+			t.Error("it is let through")
+		}
+		if got := h.refusals(); len(got) != 1 || !strings.Contains(got[0], "another server name") {
+			t.Errorf("recorded %q", got)
+		}
+	})
+	t.Run("no TLS", func(t *testing.T) {
+		conn := h.connect("npm.example.org:443")
+		if _, err := io.WriteString(conn, "GET /team/a HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: "+bearer+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		answer, _ := io.ReadAll(conn)
+		if got := h.refusals(); len(got) != 2 || !strings.Contains(got[1], "no TLS") || !strings.HasPrefix(string(answer), "HTTP/1.1 403 ") {
+			t.Errorf("the answer is %s; recorded %q", answer, got)
+		}
+	})
+	t.Run("an old version", func(t *testing.T) {
+		conn := tls.Client(h.connect("npm.example.org:443"), &tls.Config{RootCAs: h.roots, ServerName: "npm.example.org", MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
+		if err := conn.Handshake(); err == nil {
+			t.Error("it is let through")
+		}
+	})
+	t.Run("no server name", func(t *testing.T) {
+		conn := tls.Client(h.connect("npm.example.org:443"), &tls.Config{InsecureSkipVerify: true})
+		if err := conn.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		if leaf := conn.ConnectionState().PeerCertificates[0]; leaf.VerifyHostname("npm.example.org") != nil {
+			t.Errorf("the certificate is for %v", leaf.DNSNames)
+		}
+	})
+	if got := sent(); len(got) > 0 {
+		t.Errorf("the server was sent %v", got)
+	}
+}
+
+// A host without a credential for who asks keeps its own TLS.
+func TestOtherTunnelsAreNotOpened(t *testing.T) {
+	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Authorization")) })
+	client := h.client(false)
+	if _, err := client.Get("https://other.example.org/"); err == nil {
+		t.Error("the run's authority vouches for a host without a credential")
+	}
+	h.roots.AppendCertsFromPEM(internet().Certificate())
+	if _, text := get(t, h.client(false), "GET", "https://other.example.org/", nil, "Authorization", bearer); text != bearer {
+		t.Errorf("it was sent %q", text)
+	}
+}
+
+func TestUntrustedServersGetNothing(t *testing.T) {
+	handler, sent := watching(t, nil)
+	h := holding(t, false, handler, func(o *Options) { o.Roots = nil })
+	response, text := get(t, h.client(false), "GET", "https://npm.example.org/team/a", nil, "Authorization", bearer)
+	if response.StatusCode != http.StatusBadGateway || !strings.Contains(text, "vouches for its certificate") || len(sent()) > 0 {
+		t.Errorf("the answer is %s: %s", response.Status, text)
+	}
+}
+
+func TestUsesThatCannotBeRecorded(t *testing.T) {
+	handler, sent := watching(t, nil)
+	h := holding(t, false, handler, func(o *Options) {
+		o.Used = func(string, reach.Target) error { return io.ErrClosedPipe }
+	})
+	response, text := get(t, h.client(false), "GET", "https://npm.example.org/team/a", nil, "Authorization", bearer)
+	if response.StatusCode != http.StatusServiceUnavailable || len(sent()) > 0 {
+		t.Errorf("the answer is %s: %s", response.Status, text)
+	}
+}
+
+// Where an authority on h2 differs, or Host stands beside it.
+func TestAnotherAuthorityOverHTTP2(t *testing.T) {
+	handler, sent := watching(t, nil)
+	h := holding(t, true, handler)
+	client := h.client(true)
+	for _, host := range []string{"git.example.org", "npm.example.org:8443", "evil.example.org"} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		r.Header.Set("Authorization", bearer)
+		response, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusMisdirectedRequest {
+			t.Errorf("%s gives %s", host, response.Status)
+		}
+	}
+	if got := sent(); len(got) > 0 {
+		t.Errorf("the server was sent %v", got)
+	}
+	if got := h.refusals(); len(got) != 3 {
+		t.Errorf("recorded %q", got)
+	}
+}
+
+func readAnswer(t *testing.T, from io.Reader) *http.Response {
+	t.Helper()
+	response, err := http.ReadResponse(bufio.NewReader(from), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response
+}
