@@ -152,10 +152,10 @@ func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
 	return boxes, boxes.MakeFolders()
 }
 
-// Credentials are the secrets of the configuration with their values, which are kept out of
-// all that is written from here on.
-func (p *Prepared) Credentials(ctx context.Context) (credential.Set, error) {
-	all, err := settings.ReadCredentials(ctx, p.Environ, p.Job)
+// Credentials are the secrets of the configuration for kinds of commands, or all, with their
+// values, which are kept out of all that is written from here on.
+func (p *Prepared) Credentials(ctx context.Context, kinds ...string) (credential.Set, error) {
+	all, err := settings.ReadCredentials(ctx, p.Environ, p.Job, kinds...)
 	if err == nil {
 		p.Record.KeepOut(append(settings.Secrets(p.Environ, p.Job), settings.CredentialSecrets(all)...))
 	}

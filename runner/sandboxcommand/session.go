@@ -82,7 +82,7 @@ func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
 
 // equip gives the commands the secrets that the configuration has for an agent's.
 func (s *Session) equip(ctx context.Context) (err error) {
-	if s.boxes.Credentials, err = s.prepared.Credentials(ctx); err != nil {
+	if s.boxes.Credentials, err = s.prepared.Credentials(ctx, job.CommandsAgent); err != nil {
 		return err
 	}
 	return s.boxes.Equip()

@@ -24,9 +24,10 @@ const (
 	longestSecret  = 4096
 )
 
-// ReadCredentials reads the values of a job's secrets, which commands are never to see.
-// The credentials have no placeholders yet. No error says anything of a value.
-func ReadCredentials(ctx context.Context, env Environment, j *job.Job) (credential.Set, error) {
+// ReadCredentials reads the values of a job's secrets for kinds of commands, where none is
+// given of all, which commands are never to see. The credentials have no placeholders yet.
+// No error says anything of a value.
+func ReadCredentials(ctx context.Context, env Environment, j *job.Job, kinds ...string) (credential.Set, error) {
 	if len(j.Policy.Secrets) == 0 {
 		return nil, nil
 	}
@@ -34,6 +35,9 @@ func ReadCredentials(ctx context.Context, env Environment, j *job.Job) (credenti
 	var wrong []string
 	seen := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
 	for _, secret := range j.Policy.Secrets {
+		if len(kinds) > 0 && !slices.ContainsFunc(kinds, secret.For) {
+			continue
+		}
 		c, err := readCredential(ctx, env, secret)
 		if err == nil {
 			err = unseen(c, seen)
