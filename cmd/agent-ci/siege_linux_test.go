@@ -127,6 +127,9 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 	if s.overlaid() {
 		s.world.Changes = filepath.Join(s.out(), confine.ScratchFolder, confine.AgentScratch, "tree")
 	}
+	if tier != "landlock" && tier != unconfined {
+		s.world.Bound, s.world.Placeholder = "registry.siege.example", "CANARY_PLACEHOLDER"
+	}
 	raw, err := json.Marshal(s.world)
 	if err != nil {
 		t.Fatal(err)
@@ -176,6 +179,13 @@ func (s *siege) job(more map[string]any) map[string]any {
 	}
 	if s.hides() {
 		policy["deny_read"] = append(s.world.Hidden(), s.world.Denied, s.world.HiddenCache(), "conf/cred.json", "keys")
+	}
+	if s.world.Bound != "" {
+		kinds := []string{"agent", "setup", "verify"}
+		policy["secrets"] = []any{
+			map[string]any{"name": s.world.Placeholder, "from": "TOKEN_OF_AGENT_CI", "preset": "npm", "hosts": []string{s.world.Bound}, "commands": kinds},
+			map[string]any{"name": "IN_MAVEN", "from": "~/.netrc", "preset": "maven", "server": "siege", "hosts": []string{s.world.Bound + "/maven"}, "commands": kinds},
+		}
 	}
 	if s.tier == unconfined {
 		policy["sandbox"] = string(grants.DangerFullAccess)

@@ -33,6 +33,8 @@ type Attempt struct {
 	Hidden bool
 	// Overlaid is true where it is an overlay of the workspace that is attacked.
 	Overlaid bool
+	// Secrets is true where it is what commands have of secrets that is attacked.
+	Secrets bool
 }
 
 // ErrNothing says that what an attempt reached holds nothing worth it.
@@ -48,12 +50,14 @@ const (
 )
 
 func All() []Attempt {
-	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), cacheAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
+	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), cacheAttempts(), placeholderAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
 }
 
 // On are the attempts for which there is something in a world.
 func On(w World) []Attempt {
-	return slices.DeleteFunc(All(), func(a Attempt) bool { return a.Overlaid && w.Changes == "" || a.Unproven && w.Bare })
+	return slices.DeleteFunc(All(), func(a Attempt) bool {
+		return a.Overlaid && w.Changes == "" || a.Secrets && w.Bound == "" || a.Unproven && w.Bare
+	})
 }
 
 func inLandlock(why string) map[string]string { return map[string]string{"landlock": why} }

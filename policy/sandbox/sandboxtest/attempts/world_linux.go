@@ -33,7 +33,10 @@ type World struct {
 	SharedKey  int    // of a System V segment
 	Shared     string // file in /dev/shm
 	Bare       bool   // nothing is confined
-	Changes    string // what an overlay of the workspace keeps its changes in; empty where there is none
+	// Bound is the host that a secret of commands is for, and Placeholder their variable of
+	// it; empty where they have none.
+	Bound, Placeholder string
+	Changes            string // what an overlay of the workspace keeps its changes in; empty where there is none
 }
 
 func (w World) outside(name string) string   { return filepath.Join(w.Outside, name) }
