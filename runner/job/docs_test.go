@@ -256,7 +256,7 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 // TestDocumentedExamplesLoad keeps the jobs true that people copy.
 func TestDocumentedExamplesLoad(t *testing.T) {
-	for _, file := range []string{docFile, "../../docs/feedback.md", "../../examples/demo/job.yml"} {
+	for _, file := range []string{docFile, "../../docs/feedback.md", "../../docs/policy.md", "../../examples/demo/job.yml"} {
 		t.Run(file, func(t *testing.T) {
 			content, err := os.ReadFile(file)
 			if err != nil {
