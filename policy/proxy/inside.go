@@ -146,6 +146,11 @@ func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController
 	h := w.Header()
 	keepEndToEnd(h, response.Header)
 	h.Del("Alt-Svc") // other ways to the host, which are closed
+	for _, name := range []string{"Content-Type", "Date"} {
+		if _, given := h[name]; !given {
+			h[name] = nil // else the library makes one up
+		}
+	}
 	announced := make(map[string]bool)
 	for name := range response.Trailer {
 		h.Del("Content-Length") // HTTP/1.1 has trailers behind chunks alone
