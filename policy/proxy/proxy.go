@@ -2,8 +2,10 @@
 // that a list opens, and no others: CONNECT, and requests with an absolute
 // target (RFC 9110, 9.3.6 and 7.1). It serves on a listener that it is given
 // and dials from where agent-ci runs. What is allowed it asks Options.Decide;
-// that no address of a local network is dialled is its own care. It adds no
-// credentials to what goes through it and takes what is meant for a proxy out.
+// that no address of a local network is dialled is its own care. What is meant
+// for a proxy it takes out. To the hosts of credentials it ends TLS: there it holds
+// requests to what package credential says, puts values in, and takes them out of
+// answers.
 package proxy
 
 import (

@@ -341,7 +341,7 @@ func TestALargeUpload(t *testing.T) {
 
 // What goes through is many times what may be held.
 func TestMemoryStaysFlat(t *testing.T) {
-	const length, mostInUse = 256 << 20, 32 << 20
+	const length, mostInUse = 128 << 20, 32 << 20
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", fmt.Sprint(length))
