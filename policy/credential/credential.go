@@ -53,13 +53,12 @@ func (c Credential) isFor(t reach.Target) bool {
 	return t.Protocol == reach.HTTPS && slices.ContainsFunc(c.Scopes, func(scope Scope) bool { return scope.Host.Opens(t) })
 }
 
-// Hosts are those that the commands who ask may have a credential for, names and
-// addresses, each once.
+// Hosts are those that credentials are for, names and addresses, each once.
 func (s Set) Hosts() []string {
 	var hosts []string
 	for _, c := range s {
 		for _, scope := range c.Scopes {
-			if host := scope.Host.Hostname(); !c.Withheld && !slices.Contains(hosts, host) {
+			if host := scope.Host.Hostname(); !slices.Contains(hosts, host) {
 				hosts = append(hosts, host)
 			}
 		}

@@ -83,7 +83,7 @@ func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refus
 		return &Refusal{names, "The path of the request " + problem + ", so that servers may read another one out of it."}
 	}
 	if override := overrides(r); override != "" {
-		return &Refusal{names, "The request asks for another method by " + override + "."}
+		return &Refusal{names, "The request asks by " + override + " for something else than by its first line."}
 	}
 	if bound && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Withheld && c.fits(r, t) }) {
 		return &Refusal{names, fmt.Sprintf("The host is open for what a secret is for alone, which %s is not.", shown(r))}
@@ -131,11 +131,13 @@ func (s Scope) fetches(r *http.Request) bool {
 	return unescape(repository) == s.Path+ending
 }
 
-// overrides names what asks for another method than the request's own.
+// overrides names what asks for another method, path or host than the first line of the
+// request does, of servers that obey it.
 func overrides(r *http.Request) string {
 	for name := range r.Header {
 		switch dashed := strings.ToLower(strings.ReplaceAll(name, "_", "-")); dashed {
-		case "x-http-method-override", "x-method-override", "x-http-method":
+		case "x-http-method-override", "x-method-override", "x-http-method",
+			"x-original-url", "x-original-uri", "x-rewrite-url", "x-forwarded-host", "x-original-host", "x-host", "forwarded":
 			return "its header " + dashed
 		}
 	}

@@ -129,9 +129,11 @@ func TestWhatIsRefused(t *testing.T) {
 		{npm, false, "GET /team/%255c../x\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "backslash"},
 		{npm, false, "DELETE /team/a\nAuthorization: Bearer {H}", "HEADER", "GET and HEAD alone"},
 		{npm, false, "get /team/a\nAuthorization: Bearer {H}", "HEADER", "GET and HEAD alone"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-HTTP-Method-Override: DELETE", "HEADER, KEYED, QUERY, BASIC", "another method by its header"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX_Http_Method: DELETE", "HEADER, KEYED, QUERY, BASIC", "another method by its header"},
-		{npm, false, "GET /team/a?_%6dethod=DELETE\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "another method by the parameter"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-HTTP-Method-Override: DELETE", "HEADER, KEYED, QUERY, BASIC", "asks by its header"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX_Http_Method: DELETE", "HEADER, KEYED, QUERY, BASIC", "asks by its header"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Original-URL: /admin", "HEADER, KEYED, QUERY, BASIC", "asks by its header x-original-url"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Forwarded-Host: evil.example.org", "HEADER, KEYED, QUERY, BASIC", "asks by its header x-forwarded-host"},
+		{npm, false, "GET /team/a?_%6dethod=DELETE\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "asks by the parameter _method"},
 		{npm, false, "GET /team/a\nAuthorization: Bearer  {H}", "HEADER", "the header Authorization"},
 		{npm, false, "GET /team/a\nAuthorization: a b {H}", "HEADER", "the header Authorization"},
 		{npm, false, "GET /team/a\nAuthorization: Bearer {H},x", "HEADER", "the header Authorization"},
@@ -189,7 +191,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{git, true, "GET /owner/repository/archive.tar.gz", "GIT", "open for what a secret is for alone"},
 		{other, true, "POST /x", "HEADER", "open for what a secret is for alone"},
 		{other, true, "GET /x/../y", "HEADER", "segment of dots"},
-		{other, true, "GET /x\nX-Method-Override: PUT", "HEADER", "another method"},
+		{other, true, "GET /x\nX-Method-Override: PUT", "HEADER", "asks by its header x-method-override"},
 		{npm, true, "PUT /x", "HEADER, KEYED, QUERY, BASIC", "open for what a secret is for alone"},
 	} {
 		t.Run(test.request, func(t *testing.T) {

@@ -146,12 +146,21 @@ func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController
 	h := w.Header()
 	keepEndToEnd(h, response.Header)
 	h.Del("Alt-Svc") // other ways to the host, which are closed
+	for _, name := range []string{"Content-Type", "Date"} {
+		if _, given := h[name]; !given {
+			h[name] = nil // else the library makes one up
+		}
+	}
 	announced := make(map[string]bool)
 	for name := range response.Trailer {
+		h.Del("Content-Length") // HTTP/1.1 has trailers behind chunks alone
 		h.Add("Trailer", name)
 		announced[name] = true
 	}
 	w.WriteHeader(response.StatusCode)
+	if response.ContentLength != 0 {
+		_ = control.Flush() // the body may be long in coming
+	}
 	if err := p.guard.Copy(flushing{w, control}, p.watch(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
 	}

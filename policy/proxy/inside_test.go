@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -557,13 +556,4 @@ func TestAnotherAuthorityOverHTTP2(t *testing.T) {
 	if got := h.refusals(); len(got) != 3 {
 		t.Errorf("recorded %q", got)
 	}
-}
-
-func readAnswer(t *testing.T, from io.Reader) *http.Response {
-	t.Helper()
-	response, err := http.ReadResponse(bufio.NewReader(from), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response
 }

@@ -3,8 +3,9 @@
 // target (RFC 9110, 9.3.6 and 7.1). It serves on a listener that it is given
 // and dials from where agent-ci runs, or has another proxy do so. What is allowed
 // it asks Options.Decide; that no address of a local network is dialled without
-// leave is its own care. It adds no credentials to what goes through it and takes
-// what is meant for a proxy out.
+// leave is its own care. What is meant for a proxy it takes out. To the hosts of
+// credentials it ends TLS: there it holds requests to what package credential says,
+// puts values in, and takes them out of answers.
 package proxy
 
 import (

@@ -1,0 +1,665 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// told is what a hostile server can say of a credential, in each way that is looked for.
+func told() []string {
+	quoted, _ := json.Marshal(secret)
+	all := []string{secret, url.QueryEscape(secret), string(quoted[1 : len(quoted)-1]), base64.StdEncoding.EncodeToString([]byte(secret))}
+	for _, user := range []string{"u", "us", "use"} {
+		all = append(all, base64.StdEncoding.EncodeToString([]byte(user+":"+secret)))
+	}
+	return all
+}
+
+func tells(text string) bool {
+	for _, way := range told() {
+		if strings.Contains(text, way) {
+			return true
+		}
+	}
+	return strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(secret))[:20])
+}
+
+func TestAnswersDoNotTell(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
+			way := told()[0]
+			var number, cut int
+			if _, err := fmt.Sscanf(r.URL.RawQuery, "way=%d&cut=%d", &number, &cut); err == nil {
+				way = told()[number]
+			}
+			control := http.NewResponseController(w)
+			switch strings.TrimPrefix(r.URL.Path, "/team/") {
+			case "header":
+				w.Header().Set("X-Echo", way)
+				w.Header().Set("X-"+secret[:6], r.Header.Get("Authorization"))
+			case "redirect":
+				w.Header().Set("Location", "https://evil.example.org/?"+url.QueryEscape(secret)+"#"+secret)
+				w.WriteHeader(http.StatusFound)
+			case "trailer":
+				w.Header().Set("Trailer", "X-Announced")
+				fmt.Fprint(w, "body")
+				w.Header().Set("X-Announced", "a "+way)
+				w.Header().Set(http.TrailerPrefix+"X-Sudden", "b "+way)
+			case "chunks":
+				fmt.Fprint(w, "before ", way[:cut])
+				_ = control.Flush()
+				fmt.Fprint(w, way[cut:], " after")
+			case "length":
+				body := strings.Repeat("x", 1<<20) + way + strings.Repeat("y", 1000)
+				w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+				fmt.Fprint(w, body)
+			case "failure":
+				w.WriteHeader(http.StatusInternalServerError)
+				fmt.Fprint(w, "invalid token ", way)
+			}
+		})
+		client := h.client(inside)
+		const team = "https://npm.example.org/team/"
+		whole := func(what string) string {
+			response, text := get(t, client, "GET", team+what, nil, "Authorization", bearer)
+			head, err := json.Marshal([]any{response.Header, response.Trailer})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tells(string(head)) || tells(text) {
+				t.Errorf("%s tells: %s %.200s", what, head, text)
+			}
+			return string(head) + text
+		}
+		for number, way := range told() {
+			whole(fmt.Sprintf("header?way=%d&cut=0", number))
+			if got := whole(fmt.Sprintf("trailer?way=%d&cut=0", number)); strings.Count(got, "X-Announced") != 1 || strings.Count(got, "X-Sudden") != 1 {
+				t.Errorf("the trailers are %s", got)
+			}
+			whole(fmt.Sprintf("failure?way=%d&cut=0", number))
+			if got := whole(fmt.Sprintf("length?way=%d&cut=0", number)); !strings.Contains(got, fmt.Sprintf(`"Content-Length":["%d"]`, 1<<20+1000+len(way))) {
+				t.Errorf("the header is %.500s", got)
+			}
+			for cut := 1; cut < len(way); cut += 3 {
+				whole(fmt.Sprintf("chunks?way=%d&cut=%d", number, cut))
+			}
+		}
+		for cut := range secret {
+			if got := whole(fmt.Sprintf("chunks?way=0&cut=%d", cut)); !strings.HasSuffix(got, "before "+placeholder+" after") {
+				t.Errorf("cut at %d it is %q", cut, got)
+			}
+		}
+		if got := whole("redirect"); !strings.Contains(got, "https://evil.example.org/?") || h.used[len(h.used)-1] != "TOKEN npm.example.org:443" {
+			t.Errorf("a redirect is %s", got)
+		}
+	})
+}
+
+func TestEncodedAnswers(t *testing.T) {
+	var zipped bytes.Buffer
+	zip := gzip.NewWriter(&zipped)
+	fmt.Fprint(zip, secret)
+	zip.Close()
+	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
+		if kind := r.URL.Query().Get("type"); kind != "" {
+			w.Header().Set("Content-Type", kind)
+		} else {
+			w.Header()["Content-Type"] = nil
+		}
+		w.Header().Set("Content-Encoding", r.URL.Query().Get("coding"))
+		_, _ = w.Write(zipped.Bytes())
+	})
+	client := h.client(true)
+	for _, test := range []struct {
+		kind, coding string
+		passes       bool
+	}{
+		{"text/plain; charset=utf-8", "gzip", false},
+		{"text/html", "br", false},
+		{"application/json", "gzip", false},
+		{"application/vnd.npm.install-v1+json", "gzip", false},
+		{"application/xml", "deflate", false},
+		{"image/svg+xml", "gzip", false},
+		{"application/javascript", "gzip", false},
+		{"application/x-www-form-urlencoded", "gzip", false},
+		{"application/yaml", "zstd", false},
+		{"", "gzip", false},
+		{"nonsense", "gzip", true}, // a type, if none that is known
+		{"a b c", "gzip", false},
+		{"application/octet-stream", "gzip", true},
+		{"application/x-tar", "gzip", true},
+		{"text/plain", "identity", true},
+	} {
+		response, text := get(t, client, "GET", "https://npm.example.org/team/a?type="+url.QueryEscape(test.kind)+"&coding="+test.coding, nil, "Authorization", bearer, "Accept-Encoding", "gzip")
+		if passes := response.StatusCode == http.StatusOK; passes != test.passes {
+			t.Errorf("%s in %s gives %s: %q", test.kind, test.coding, response.Status, text)
+		}
+	}
+}
+
+// Events come as they are sent, one by one.
+func TestEventsStream(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		next := make(chan string)
+		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for event := range next {
+				fmt.Fprint(w, event)
+				_ = http.NewResponseController(w).Flush()
+			}
+		})
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", bearer)
+		go func() { next <- "data: 0\n\n" }()
+		response, err := h.client(inside).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		for i, event := range []string{"data: 0\n\n", "data: 1\n\n", "data: " + secret + "\n\n", "ends like it: " + secret[:2]} {
+			if i > 0 {
+				next <- event
+			}
+			want := strings.ReplaceAll(event, secret, placeholder)
+			got := make([]byte, len(want))
+			if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != want {
+				t.Fatalf("event %d is %q, %v", i, got, err)
+			}
+		}
+		close(next)
+		if rest, err := io.ReadAll(response.Body); err != nil || len(rest) > 0 {
+			t.Errorf("the rest is %q, %v", rest, err)
+		}
+	})
+}
+
+// A server that does not want a body is asked before the body is sent.
+func TestExpectContinue(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/team/no" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			n, _ := io.Copy(io.Discard, r.Body)
+			fmt.Fprint(w, n)
+		})
+		for path, want := range map[string]string{"yes": "200 OK 1048576", "no": "401 Unauthorized "} {
+			body := &counting{from: io.LimitReader(zeros{}, 1<<20)}
+			response, text := get(t, h.client(inside), "POST", "https://npm.example.org/team/"+path, body, "Authorization", bearer, "Expect", "100-continue")
+			if got := response.Status + " " + text; got != want {
+				t.Errorf("it is %s, want %s", got, want)
+			}
+			if path == "no" && body.read > 0 && !inside {
+				t.Errorf("%d bytes were sent", body.read)
+			}
+		}
+	})
+}
+
+type zeros struct{}
+
+func (zeros) Read(to []byte) (int, error) {
+	clear(to)
+	return len(to), nil
+}
+
+type counting struct {
+	from io.Reader
+	read int
+}
+
+func (c *counting) Read(to []byte) (int, error) {
+	n, err := c.from.Read(to)
+	c.read += n
+	return n, err
+}
+
+func TestRangesAndHEAD(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		content := strings.Repeat("0123456789", 100)
+		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
+			http.ServeContent(w, r, "x.txt", time.Time{}, strings.NewReader(content))
+		})
+		client := h.client(inside)
+		response, text := get(t, client, "GET", "https://npm.example.org/team/x", nil, "Range", "bytes=10-19", "Authorization", bearer)
+		if response.StatusCode != http.StatusPartialContent || text != "0123456789" || response.Header.Get("Content-Range") != "bytes 10-19/1000" {
+			t.Errorf("a range is %s %q %v", response.Status, text, response.Header)
+		}
+		response, text = get(t, client, "HEAD", "https://npm.example.org/team/x", nil, "Authorization", bearer)
+		if response.StatusCode != http.StatusOK || text != "" || response.ContentLength != 1000 {
+			t.Errorf("HEAD is %s %q %v", response.Status, text, response.Header)
+		}
+	})
+}
+
+// Trailers tell what became of a call, as those of gRPC do.
+func TestTrailersOfAnswers(t *testing.T) {
+	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Header().Set("Trailer", "Grpc-Status, Grpc-Message")
+		_, _ = w.Write(append(body, r.Header.Get("Te")...))
+		w.Header().Set("Grpc-Status", "16")
+		w.Header().Set("Grpc-Message", "no such token: "+secret)
+	})
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "https://npm.example.org/team/Service/Call", strings.NewReader("\x00\x00\x00\x00\x01x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", bearer)
+	r.Header.Set("Te", "trailers")
+	r.Trailer = http.Header{"X-Client": {"1"}}
+	response, err := h.client(true).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); err != nil || string(text) != "\x00\x00\x00\x00\x01xtrailers" {
+		t.Errorf("the body is %q, %v", text, err)
+	}
+	if response.Trailer.Get("Grpc-Status") != "16" || response.Trailer.Get("Grpc-Message") != "no such token: "+placeholder {
+		t.Errorf("the trailers are %v", response.Trailer)
+	}
+}
+
+// Both sides speak at once, and nobody waits for letters that are held back.
+func TestBothWaysAtOnce(t *testing.T) {
+	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		lines := bufio.NewReader(r.Body)
+		for {
+			one := make([]byte, 8)
+			if _, err := io.ReadFull(lines, one); err != nil {
+				return
+			}
+			_, _ = w.Write(one)
+			_ = http.NewResponseController(w).Flush()
+		}
+	})
+	from, send := io.Pipe()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "https://npm.example.org/team/Service/Stream", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", bearer)
+	response, err := h.client(true).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	for _, message := range []string{"message1", "meagentc", "messages"} { // "agentc" begins the placeholder, "s" the value
+		if _, err := io.WriteString(send, message); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(message))
+		if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != message {
+			t.Fatalf("%s gives %q, %v", message, got, err)
+		}
+	}
+	send.Close()
+}
+
+func TestALargeUpload(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
+			n, err := io.Copy(io.Discard, r.Body)
+			fmt.Fprint(w, n, err)
+		})
+		const length = 32 << 20
+		if _, text := get(t, h.client(inside), "POST", "https://npm.example.org/team/up", io.LimitReader(zeros{}, length), "Authorization", bearer); text != fmt.Sprint(length, " <nil>") {
+			t.Errorf("the server got %s", text)
+		}
+		broken := io.MultiReader(io.LimitReader(zeros{}, 1<<20), strings.NewReader(placeholder[:9]), strings.NewReader(placeholder[9:]), io.LimitReader(zeros{}, 1<<20))
+		response, text := get(t, h.client(inside), "POST", "https://npm.example.org/team/up", broken, "Authorization", bearer)
+		if response.StatusCode != http.StatusForbidden || !strings.Contains(text, "stands in the body") {
+			t.Errorf("with a placeholder in it the answer is %s: %s", response.Status, text)
+		}
+	})
+}
+
+// What goes through is many times what may be held.
+func TestMemoryStaysFlat(t *testing.T) {
+	const length, mostInUse = 128 << 20, 32 << 20
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(length))
+			_, _ = io.Copy(w, io.LimitReader(zeros{}, length))
+		})
+		most, n := through(t, h, inside)
+		if n != length {
+			t.Errorf("%d bytes came through", n)
+		}
+		if most > mostInUse {
+			t.Errorf("%d MB of the heap were in use more than before", most>>20)
+		}
+	})
+}
+
+// through reads a large answer, and gives how much of the heap was in use at most.
+func through(t testing.TB, h *held, inside bool) (most uint64, n int64) {
+	t.Helper()
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	before := stats.HeapInuse
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/large", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", bearer)
+	response, err := h.client(inside).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	for {
+		part, err := io.CopyN(io.Discard, response.Body, 16<<20)
+		n += part
+		runtime.ReadMemStats(&stats)
+		most = max(most, stats.HeapInuse)
+		if err == io.EOF {
+			return most - min(before, most), n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// webSocket opens a WebSocket by hand (RFC 6455).
+func webSocket(t *testing.T, h *held, header string) (net.Conn, *bufio.Reader, *http.Response) {
+	t.Helper()
+	conn := h.over("npm.example.org:443", "http/1.1")
+	fmt.Fprintf(conn, "GET /team/socket HTTP/1.1\r\nHost: npm.example.org\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Extensions: permessage-deflate\r\n%s\r\n", header)
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, &http.Request{Method: "GET"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, reader, response
+}
+
+func frame(text string) []byte {
+	head := []byte{0x81, byte(len(text))}
+	if len(text) > 125 {
+		head = binary.BigEndian.AppendUint16([]byte{0x81, 126}, uint16(len(text)))
+	}
+	return append(head, text...)
+}
+
+func TestWebSockets(t *testing.T) {
+	for _, outside := range []bool{false, true} {
+		t.Run(fmt.Sprint(outside), func(t *testing.T) {
+			h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Authorization") != "Bearer "+secret {
+					http.Error(w, "no "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+					return
+				}
+				conn, rw, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				sum := sha1.Sum([]byte(r.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+				fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: %s\r\nX-Asked: %s\r\nX-Echo: %s\r\n\r\n",
+					base64.StdEncoding.EncodeToString(sum[:]), r.Header.Get("Sec-Websocket-Extensions"), r.Header.Get("Authorization"))
+				for {
+					head := make([]byte, 6) // of a short masked frame
+					if _, err := io.ReadFull(rw, head); err != nil {
+						return
+					}
+					body := make([]byte, head[1]&0x7f)
+					if _, err := io.ReadFull(rw, body); err != nil {
+						return
+					}
+					for i := range body {
+						body[i] ^= head[2+i%4]
+					}
+					_, _ = conn.Write(frame(string(body) + " and " + secret + strings.Repeat("x", 100)))
+				}
+			})
+			conn, reader, response := webSocket(t, h, "Authorization: "+bearer+"\r\n")
+			if response.StatusCode != http.StatusSwitchingProtocols || response.Header.Get("Sec-Websocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" || response.Header.Get("X-Echo") != bearer || response.Header.Get("X-Asked") != "" {
+				t.Fatalf("the answer is %s %v", response.Status, response.Header)
+			}
+			for _, message := range []string{"hello", "again"} {
+				masked := append([]byte{0x81, 0x80 | byte(len(message)), 1, 2, 3, 4}, message...)
+				for i := range message {
+					masked[6+i] ^= masked[2+i%4]
+				}
+				if _, err := conn.Write(masked); err != nil {
+					t.Fatal(err)
+				}
+				want := frame(message + " and " + placeholder + strings.Repeat("x", 100))
+				got := make([]byte, len(want))
+				if _, err := io.ReadFull(reader, got); err != nil || !bytes.Equal(got, want) {
+					t.Fatalf("the frame is %q, %v", got, err)
+				}
+			}
+			conn.Close()
+			if _, _, response := webSocket(t, h, "Authorization: Bearer mine\r\n"); response.StatusCode != http.StatusUnauthorized {
+				t.Errorf("without the credential it is %s", response.Status)
+			}
+			if _, _, response := webSocket(t, h, "X-Other: "+bearer+"\r\n"); response.StatusCode != http.StatusForbidden {
+				t.Errorf("with the placeholder elsewhere it is %s", response.Status)
+			}
+		})
+	}
+}
+
+func TestCloseEndsWhatIsInside(t *testing.T) {
+	asked := make(chan bool, 4)
+	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		asked <- true
+		<-r.Context().Done()
+	})
+	h.over("npm.example.org:443") // says nothing
+	h.connect("npm.example.org:443")
+	for _, h2 := range []bool{false, true} {
+		response, err := h.client(h2).Get("https://npm.example.org/team/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		<-asked
+	}
+	h.proxy.Close()
+	h.proxy.Close()
+}
+
+// Connections and requests that stand still are let go.
+func TestWhatStandsStillInsideIsLetGo(t *testing.T) {
+	limits := DefaultLimits
+	limits.Header, limits.Idle = 50*time.Millisecond, 50*time.Millisecond
+	h := holding(t, false, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}, func(o *Options) { o.Limits = limits })
+	for name, begin := range map[string]func() net.Conn{
+		"no TLS":      func() net.Conn { return h.connect("npm.example.org:443") },
+		"no request":  func() net.Conn { return h.over("npm.example.org:443") },
+		"no answer":   func() net.Conn { return asking(t, h, "GET /team/a HTTP/1.1\r\nHost: npm.example.org\r\n\r\n") },
+		"half a head": func() net.Conn { return asking(t, h, "GET /team/a HTTP/1.1\r\nHost: npm") },
+		"half a body": func() net.Conn {
+			return asking(t, h, "POST /team/a HTTP/1.1\r\nHost: npm.example.org\r\nContent-Length: 9\r\n\r\nabc")
+		},
+		"idle over h2": func() net.Conn {
+			conn := h.over("npm.example.org:443", "h2")
+			_, _ = io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00") // with no settings
+			return conn
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := begin()
+			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+			if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
+				t.Errorf("it is kept: %v", err)
+			}
+		})
+	}
+}
+
+func asking(t *testing.T, h *held, request string) net.Conn {
+	t.Helper()
+	conn := h.over("npm.example.org:443")
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestBytesInsideAreBounded(t *testing.T) {
+	limits := DefaultLimits
+	limits.Bytes = 1 << 20
+	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.Copy(w, io.LimitReader(zeros{}, 4<<20))
+	}, func(o *Options) { o.Limits = limits })
+	response, err := h.client(true).Get("https://npm.example.org/team/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if n, err := io.Copy(io.Discard, response.Body); err == nil || n > 1<<20 {
+		t.Errorf("%d bytes came, %v", n, err)
+	}
+	long, _ := get(t, h.client(false), "POST", "https://npm.example.org/team/a", bytes.NewReader(make([]byte, 2<<20)))
+	if long.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("a body that is too long gives %s", long.Status)
+	}
+	chunked, _ := get(t, h.client(false), "POST", "https://npm.example.org/team/a", io.LimitReader(zeros{}, 2<<20))
+	if chunked.StatusCode != http.StatusBadGateway {
+		t.Errorf("chunks that are too long give %s", chunked.Status)
+	}
+}
+
+// smuggled are requests whose end two readers could find in different places.
+func TestRequestsAreNotSmuggled(t *testing.T) {
+	const (
+		post  = "POST /team/a HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: " + bearer + "\r\n"
+		inner = "GET /admin HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: " + bearer + "\r\n\r\n"
+	)
+	for _, test := range []struct{ name, request string }{
+		{"CL.TE", post + fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", len(inner)+5, inner)},
+		{"TE.CL", post + fmt.Sprintf("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(inner), inner)},
+		{"two lengths", post + fmt.Sprintf("Content-Length: 0\r\nContent-Length: %d\r\n\r\n%s", len(inner), inner)},
+		{"lengths in a list", post + fmt.Sprintf("Content-Length: 0, %d\r\n\r\n%s", len(inner), inner)},
+		{"a length with a sign", post + fmt.Sprintf("Content-Length: +%d\r\n\r\n%s", len(inner), inner)},
+		{"TE twice", post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + inner},
+		{"TE with a tab", post + "Transfer-Encoding:\tchunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n" + inner},
+		{"TE with a letter more", post + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + inner},
+		{"TE behind a space", post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + inner},
+		{"a folded line", post + "X: y\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + inner},
+		{"a bare line feed", "POST /team/a HTTP/1.1\nHost: npm.example.org\nAuthorization: " + bearer + "\nContent-Length: 0\n\n" + inner},
+		{"a bare carriage return", post + "X: y\rTransfer-Encoding: chunked\r\n\r\n" + inner},
+		{"an extension of a chunk", post + "Transfer-Encoding: chunked\r\n\r\n0;a=\n\r\n\r\n" + inner},
+		{"an extension with a line", post + "Transfer-Encoding: chunked\r\n\r\n1;\nx\r\n0\r\n\r\n" + inner},
+		{"a chunk that is too long", post + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff1\r\n" + inner},
+		{"a body of GET", "GET /team/a HTTP/1.1\r\nHost: npm.example.org\r\nContent-Length: 5\r\n\r\nGET /" + inner},
+		{"a placeholder in a trailer", post + "Transfer-Encoding: chunked\r\nTrailer: X-End\r\n\r\n1\r\nx\r\n0\r\nX-End: " + placeholder + "\r\n\r\n"},
+		{"a placeholder in a trailer nobody announced", post + "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-End: " + placeholder + "\r\n\r\n"},
+		{"a placeholder in an extension", post + "Transfer-Encoding: chunked\r\n\r\n1;" + placeholder + "\r\nx\r\n0\r\n\r\n"},
+		{"an authorization in a trailer", "POST /team/a HTTP/1.1\r\nHost: npm.example.org\r\nTransfer-Encoding: chunked\r\nTrailer: Authorization\r\n\r\n1\r\nx\r\n0\r\nAuthorization: " + bearer + "\r\n\r\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			handler, sent := watching(t, nil)
+			h := holding(t, false, handler)
+			conn := h.over("npm.example.org:443")
+			var writing sync.WaitGroup
+			writing.Go(func() {
+				_, _ = io.WriteString(conn, test.request)
+				_ = conn.CloseWrite()
+			})
+			answer, _ := io.ReadAll(conn)
+			writing.Wait()
+			for _, s := range sent() {
+				if s.Target != "/team/a" || strings.Contains(s.Body, placeholder) || len(s.Trailer) > 0 || strings.Contains(fmt.Sprint(s.Header), placeholder) {
+					t.Errorf("the server was sent %+v; the answer is\n%s", s, answer)
+				}
+			}
+			if len(sent()) > 1 {
+				t.Errorf("the server was sent %d requests", len(sent()))
+			}
+		})
+	}
+}
+
+// costs are what a request takes, directly and through the proxy.
+func BenchmarkRequests(b *testing.B) {
+	for _, h2 := range []bool{false, true} {
+		name := map[bool]string{false: "HTTP1", true: "h2"}[h2]
+		h := holding(b, h2, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })
+		b.Run("direct_"+name, func(b *testing.B) { requests(b, directly(h, h2)) })
+		b.Run("through_the_proxy_"+name, func(b *testing.B) { requests(b, h.client(h2)) })
+	}
+}
+
+// directly is a client that goes to the server itself.
+func directly(h *held, h2 bool) *http.Client {
+	h.roots.AppendCertsFromPEM(internet().Certificate())
+	client := h.client(h2)
+	transport := client.Transport.(*http.Transport)
+	transport.Proxy = nil
+	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", h.upstream.Listener.Addr().String())
+	}
+	return client
+}
+
+// requests are a thousand over a connection that is kept.
+func requests(b *testing.B, client *http.Client) {
+	const each = 1000
+	get(b, client, "GET", "https://npm.example.org/team/a", nil, "Authorization", bearer)
+	for b.Loop() {
+		for range each {
+			get(b, client, "GET", "https://npm.example.org/team/a", nil, "Authorization", bearer)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/each, "ms/request")
+}
+
+// BenchmarkLarge is 1 GB through the proxy, with what of the heap is in use.
+func BenchmarkLarge(b *testing.B) {
+	const length = 1 << 30
+	block := make([]byte, 1<<20)
+	_, _ = rand.Read(block)
+	for _, h2 := range []bool{false, true} {
+		b.Run(map[bool]string{false: "HTTP1", true: "h2"}[h2], func(b *testing.B) {
+			h := holding(b, h2, func(w http.ResponseWriter, r *http.Request) {
+				for range length / len(block) {
+					_, _ = w.Write(block)
+				}
+			})
+			b.SetBytes(length)
+			for b.Loop() {
+				most, _ := through(b, h, h2)
+				b.ReportMetric(float64(most)/1e6, "MB-in-use")
+			}
+		})
+	}
+}
