@@ -112,12 +112,10 @@ func (e Entry) Opens(t Target) bool {
 		return false
 	}
 	switch {
-	case NoName(t.Name) != "":
-		return false
 	case e.addr.IsValid() || t.Addr.IsValid():
 		return e.addr == t.Addr
 	case e.below:
-		return strings.HasSuffix(t.Name, "."+e.name)
+		return strings.HasSuffix(t.Name, "."+e.name) && NoName(t.Name) == ""
 	}
 	return e.name == t.Name
 }

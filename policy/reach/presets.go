@@ -15,7 +15,8 @@ type Preset struct {
 //   - npm: the default of registry (docs.npmjs.com, config), of npmRegistryServer
 //     (yarnpkg.com, configuration); pnpm has that of npm
 //   - pypi: the default of --index-url (pip.pypa.io), and where its index says that files are
-//   - goproxy: the defaults of GOPROXY and GOSUMDB (go.dev/ref/mod)
+//   - goproxy: the defaults of GOPROXY and GOSUMDB (go.dev/ref/mod); that the first sends
+//     elsewhere for some archives is golang/go#52908
 //   - cargo: the sparse index of crates.io (doc.rust-lang.org/cargo, registries), and
 //     where the index's config.json says that crates are
 //   - maven: the repository "central" of Maven's super POM, and the name that Maven
@@ -31,7 +32,7 @@ type Preset struct {
 //     ubuntu.com/server/docs), those of other processors, and of GitHub's runners
 //     (actions/runner-images)
 //   - github-read: where repositories, archives, files, releases and the API are
-//     (docs.github.com, self-hosted runners: "accessible domains"; api.github.com/meta)
+//     (docs.github.com, what self-hosted runners communicate with; api.github.com/meta)
 var presets = []Preset{
 	{"npm", "npm, pnpm and Yarn", []string{"registry.npmjs.org", "registry.yarnpkg.com"}},
 	{"pypi", "pip, uv and Poetry", []string{"pypi.org", "files.pythonhosted.org"}},
