@@ -61,12 +61,15 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 		return d
 	}
 	d := HostDecision{
-		Reason: fmt.Sprintf("No rule allows it: %s in the job has %s.", h.Key, h.shownList()),
+		Reason: fmt.Sprintf("No rule allows it: %s in the job %s.", h.Key, h.shownList()),
 		Opens:  "add " + entryFor(t) + " to " + h.Key + ".allow",
+	}
+	if len(h.List) == 0 {
+		d.Opens = "write " + h.Key + ": {allow: [" + entryFor(t) + "]}"
 	}
 	d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
 	if ruled {
-		d.Reason = fmt.Sprintf("No rule allows it but the one at %s, which adds nothing to the list: %s in the job has %s.", rule.At, h.Key, h.shownList())
+		d.Reason = fmt.Sprintf("No rule allows it but the one at %s, which adds nothing to the list: %s in the job %s.", rule.At, h.Key, h.shownList())
 	}
 	return d
 }
@@ -86,14 +89,18 @@ func refusedByRule(rule rules.Network) HostDecision {
 	return d
 }
 
-// shownList is the list, cut where it is too long for a message.
+// shownList is what the job has, cut where it is too long for a message. There is no list
+// where secrets alone open hosts.
 func (h Hosts) shownList() string {
+	if len(h.List) == 0 {
+		return "lists no hosts"
+	}
 	const longest = 400
 	all := h.List.String()
 	if len(all) > longest {
-		return all[:strings.LastIndexByte(all[:longest], ',')] + ", …"
+		all = all[:strings.LastIndexByte(all[:longest], ',')] + ", …"
 	}
-	return all
+	return "has " + all
 }
 
 // neverOpened is the refusal of a target that no list opens.

@@ -324,7 +324,7 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) error {
 	so.boxes = &confine.Sandboxes{
 		Record: in.rec, Environ: in.env, Job: so.job(), Rules: by, Root: so.workspace.Root(), Dir: in.dir,
-		LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(), WorkIn: so.workIn(), NoOverlay: so.workspace.NoOverlay,
+		Used: so.used, LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(), WorkIn: so.workIn(), NoOverlay: so.workspace.NoOverlay,
 		Authorities: so.authorities,
 	}
 	if err := in.takeCredentials(ctx, so); err != nil {
@@ -353,7 +353,9 @@ func (in *invocation) takeCredentials(ctx context.Context, so *reached) (err err
 	if so.boxes.Credentials, err = settings.ReadCredentials(ctx, in.env, so.job()); err != nil {
 		return err
 	}
-	in.rec.KeepOut(append(settings.Secrets(in.env, so.job()), settings.CredentialSecrets(so.boxes.Credentials)...))
+	values := settings.CredentialSecrets(so.boxes.Credentials)
+	in.rec.KeepOut(append(settings.Secrets(in.env, so.job()), values...))
+	in.watch.Mask(values)
 	return nil
 }
 

@@ -107,6 +107,7 @@ func (in *invocation) adopt(h *history, so *reached) {
 	in.rec.ID, in.publish, in.began = h.Started.RunID, h.Started.Publish, time.Now().Add(-h.elapsed)
 	in.keepOut(so.job())
 	in.rec.GoOn(h.Warnings)
+	so.used = h.Secrets
 	so.told, so.worked, so.committed = worker.Work{Plan: h.Plan}, h.worked(), h.Commit()
 }
 

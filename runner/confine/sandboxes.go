@@ -23,6 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // ScratchFolder of the run directory has the scratch folder of each place.
@@ -61,6 +62,8 @@ type Sandboxes struct {
 	NoOverlay func(ctx context.Context) (why string, err error)
 	// Credentials are the secrets of the job with their values, as settings has them.
 	Credentials credential.Set
+	// Used is what became of these before a run went on: uses are counted on.
+	Used []transcript.Secret
 	// Known is what was kept from commands before a run went on; nil for none.
 	Known *grants.Secrets
 	// Authorities vouch for hosts of lists besides those of the machine.

@@ -32,17 +32,30 @@ func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
 	of := use{by, name, to.String()}
 	counted := u.counts[of]
 	if counted == nil {
-		if err := s.recordUse(of, 1); err != nil {
+		before := s.usedBefore(of)
+		if err := s.recordUse(of, before+1); err != nil {
 			return err
 		}
 		if u.counts == nil {
 			u.counts = make(map[use]*count)
 		}
-		counted = &count{told: 1}
+		counted = &count{before, before + 1}
 		u.counts[of] = counted
 	}
 	counted.uses++
 	return nil
+}
+
+// usedBefore is how often that was before the run went on.
+func (s *Sandboxes) usedBefore(of use) int {
+	for _, secret := range s.Used {
+		for _, known := range secret.Uses {
+			if (use{known.By, known.Name, known.Target}) == of {
+				return known.Uses
+			}
+		}
+	}
+	return 0
 }
 
 // tellUses records how often commands of a place used credentials, once their proxy has
