@@ -15,13 +15,13 @@ import (
 )
 
 // runs starts a program with an environment that has nothing of the machine's.
-func (h *held) runs(dir string, variables []string, program string, args ...string) (string, error) {
-	h.Helper()
+func (h *held) runs(t testing.TB, dir string, variables []string, program string, args ...string) (string, error) {
+	t.Helper()
 	path, err := exec.LookPath(program)
 	if err != nil {
-		h.Skip(program + " is not on this machine")
+		t.Skip(program + " is not on this machine")
 	}
-	command := exec.CommandContext(h.Context(), path, args...)
+	command := exec.CommandContext(t.Context(), path, args...)
 	command.Dir = dir
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "HTTPS_PROXY=http://" + h.address, "https_proxy=http://" + h.address}, variables...)
 	said, err := command.CombinedOutput()
@@ -46,14 +46,73 @@ func TestCurl(t *testing.T) {
 	})
 	trust := trusting(t, h.proxy.options.Authority)
 	for _, version := range []string{"--http1.1", "--http2"} {
-		said, err := h.runs(t.TempDir(), nil, "curl", "-sS", version, "--cacert", trust, "-H", "Authorization: "+bearer, "--compressed", "https://npm.example.org/team/a")
+		said, err := h.runs(t, t.TempDir(), nil, "curl", "-sS", version, "--cacert", trust, "-H", "Authorization: "+bearer, "--compressed", "https://npm.example.org/team/a")
 		if err != nil || said != "in: "+bearer+"\n" {
 			t.Errorf("%s gives %q, %v", version, said, err)
 		}
-		said, err = h.runs(t.TempDir(), nil, "curl", "-sS", version, "--cacert", trust, "-w", "%{http_code}", "-H", "Authorization: "+bearer, "https://npm.example.org/others", "--path-as-is")
+		said, err = h.runs(t, t.TempDir(), nil, "curl", "-sS", version, "--cacert", trust, "-w", "%{http_code}", "-H", "Authorization: "+bearer, "https://npm.example.org/others", "--path-as-is")
 		if err != nil || !strings.HasSuffix(said, "403") {
 			t.Errorf("%s gives %q, %v", version, said, err)
 		}
+	}
+}
+
+const javaClient = `import java.net.*; import java.net.http.*;
+public class Client {
+	public static void main(String[] args) throws Exception {
+		var old = new URL("https://npm.example.org/team/a").openConnection();
+		old.setRequestProperty("Authorization", args[0]);
+		System.out.print(new String(old.getInputStream().readAllBytes()));
+		var request = HttpRequest.newBuilder(URI.create("https://npm.example.org/team/a")).header("Authorization", args[0]).build();
+		System.out.print(HttpClient.newBuilder().proxy(ProxySelector.getDefault()).build().send(request, HttpResponse.BodyHandlers.ofString()).body());
+	}
+}`
+
+const nodeClient = `const [host, port, header] = process.argv.slice(1), http = require("http"), https = require("https");
+http.request({host, port, method: "CONNECT", path: "npm.example.org:443"}).on("connect", (_, socket) =>
+	https.get({host: "npm.example.org", path: "/team/a", socket, agent: false, headers: {Authorization: header}}, answer => answer.pipe(process.stdout))).end()`
+
+const pythonClient = `import sys, urllib.request
+print(urllib.request.urlopen(urllib.request.Request("https://npm.example.org/team/a", headers={"Authorization": sys.argv[1]})).read().decode(), end="")`
+
+// Other implementations of TLS trust the authority as it is, with its constraints.
+func TestOtherClients(t *testing.T) {
+	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "Bearer "+secret {
+			fmt.Fprintf(w, "in: %s\n", r.Header.Get("Authorization"))
+		}
+	})
+	trust := trusting(t, h.proxy.options.Authority)
+	store, err := authority.JavaStore(h.proxy.options.Authority.Certificate())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"trust.p12": store, "Client.java": []byte(javaClient)} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, port, _ := strings.Cut(h.address, ":")
+	for _, test := range []struct {
+		program string
+		args    []string
+		answers int
+	}{
+		{"java", []string{"-Djavax.net.ssl.trustStore=trust.p12", "-Djavax.net.ssl.trustStorePassword=changeit", "-Dhttps.proxyHost=" + host, "-Dhttps.proxyPort=" + port, "Client.java", bearer}, 2},
+		{"node", []string{"-e", nodeClient, host, port, bearer}, 1},
+		{"python3", []string{"-c", pythonClient, bearer}, 1},
+		{"wget", []string{"-qO-", "--header=Authorization: " + bearer, "--ca-certificate=" + trust, "https://npm.example.org/team/a"}, 1},
+	} {
+		t.Run(test.program, func(t *testing.T) {
+			if _, err := exec.LookPath("javac"); test.program == "java" && err != nil {
+				t.Skip("javac is not on this machine")
+			}
+			said, err := h.runs(t, dir, []string{"SSL_CERT_FILE=" + trust, "NODE_EXTRA_CA_CERTS=" + trust}, test.program, test.args...)
+			if err != nil || said != strings.Repeat("in: "+bearer+"\n", test.answers) {
+				t.Errorf("it says %v:\n%s", err, said)
+			}
+		})
 	}
 }
 
@@ -87,7 +146,7 @@ func TestGit(t *testing.T) {
 	config = append(config, "GIT_SSL_CAINFO="+trusting(t, h.proxy.options.Authority), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.https://git.example.org/.extraHeader", "GIT_CONFIG_VALUE_0="+header)
 	git := func(in string, args ...string) string {
 		t.Helper()
-		said, err := h.runs(in, config, "git", args...)
+		said, err := h.runs(t, in, config, "git", args...)
 		if err != nil {
 			t.Fatalf("git %q: %v\n%s", args, err, said)
 		}
@@ -111,7 +170,7 @@ func TestGit(t *testing.T) {
 	h.mu.Lock()
 	before := len(asked)
 	h.mu.Unlock()
-	if said, err := h.runs(clone, config, "git", "push", "origin", "HEAD:refs/heads/pushed"); err == nil || !strings.Contains(said, "403") {
+	if said, err := h.runs(t, clone, config, "git", "push", "origin", "HEAD:refs/heads/pushed"); err == nil || !strings.Contains(said, "403") {
 		t.Errorf("a push gives %v:\n%s", err, said)
 	}
 	h.mu.Lock()
@@ -122,7 +181,7 @@ func TestGit(t *testing.T) {
 	if got := h.refusals(); len(got) == 0 || !strings.Contains(got[0], "policy.secrets: GIT: ") {
 		t.Errorf("recorded %q", got)
 	}
-	if said, err := h.runs(dir, config, "git", "clone", "https://git.example.org/owner/another.git"); err == nil {
+	if said, err := h.runs(t, dir, config, "git", "clone", "https://git.example.org/owner/another.git"); err == nil {
 		t.Errorf("another repository gives\n%s", said)
 	}
 }
