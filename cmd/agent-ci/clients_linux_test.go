@@ -52,6 +52,12 @@ var clients = map[string]client{
 		secret:  "{name: GIT_TOKEN, preset: git, hosts: [git.example.test/team/words]}",
 		setup:   `git clone --quiet https://git.example.test/team/words.git words && cp words/file out`,
 	},
+	"git push": {
+		program: "git",
+		secret:  "{name: GIT_TOKEN, preset: git, hosts: [git.example.test/team/words]}",
+		setup: `git clone --quiet https://git.example.test/team/words.git words && cp words/file out && cd words && git -c user.name=x -c user.email=x@example.invalid commit --quiet --allow-empty -m pushed
+for to in https://git.example.test/team/words.git "https://x-access-token:$GIT_TOKEN@git.example.test/team/words.git" https://git.example.test/team/words/; do if git push --quiet "$to" HEAD:main HEAD:more 2> said; then exit 1; fi; grep -q 403 said || exit 1; done`,
+	},
 	"curl": {
 		program: "curl",
 		secret:  "{name: API_TOKEN, hosts: [api.example.test]}",
@@ -106,6 +112,12 @@ func TestClients(t *testing.T) {
 			standsNowhere(t, out)
 		})
 	}
+	t.Cleanup(func() { // once all have ended
+		log, err := exec.Command("git", "-C", filepath.Join(repositories, "team", "words.git"), "log", "--all", "--format=%s").Output()
+		if err != nil || string(log) != "begin\n" {
+			t.Errorf("the repository has the commits %q, %v", log, err)
+		}
+	})
 }
 
 func (c client) check(t *testing.T) {
