@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
@@ -50,11 +52,17 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 		return refusedByRule(rule)
 	}
 	if entry, ok := h.List.Opens(t); ok {
-		return HostDecision{Allowed: true, Rule: fmt.Sprintf("%s: %s", h.Key, entry), Reason: "The list has it."}
+		return HostDecision{Allowed: true, Rule: fmt.Sprintf("%s: %s", h.Key, entry), Reason: "The list has it.", Private: entry.Private()}
+	}
+	if d, ok := h.openForCredentials(t); ok {
+		return d
+	}
+	if d, never := neverOpened(t); never {
+		return d
 	}
 	d := HostDecision{
 		Reason: fmt.Sprintf("No rule allows it: %s in the job has %s.", h.Key, h.shownList()),
-		Opens:  "add " + t.Entry() + " to " + h.Key + ".allow",
+		Opens:  "add " + entryFor(t) + " to " + h.Key + ".allow",
 	}
 	d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
 	if ruled {
@@ -88,13 +96,47 @@ func (h Hosts) shownList() string {
 	return all
 }
 
-// LocalAddress is the refusal of a target whose address is one that no list
-// opens: what says what kind of one.
-func LocalAddress(what string) HostDecision {
-	return HostDecision{
-		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, and a list of hosts opens the public internet only.", what),
-		Remedy: doWithout + " Servers that commands start themselves are reached without the proxy, at 127.0.0.1.",
+// neverOpened is the refusal of a target that no list opens.
+func neverOpened(t reach.Target) (d HostDecision, never bool) {
+	what := reach.NoName(t.Name)
+	if t.Addr.IsValid() && !reach.Private(t.Addr) {
+		what = reach.Inside(t.Addr)
 	}
+	d = HostDecision{Rule: ruleAddress, Reason: fmt.Sprintf("It is %s, which no list of hosts opens.", what), Remedy: doWithout + ownServers}
+	return d, what != ""
+}
+
+// entryFor is what to write into a list for a target.
+func entryFor(t reach.Target) string {
+	if reach.Private(t.Addr) {
+		return privateEntry(t)
+	}
+	return t.Entry()
+}
+
+func privateEntry(t reach.Target) string {
+	host := t.Entry()
+	if strings.ContainsAny(host, "[]:") {
+		host = strconv.Quote(host) // which YAML needs
+	}
+	return fmt.Sprintf("{host: %s, private: true}", host)
+}
+
+const ownServers = " Servers that commands start themselves are reached without the proxy, at 127.0.0.1."
+
+// LocalAddress is the refusal of a target, let through by its name, for its address, of
+// which what says what kind of one it is. Where that is private, the list can open it.
+func LocalAddress(t reach.Target, address netip.Addr, what string) HostDecision {
+	d := HostDecision{
+		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, and a list of hosts opens the public internet only.", what),
+		Remedy: doWithout + ownServers,
+	}
+	if reach.Private(address) && reach.Inside(address) == what {
+		d.Reason = fmt.Sprintf("Its address is %s, which a list of hosts opens only where it says so.", what)
+		d.Opens = "write " + privateEntry(t) + " in the list"
+		d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
+	}
+	return d
 }
 
 // UnreadableTarget is the refusal of a request that does not say properly what

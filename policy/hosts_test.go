@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -59,6 +60,64 @@ network_rule(host = "api.example.com", protocol = "https", decision = "allow")`)
 	}
 	if d := (Hosts{}).Decide(reach.Target{Protocol: reach.HTTPS, Name: "a.example.org", Port: 443}); d.Allowed {
 		t.Error("nothing allows a host")
+	}
+}
+
+// A refusal names what to write, and for what nothing opens nothing.
+func TestWhatOpensAHost(t *testing.T) {
+	plain, err := reach.ParseList([]string{"*.corp.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := reach.ParsePrivate("10.0.0.5:8443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := Hosts{List: append(plain, private), Key: "policy.network"}
+	for _, test := range []struct {
+		target, opens string
+		private       bool
+	}{
+		{"10.0.0.5:8443", "", true},
+		{"a.corp.example:443", "", false},
+		{"evil.example:443", "add evil.example to policy.network.allow", false},
+		{"10.0.0.5:443", "add {host: 10.0.0.5, private: true} to policy.network.allow", false},
+		{"10.0.0.5:22", `add {host: "10.0.0.5:22", private: true} to policy.network.allow`, false},
+		{"[fd12::1]:443", `add {host: "fd12::1", private: true} to policy.network.allow`, false},
+		{"127.0.0.1:443", "", false},
+		{"169.254.169.254:443", "", false},
+		{"[fd00:ec2::254]:443", "", false},
+		{"[64:ff9b::a00:1]:443", "", false},
+		{"metadata.google.internal:443", "", false},
+		{"localhost:443", "", false},
+	} {
+		target, err := reach.ParseTarget(reach.HTTPS, test.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := hosts.Decide(target)
+		if d.Opens != test.opens || d.Private != test.private {
+			t.Errorf("%s: opened by %q, private %t", test.target, d.Opens, d.Private)
+		}
+		if !d.Allowed && d.Opens == "" && (d.Rule != ruleAddress || strings.Contains(d.Remedy, "Whoever")) {
+			t.Errorf("%s is refused by %q: %s %s", test.target, d.Rule, d.Reason, d.Remedy)
+		}
+	}
+}
+
+func TestAPrivateAddressBehindANameIsOpenedByItsEntry(t *testing.T) {
+	target := reach.Target{Protocol: reach.HTTPS, Name: "db.corp.example", Port: 443}
+	for address, opens := range map[string]bool{
+		"10.0.0.1": true, "fd12::1": true, "127.0.0.1": false, "169.254.169.254": false, "fd00:ec2::254": false, "64:ff9b::a00:1": false, "100.64.0.1": false,
+	} {
+		addr := netip.MustParseAddr(address)
+		d := LocalAddress(target, addr, reach.Inside(addr))
+		if got := d.Opens == "write {host: db.corp.example, private: true} in the list"; got != opens || (d.Opens != "") != opens {
+			t.Errorf("%s: opened by %q", address, d.Opens)
+		}
+	}
+	if d := LocalAddress(target, netip.MustParseAddr("10.0.0.1"), "one of this machine"); d.Opens != "" {
+		t.Errorf("an address of this machine is opened by %q", d.Opens)
 	}
 }
 

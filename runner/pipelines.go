@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -324,6 +325,10 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	so.boxes = &confine.Sandboxes{
 		Record: in.rec, Environ: in.env, Job: so.job(), Rules: by, Root: so.workspace.Root(), Dir: in.dir,
 		LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(), WorkIn: so.workIn(), NoOverlay: so.workspace.NoOverlay,
+		Authorities: so.authorities,
+	}
+	if err := in.takeCredentials(ctx, so); err != nil {
+		return err
 	}
 	if err := so.boxes.Confine(ctx); err != nil {
 		return err
@@ -333,10 +338,23 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	}
 	level := sandbox.Level(so.boxes.Reached().Level)
 	so.workspace.WarnOfOwner(level)
-	if err := so.boxes.ConfineSetup(ctx); err != nil {
+	if err := so.boxes.ConfineOthers(ctx); err != nil {
 		return err
 	}
+	if unused := so.boxes.UnusableSecrets(); len(unused) > 0 {
+		in.rec.Warn("secret_unused", "No command has the secret %s (policy.secrets): see its commands, and whether there are such with a network of the proxy.", strings.Join(unused, ", "))
+	}
 	return so.workspace.MarkGit(ctx, level)
+}
+
+// takeCredentials reads the values of the job's secrets, and keeps them out of all that the
+// run writes from here on.
+func (in *invocation) takeCredentials(ctx context.Context, so *reached) (err error) {
+	if so.boxes.Credentials, err = settings.ReadCredentials(ctx, in.env, so.job()); err != nil {
+		return err
+	}
+	in.rec.KeepOut(append(settings.Secrets(in.env, so.job()), settings.CredentialSecrets(so.boxes.Credentials)...))
+	return nil
 }
 
 // layEarlierChange puts the change of a run's pull request into the checkout, as if

@@ -26,14 +26,15 @@ import (
 // run is told of it, and leaves the checkout by it. No room sees it.
 type reached struct {
 	assignment
-	workspace *workspace.Workspace // nil while there is no checkout
-	left      gitops.Base          // of the checkout that a clone took the place of
-	boxes     *confine.Sandboxes   // nil before commands can be confined
-	agent     *worker.Agent        // nil before it is made
-	key       *sshsig.Key          // that the commit is signed with; nil for none
-	workTree  string               // what a run that goes on worked in; empty for what its job says
-	found     workspace.Found      // how the checkout of a run that goes on was
-	committed string               // commit that the run made before it was killed
+	workspace   *workspace.Workspace // nil while there is no checkout
+	left        gitops.Base          // of the checkout that a clone took the place of
+	boxes       *confine.Sandboxes   // nil before commands can be confined
+	agent       *worker.Agent        // nil before it is made
+	key         *sshsig.Key          // that the commit is signed with; nil for none
+	authorities settings.Authorities // of hosts that commands reach
+	workTree    string               // what a run that goes on worked in; empty for what its job says
+	found       workspace.Found      // how the checkout of a run that goes on was
+	committed   string               // commit that the run made before it was killed
 
 	baseline transcript.Verify
 	kept     *verify.Kept         // nil: nothing is kept of bases, or believed

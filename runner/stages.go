@@ -39,10 +39,14 @@ func (in *invocation) preparePublishing(ctx context.Context, so *reached) (err e
 	return err
 }
 
-// readRules reads the rules on commands from the base commit, whose text is not taken
-// for a part of a secret from here on.
+// readRules reads the rules on commands, and the authorities of hosts, from the base
+// commit, whose text is not taken for a part of a secret from here on.
 func (in *invocation) readRules(ctx context.Context, so *reached) (*rules.Set, error) {
-	set, err := settings.ReadRules(ctx, so.workspace.Commit(), so.job().Policy.Rules)
+	base := so.workspace.Commit()
+	set, err := settings.ReadRules(ctx, base, so.job().Policy.Rules)
+	if err == nil {
+		so.authorities, err = settings.ReadAuthorities(ctx, base, so.job())
+	}
 	if err == nil {
 		in.rec.SpareBase(ctx, so.workspace.Checkout().BaseHolds)
 	}

@@ -139,6 +139,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	maps.Copy(commands, attachmentCommands)
 	maps.Copy(commands, artifactCommands)
 	maps.Copy(commands, setupCommands)
+	maps.Copy(commands, registryCommands)
 	return commands
 }
 

@@ -6,32 +6,165 @@
 package authority
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 )
 
-// Authority vouches for some hosts.
+// How long certificates are valid: a clock may be late, and a run take days.
+const (
+	validBefore = time.Hour
+	validAfter  = 7 * 24 * time.Hour
+)
+
+// Authority vouches for some hosts. Several goroutines may use it.
 type Authority struct {
 	certificate []byte // PEM
+	parsed      *x509.Certificate
+	key         *ecdsa.PrivateKey
+	hosts       []string
+
+	mu     sync.Mutex
+	leaves map[string]*tls.Certificate // by host
 }
 
 // New makes an authority for the hosts, names or addresses, and for nobody else (RFC
-// 5280, 4.2.1.10).
-func New(hosts []string) (*Authority, error) { return nil, errors.New("not made yet") }
+// 5280, 4.2.1.10). Names below these names are within its constraints too, as the RFC
+// has it; Leaf gives no certificate for them.
+func New(hosts []string) (*Authority, error) {
+	a := &Authority{leaves: make(map[string]*tls.Certificate)}
+	for _, host := range hosts {
+		a.hosts = append(a.hosts, strings.ToLower(host))
+	}
+	template, err := template("agent-ci, for the hosts of one run's secrets")
+	if err != nil {
+		return nil, err
+	}
+	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	constrain(template, a.hosts)
+	if a.key, err = newKey(); err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate authority: %w", err)
+	}
+	if a.parsed, err = x509.ParseCertificate(der); err != nil {
+		return nil, fmt.Errorf("read the authority's certificate: %w", err)
+	}
+	a.certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return a, nil
+}
+
+// constrain lets an authority vouch for the hosts alone. Names of a kind that has no
+// constraint would all be permitted, so that each kind gets one.
+func constrain(template *x509.Certificate, hosts []string) {
+	template.PermittedDNSDomainsCritical = true
+	for _, host := range hosts {
+		if addr, err := netip.ParseAddr(host); err == nil {
+			bits := addr.BitLen()
+			template.PermittedIPRanges = append(template.PermittedIPRanges, &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(bits, bits)})
+		} else {
+			template.PermittedDNSDomains = append(template.PermittedDNSDomains, host)
+		}
+	}
+	const nobody = "invalid" // a domain that has no hosts (RFC 6761, 6.4)
+	if len(template.PermittedDNSDomains) == 0 {
+		template.PermittedDNSDomains = []string{nobody}
+	}
+	if len(template.PermittedIPRanges) == 0 {
+		template.ExcludedIPRanges = []*net.IPNet{{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}, {IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}}
+	}
+	template.PermittedEmailAddresses = []string{nobody}
+	template.PermittedURIDomains = []string{nobody}
+}
 
 // Certificate is the authority's own, in PEM.
 func (a *Authority) Certificate() []byte { return a.certificate }
 
 // Leaf gives the certificate of one of the hosts, with its key.
 func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
-	return nil, errors.New("not made yet")
+	host = strings.ToLower(host)
+	if !slices.Contains(a.hosts, host) {
+		return nil, errors.New("the run's certificate authority is not for this host")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if made := a.leaves[host]; made != nil {
+		return made, nil
+	}
+	made, err := a.sign(host)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate for %s: %w", host, err)
+	}
+	a.leaves[host] = made
+	return made, nil
 }
 
-// SystemBundle are the authorities that the machine trusts, in PEM: those of the file
-// that variable says SSL_CERT_FILE names, or of the usual places. It is empty where none
-// is found.
-func SystemBundle(variable func(name string) string) ([]byte, error) { return nil, nil }
+func (a *Authority) sign(host string) (*tls.Certificate, error) {
+	const longestName = 64 // of a common name (RFC 5280, A.1)
+	name := host
+	if len(name) > longestName {
+		name = ""
+	}
+	template, err := template(name)
+	if err != nil {
+		return nil, err
+	}
+	template.NotBefore, template.NotAfter = a.parsed.NotBefore, a.parsed.NotAfter
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	if addr, err := netip.ParseAddr(host); err == nil {
+		template.IPAddresses = []net.IP{addr.AsSlice()}
+	} else {
+		template.DNSNames = []string{host}
+	}
+	key, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.parsed, key.Public(), a.key)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Certificate{Certificate: [][]byte{der, a.parsed.Raw}, PrivateKey: key, Leaf: leaf}, nil
+}
 
-// JavaStore is a trust store with the certificates of a bundle in PEM, in the format
-// PKCS #12, which a Java runtime reads with the password "changeit".
-func JavaStore(bundle []byte) ([]byte, error) { return nil, errors.New("not made yet") }
+func newKey() (*ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	return key, nil
+}
+
+// template is what all certificates have.
+func template(name string) (*x509.Certificate, error) {
+	const serialBits = 127 // more than 20 octets no certificate may have (RFC 5280, 4.1.2.2)
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
+	if err != nil {
+		return nil, fmt.Errorf("make a serial number: %w", err)
+	}
+	now := time.Now()
+	return &x509.Certificate{
+		SerialNumber: serial.Add(serial, big.NewInt(1)), Subject: pkix.Name{Organization: []string{"agent-ci"}, CommonName: name},
+		NotBefore: now.Add(-validBefore), NotAfter: now.Add(validAfter), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, nil
+}

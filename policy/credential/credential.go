@@ -40,12 +40,6 @@ type Credential struct {
 	Withheld bool
 }
 
-// Scope is what of a host a credential is for.
-type Scope struct {
-	Host reach.Entry // without a wildcard
-	Path string      // that it is for, with all below it: begins with "/", and does not end so; empty for all
-}
-
 // Set is the credentials of a run. Nil is none.
 type Set []Credential
 
@@ -57,4 +51,18 @@ func (s Set) Ends(t reach.Target) bool {
 
 func (c Credential) isFor(t reach.Target) bool {
 	return t.Protocol == reach.HTTPS && slices.ContainsFunc(c.Scopes, func(scope Scope) bool { return scope.Host.Opens(t) })
+}
+
+// Hosts are those that the commands who ask may have a credential for, names and
+// addresses, each once.
+func (s Set) Hosts() []string {
+	var hosts []string
+	for _, c := range s {
+		for _, scope := range c.Scopes {
+			if host := scope.Host.Hostname(); !c.Withheld && !slices.Contains(hosts, host) {
+				hosts = append(hosts, host)
+			}
+		}
+	}
+	return hosts
 }

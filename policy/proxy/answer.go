@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -45,17 +46,30 @@ var unrecorded = reply{
 	body: "agent-ci could not record this request, and reaches nothing without a record.\n",
 }
 
+// tooLong is the answer to a request whose body is longer than the proxy carries.
+var tooLong = reply{status: http.StatusRequestEntityTooLarge, error: "http_request_error", body: "agent-ci sends no body that long.\n"}
+
 // unreached tells why a target that is allowed was not reached.
 func unreached(asked string, err error) reply {
 	r := reply{status: http.StatusBadGateway, error: "destination_unavailable", phrase: "agent-ci did not reach " + asked}
 	var lookup *net.DNSError
 	var timeout interface{ Timeout() bool }
+	var untrusted *tls.CertificateVerificationError
 	why := "nothing answers there"
+	through, byProxy := errors.AsType[*viaError](err)
 	switch {
+	case byProxy && through.timeout:
+		r.status, r.error, why = http.StatusGatewayTimeout, "connection_timeout", through.Error()
+	case byProxy && through.protocol:
+		r.error, why = "http_protocol_error", through.Error()
+	case byProxy:
+		why = through.Error()
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		r.error, why = "dns_error", "no such name is known"
 	case errors.As(err, &lookup):
 		r.error, why = "dns_error", "its name can't be looked up just now"
+	case errors.As(err, &untrusted):
+		r.error, why = "tls_certificate_error", "nobody who is trusted here vouches for its certificate"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		r.status, r.error, why = http.StatusGatewayTimeout, "connection_timeout", "it did not answer in time"
 	}
@@ -68,10 +82,7 @@ func unreached(asked string, err error) reply {
 // its body, so that its status line has to say what it is about.
 func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
 	if r.Method != http.MethodConnect {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Proxy-Status", "agent-ci; error="+a.error)
-		w.WriteHeader(a.status)
-		_, _ = io.WriteString(w, a.body) // who asked may be gone
+		say(w, a)
 		return
 	}
 	p.work.Add(1)
@@ -86,6 +97,14 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nProxy-Status: agent-ci; error=%s\r\nConnection: close\r\n\r\n%s",
 		a.status, statusPhrase(a.phrase), len(a.body), a.error, a.body)
 	linger(conn)
+}
+
+// say gives a reply to a request that is none of CONNECT.
+func say(w http.ResponseWriter, a reply) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Proxy-Status", "agent-ci; error="+a.error)
+	w.WriteHeader(a.status)
+	_, _ = io.WriteString(w, a.body) // who asked may be gone
 }
 
 // linger reads what still comes, so that the answer is not lost by a reset.

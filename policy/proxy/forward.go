@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,12 +19,12 @@ import (
 // the first line, its framing is written anew, and what concerns connections
 // stays on this one. Each has a connection of its own, to an address that was
 // looked at for it.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target) {
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	if r.ContentLength > p.limits.Bytes {
-		p.answer(w, r, reply{status: http.StatusRequestEntityTooLarge, error: "http_request_error", body: "agent-ci sends no body that long.\n"})
+		p.answer(w, r, tooLong)
 		return
 	}
-	server, err := p.connect(r.Context(), t)
+	server, via, err := p.connectPlain(r.Context(), t, private)
 	if err != nil {
 		p.answer(w, r, failed(t, err))
 		return
@@ -38,15 +39,23 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target) 
 		_ = control.SetWriteDeadline(time.Now())
 	})
 	defer idle.Stop()
-	transport := over(server)
+	transport := over(server, via)
 	defer transport.CloseIdleConnections()
+	body := p.search(r, t)
+	r.Body = body
 	response, err := transport.RoundTrip(p.outgoing(ctx, r, t, idle))
-	switch {
+	switch found := body.found.Load(); {
+	case found != nil:
+		p.answer(w, r, refusal(*found))
+		return
 	case err != nil:
 		p.answer(w, r, unreached(t.String(), err))
 		return
 	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
 		p.answer(w, r, unreached(t.String(), errors.New("no answer")))
+		return
+	case via != nil && response.StatusCode == http.StatusProxyAuthRequired:
+		p.answer(w, r, unreached(t.String(), viaRefused(response.StatusCode)))
 		return
 	}
 	defer response.Body.Close()
@@ -57,10 +66,16 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target) 
 	}
 }
 
-// over speaks HTTP/1.1 over one connection, once.
-func over(conn net.Conn) *http.Transport {
+// over speaks HTTP/1.1 over one connection, once: with the target, or with the proxy
+// that it is reached by.
+func over(conn net.Conn, via *url.URL) *http.Transport {
 	var used atomic.Bool
+	var proxy func(*http.Request) (*url.URL, error)
+	if via != nil { // to which the connection leads already, by TLS where it wants that
+		proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: via.Host, User: via.User})
+	}
 	return &http.Transport{
+		Proxy: proxy,
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			if used.Swap(true) {
 				return nil, net.ErrClosed

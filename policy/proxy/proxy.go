@@ -1,16 +1,17 @@
 // Package proxy owns the HTTP proxy by which confined commands reach the hosts
 // that a list opens, and no others: CONNECT, and requests with an absolute
 // target (RFC 9110, 9.3.6 and 7.1). It serves on a listener that it is given
-// and dials from where agent-ci runs. What is allowed it asks Options.Decide;
-// that no address of a local network is dialled is its own care. It adds no
-// credentials to what goes through it and takes what is meant for a proxy out.
+// and dials from where agent-ci runs, or has another proxy do so. What is allowed
+// it asks Options.Decide; that no address of a local network is dialled without
+// leave is its own care. It adds no credentials to what goes through it and takes
+// what is meant for a proxy out.
 package proxy
 
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -42,6 +43,9 @@ type Options struct {
 	// Via gives the proxy to go through to a target, an address with its user and
 	// password; nil for none. It resolves names then, so that addresses are not looked at.
 	Via func(reach.Target) *url.URL
+	// ViaRoots are who vouches for such a proxy that is spoken to by TLS; nil for the
+	// machine's own.
+	ViaRoots *x509.CertPool
 
 	// Credentials are what is put into requests to their hosts, for which TLS is ended
 	// with certificates of Authority. Nil is none.
@@ -60,7 +64,7 @@ type Options struct {
 type Request struct {
 	Protocol string // reach.HTTP, reach.HTTPS
 	Target   string // host and port; as it was written where that can't be read
-	Via      string // the host of the proxy that it is reached by; empty for none
+	Via      string // host and port of the proxy that it is reached by; empty for none
 	policy.HostDecision
 }
 
@@ -84,14 +88,23 @@ type Proxy struct {
 	options Options
 	limits  Limits
 	server  *http.Server
+	guard   *credential.Guard // nil without credentials
+	inside  *inside
 	ctx     context.Context // of all that it does for others
 	cancel  context.CancelFunc
-	work    sync.WaitGroup // the server, its connections and what they became
+	work    sync.WaitGroup // the servers, their connections and what they became
+
+	mu        sync.Mutex
+	faces     map[reach.Target]*tls.Config
+	upstreams map[way]*http.Transport
 }
 
 // Start serves on l, which Close closes.
 func Start(l net.Listener, o Options) *Proxy {
-	p := &Proxy{options: o, limits: cmp.Or(o.Limits, DefaultLimits)}
+	p := &Proxy{
+		options: o, limits: cmp.Or(o.Limits, DefaultLimits), guard: credential.NewGuard(o.Credentials),
+		faces: make(map[reach.Target]*tls.Config), upstreams: make(map[way]*http.Transport),
+	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true)
@@ -102,6 +115,8 @@ func Start(l net.Listener, o Options) *Proxy {
 	}
 	guarded := &gate{l, make(chan struct{}, p.limits.Connections), p.ctx.Done()}
 	p.work.Go(func() { _ = p.server.Serve(guarded) }) // ends with Close
+	p.inside = p.newInside(l.Addr())
+	p.work.Go(func() { _ = p.inside.server.Serve(p.inside) }) // likewise
 	return p
 }
 
@@ -120,7 +135,13 @@ func (p *Proxy) count(_ net.Conn, state http.ConnState) {
 func (p *Proxy) Close() {
 	p.cancel()
 	_ = p.server.Close()
+	_ = p.inside.server.Close()
 	p.work.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, upstream := range p.upstreams {
+		upstream.CloseIdleConnections()
+	}
 }
 
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +154,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if problem != "" {
 		asked.Target, asked.HostDecision = shownTarget(r), policy.UnreadableTarget(problem)
 	} else {
-		asked.HostDecision = p.options.Decide(target)
+		asked.HostDecision = p.decide(r, target)
+		if via := p.via(target); via != nil && asked.Allowed {
+			asked.Via = viaAddress(via)
+		}
 	}
 	if err := p.options.Observe(asked); err != nil {
 		p.answer(w, r, unrecorded)
@@ -142,11 +166,25 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !asked.Allowed:
 		p.answer(w, r, refusal(asked))
+	case p.options.Credentials.Ends(target):
+		p.end(w, r, target, asked.HostDecision)
 	case protocol == reach.HTTPS:
-		p.tunnel(w, r, target)
+		p.tunnel(w, r, target, asked.Private)
 	default:
-		p.forward(w, r, target)
+		p.forward(w, r, target, asked.Private)
 	}
+}
+
+// decide decides on a request that the proxy is sent. No placeholder has business in one.
+func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
+	d := p.options.Decide(t)
+	if !d.Allowed {
+		return d
+	}
+	if refused := p.guard.Elsewhere(r); refused != nil {
+		return policy.NotForCredential(refused)
+	}
+	return d
 }
 
 // targetOf reads what a request wants to reach off its first line: the Host
@@ -174,106 +212,6 @@ func shownTarget(r *http.Request) string {
 		return r.URL.Host[:longest] + "…"
 	}
 	return r.URL.Host
-}
-
-// refusedError is that a target's address is not to be reached.
-type refusedError struct{ Request }
-
-func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Reason }
-
-// connect dials the target. Of a name all addresses have to be fit to be
-// reached, and the ones that were looked at are dialled: nobody is asked twice.
-func (p *Proxy) connect(ctx context.Context, t reach.Target) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.limits.Connect)
-	defer cancel()
-	addresses := []netip.Addr{t.Addr}
-	if !t.Addr.IsValid() {
-		var err error
-		if addresses, err = p.resolve(ctx, t.Name); err != nil {
-			return nil, err
-		}
-	}
-	own, err := ownAddresses()
-	if err != nil {
-		return nil, err
-	}
-	for _, address := range addresses {
-		if what := local(address, own); what != "" {
-			refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(what)}
-			return nil, errors.Join(&refusedError{refused}, p.options.Observe(refused))
-		}
-	}
-	return p.dialFirst(ctx, addresses, t.Port)
-}
-
-// resolve asks for a name as it stands: domains that the machine searches are
-// not the list's.
-func (p *Proxy) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
-	ask := p.options.Resolve
-	if ask == nil {
-		ask = func(ctx context.Context, name string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
-		}
-	}
-	addresses, err := ask(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if len(addresses) == 0 {
-		return nil, &net.DNSError{Err: "no addresses", Name: name, IsNotFound: true}
-	}
-	const most = 16
-	for i, address := range addresses {
-		addresses[i] = address.Unmap()
-	}
-	return addresses[:min(len(addresses), most)], nil
-}
-
-// dialFirst dials one address after the other until one answers.
-func (p *Proxy) dialFirst(ctx context.Context, addresses []netip.Addr, port uint16) (net.Conn, error) {
-	dial := p.options.Dial
-	if dial == nil {
-		dial = func(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", address.String())
-		}
-	}
-	var failed error
-	for i, address := range addresses {
-		deadline, _ := ctx.Deadline()
-		share := time.Until(deadline) / time.Duration(len(addresses)-i)
-		within, cancel := context.WithTimeout(ctx, share)
-		conn, err := dial(within, netip.AddrPortFrom(address, port))
-		cancel()
-		if err == nil {
-			return conn, nil
-		}
-		failed = errors.Join(failed, err)
-	}
-	return nil, failed
-}
-
-// ownAddresses are those of the machine: by a public one of them its own servers
-// would be reached as from inside.
-func ownAddresses() (map[netip.Addr]bool, error) {
-	interfaces, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, err
-	}
-	own := make(map[netip.Addr]bool, len(interfaces))
-	for _, each := range interfaces {
-		if prefix, err := netip.ParsePrefix(each.String()); err == nil {
-			own[prefix.Addr().Unmap().WithZone("")] = true
-		}
-	}
-	return own, nil
-}
-
-// local says what keeps an address from being dialled.
-func local(address netip.Addr, own map[netip.Addr]bool) string {
-	if what := reach.Inside(address); what != "" || !own[address] {
-		return what
-	}
-	return "one of this machine"
 }
 
 // gate lets so many connections in at once, until end is closed.

@@ -238,8 +238,8 @@ func TestRefusals(t *testing.T) {
 		{"another port", "CONNECT api.example.com:22 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 403", []string{"can add api.example.com:22 to"}, "https api.example.com:22 false "},
 		{"port 80 by CONNECT", "CONNECT api.example.com:80 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 403", nil, "https api.example.com:80 false "},
 		{"an address that is not listed", "CONNECT 93.184.216.51:443 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 403", nil, "https 93.184.216.51:443 false "},
-		{"loopback", "CONNECT 127.0.0.1:443 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 403", nil, "https 127.0.0.1:443 false "},
-		{"the metadata service", "GET http://169.254.169.254/latest/meta-data HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 403", nil, "http 169.254.169.254:80 false "},
+		{"loopback", "CONNECT 127.0.0.1:443 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 403", []string{"It is a loopback address, which no list of hosts opens.", "without the proxy, at 127.0.0.1"}, "https 127.0.0.1:443 false built-in:local-address"},
+		{"the metadata service", "GET http://169.254.169.254/latest/meta-data HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 403", nil, "http 169.254.169.254:80 false built-in:local-address"},
 		{"a decimal address", "CONNECT 2130706433:443 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 403", []string{"ends in a number"}, "https 2130706433:443 false built-in:target"},
 		{"a hexadecimal address", "GET http://0x7f000001/ HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 403", []string{"ends in a number"}, "http 0x7f000001 false built-in:target"},
 		{"an octal address", "CONNECT 0177.0.0.1:443 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 403", []string{"ends in a number"}, "https 0177.0.0.1:443 false built-in:target"},
@@ -281,7 +281,7 @@ func TestNamesThatLeadInside(t *testing.T) {
 		{"six", "a loopback address"},
 		{"nat64", "a loopback address"},
 		{"private", "a private address"},
-		{"unique", "a private address"},
+		{"unique", "a cloud's own service"},
 		{"mixed", "a private address"},
 		{"metadata", "a link-local address"},
 		{"unspecified", "an unspecified address"},
@@ -319,9 +319,13 @@ func TestAnAddressOfThisMachineIsRefused(t *testing.T) {
 	if !own[netip.MustParseAddr("127.0.0.1")] {
 		t.Fatalf("the machine's addresses are %v", own)
 	}
-	public := netip.MustParseAddr("93.184.216.34")
-	if what := local(public, map[netip.Addr]bool{public: true}); what != "one of this machine" {
-		t.Errorf("a public address of this machine is %q", what)
+	for _, each := range []string{"93.184.216.34", "10.0.0.7", "fd12::7"} {
+		for _, private := range []bool{false, true} {
+			address := netip.MustParseAddr(each)
+			if what := local(address, map[netip.Addr]bool{address: true}, private); what != "one of this machine" {
+				t.Errorf("%s of this machine is %q, with private addresses %t", each, what, private)
+			}
+		}
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 
 // tunnel joins who asked with the target until both are done, one breaks off, or
 // nothing comes for too long.
-func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target) {
+func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	p.work.Add(1)
 	defer p.work.Done()
-	server, err := p.connect(r.Context(), t)
+	server, err := p.connect(r.Context(), t, private)
 	if err != nil {
 		p.answer(w, r, failed(t, err))
 		return

@@ -5,6 +5,11 @@ import (
 	"sync"
 )
 
+const (
+	aPrivate      = "a private address"
+	aCloudService = "an address of a cloud's own service"
+)
+
 // special are blocks of addresses that are not the public internet's, by what
 // they are. They are those of the IANA registries (RFC 6890), and an address by
 // which a cloud serves its machines. Of IPv6 only 2000::/3 is given out, so that
@@ -12,11 +17,12 @@ import (
 var special = sync.OnceValue(func() []block {
 	return []block{
 		blocks("an unspecified address", "0.0.0.0/8", "::/128"),
-		blocks("a private address", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
+		blocks(aCloudService, "fd00:ec2::/32", "fd20:ce::/32", "fd00:42::42/128", "fd00:c1::/32"), // Amazon, Google, Scaleway, Oracle
+		blocks(aPrivate, "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
 		blocks("an address of a provider's own network", "100.64.0.0/10"),
 		blocks("a loopback address", "127.0.0.0/8", "::1/128"),
 		blocks("a link-local address", "169.254.0.0/16", "fe80::/10", "fec0::/10"),
-		blocks("an address of a cloud's own service", "168.63.129.16/32"),
+		blocks(aCloudService, "168.63.129.16/32"),
 		blocks("an address of a protocol", "192.0.0.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24", "2001::/23"), // Teredo, too
 		blocks("an address for documentation and tests", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"),
 		blocks("an address that holds an IPv4 one", "2002::/16"), // 6to4
@@ -45,8 +51,7 @@ var (
 	global = netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0x20}), 3)
 )
 
-// Inside says what kind of address addr is that commands never reach through a
-// list: one of a local network, of the machine, or of nobody. It is empty for
+// Inside says what kind of address addr is that a host of a list does not have: one of a local network, of the machine, or of nobody. It is empty for
 // one of the public internet, and for the zero value. Of addresses that hold an
 // IPv4 one and are in use, which are mapped ones and those of NAT64, that one
 // counts.

@@ -13,11 +13,45 @@ type Entry struct {
 	below bool   // all names below name, not name itself
 	addr  netip.Addr
 	port  uint16 // 0 for those that the protocols have
+	// private lets the host have private addresses, as Private says.
+	private bool
 }
 
 // ParseEntry reads an entry: a name, "*." and a name for all below it, or an
 // address; with ":" and a port for another one than 443 of HTTPS and 80 of HTTP.
 func ParseEntry(text string) (Entry, error) {
+	e, err := readEntry(text)
+	if err != nil {
+		return e, err
+	}
+	switch what := Inside(e.addr); {
+	case Private(e.addr):
+		return e, errors.New("is a private address; one that commands are to reach is written as {host: …, private: true}")
+	case what != "":
+		return e, errors.New("is " + what + ", which no list opens")
+	}
+	return e, nil
+}
+
+// ParsePrivate reads the entry of a host that may have private addresses: one name or
+// one such address.
+func ParsePrivate(text string) (Entry, error) {
+	e, err := readEntry(text)
+	switch what := Inside(e.addr); {
+	case err != nil:
+		return e, err
+	case e.below:
+		return e, errors.New("has a wildcard, which private: true does not go with: name each host")
+	case e.addr.IsValid() && what == "":
+		return e, errors.New("is a public address; leave private out")
+	case e.addr.IsValid() && !Private(e.addr):
+		return e, errors.New("is " + what + ", which no list opens")
+	}
+	e.private = true
+	return e, nil
+}
+
+func readEntry(text string) (Entry, error) {
 	if text == "*" {
 		return Entry{}, errors.New("must name a host; all of them is network: full")
 	}
@@ -37,26 +71,49 @@ func ParseEntry(text string) (Entry, error) {
 }
 
 func (e Entry) check() error {
-	switch what := Inside(e.addr); {
+	what := NoName(e.name)
+	switch {
 	case e.addr.IsValid() && e.below:
 		return errors.New("has a wildcard before an address")
-	case e.addr.IsValid() && what != "":
-		return errors.New("is " + what + ", which no list opens")
 	case e.below && !strings.Contains(e.name, "."):
 		return errors.New("opens a whole top-level domain; name more of the host, or write network: full")
-	case e.name == "localhost" || strings.HasSuffix(e.name, ".localhost"):
+	case what == thisMachine:
 		return errors.New("is this machine, which no list opens; commands have a loopback of their own without one")
+	case what != "" && !e.below:
+		return errors.New("is " + what + ", which no list opens")
 	}
 	return nil
 }
 
-func (e Entry) String() string { return e.text }
+// Private says whether the host may have private addresses.
+func (e Entry) Private() bool { return e.private }
+
+// Host is the entry as text, which another one of the same host may share.
+func (e Entry) Host() string { return e.text }
+
+// Hostname is the entry's name or address, without port and wildcard.
+func (e Entry) Hostname() string {
+	if e.addr.IsValid() {
+		return e.addr.String()
+	}
+	return e.name
+}
+
+// String is the entry for a reader.
+func (e Entry) String() string {
+	if e.private {
+		return e.text + " (private)"
+	}
+	return e.text
+}
 
 func (e Entry) Opens(t Target) bool {
 	if e.port == 0 && t.Port != defaultPort(t.Protocol) || e.port != 0 && e.port != t.Port {
 		return false
 	}
 	switch {
+	case NoName(t.Name) != "":
+		return false
 	case e.addr.IsValid() || t.Addr.IsValid():
 		return e.addr == t.Addr
 	case e.below:
@@ -80,20 +137,23 @@ func ParseList(texts []string) (List, error) {
 	return list, nil
 }
 
-// Opens gives the first entry that is for the target.
-func (l List) Opens(t Target) (e Entry, ok bool) {
+// Opens gives the first entry that is for the target, before all others one that lets
+// it have private addresses.
+func (l List) Opens(t Target) (found Entry, ok bool) {
 	for _, e := range l {
-		if e.Opens(t) {
-			return e, true
+		if (!ok || e.private) && e.Opens(t) {
+			if found, ok = e, true; e.private {
+				break
+			}
 		}
 	}
-	return Entry{}, false
+	return found, ok
 }
 
 func (l List) String() string {
 	texts := make([]string, len(l))
 	for i, e := range l {
-		texts[i] = e.text
+		texts[i] = e.String()
 	}
 	return strings.Join(texts, ", ")
 }

@@ -49,11 +49,20 @@ func TestParseEntry(t *testing.T) {
 		{"[example.org]", "brackets"},
 		{"[2606::1]x", "brackets"},
 		{"127.0.0.1", "is a loopback address, which no list opens"},
-		{"10.0.0.5:8080", "is a private address"},
+		{"10.0.0.5:8080", "is a private address; one that commands are to reach is written as {host: …, private: true}"},
+		{"[fd12:3456::1]:443", "is a private address"},
+		{"fd00:ec2::254", "is an address of a cloud's own service, which no list opens"},
+		{"64:ff9b::a00:1", "is a private address, which no list opens"},
 		{"169.254.169.254", "is a link-local address"},
 		{"[::1]:443", "is a loopback address"},
 		{"localhost", "is this machine"},
 		{"*.svc.localhost", "is this machine"},
+		{"LocalHost.LocalDomain.", "is this machine"},
+		{"ip6-loopback:8080", "is this machine"},
+		{"metadata", "is the metadata service of a cloud, which no list opens"},
+		{"Metadata.Google.Internal.", "is the metadata service of a cloud"},
+		{"instance-data.ec2.internal:80", "is the metadata service of a cloud"},
+		{"*.google.internal", ""},
 	} {
 		t.Run(test.text, func(t *testing.T) {
 			_, err := ParseEntry(test.text)
@@ -61,6 +70,96 @@ func TestParseEntry(t *testing.T) {
 				t.Errorf("error %q, want %q", got, test.wrong)
 			}
 		})
+	}
+}
+
+func TestParsePrivate(t *testing.T) {
+	for _, test := range []struct{ text, wrong string }{
+		{"db.corp.example", ""},
+		{"db.corp.example:5432", ""},
+		{"intranet", ""},
+		{"10.0.0.5", ""},
+		{"172.31.255.255:8443", ""},
+		{"192.168.1.1", ""},
+		{"[fd12:3456::1]:443", ""},
+		{"fd12:3456::1", ""},
+		{"*.corp.example", "has a wildcard, which private: true does not go with"},
+		{"*", "network: full"},
+		{"93.184.216.34", "is a public address; leave private out"},
+		{"2606:2800:220:1::1", "is a public address"},
+		{"127.0.0.1", "is a loopback address, which no list opens"},
+		{"[::1]:443", "is a loopback address"},
+		{"169.254.169.254", "is a link-local address"},
+		{"fe80::1", "is a link-local address"},
+		{"fd00:ec2::254", "is an address of a cloud's own service"},
+		{"168.63.129.16", "is an address of a cloud's own service"},
+		{"100.100.100.200", "is an address of a provider's own network"},
+		{"64:ff9b::a00:1", "is a private address, which no list opens"},
+		{"::ffff:10.0.0.1", "inside an IPv6"},
+		{"0.0.0.0", "is an unspecified address"},
+		{"224.0.0.1", "is a multicast address"},
+		{"localhost", "is this machine"},
+		{"metadata.google.internal", "is the metadata service of a cloud"},
+		{"https://db.corp.example", "has no port"},
+		{"", "has no host"},
+	} {
+		t.Run(test.text, func(t *testing.T) {
+			e, err := ParsePrivate(test.text)
+			if got := errorText(err); (got == "") != (test.wrong == "") || !strings.Contains(got, test.wrong) {
+				t.Errorf("error %q, want %q", got, test.wrong)
+			}
+			if err == nil && (!e.Private() || e.Host() != test.text || e.String() != test.text+" (private)") {
+				t.Errorf("it is %q, %q, private %t", e, e.Host(), e.Private())
+			}
+		})
+	}
+}
+
+func TestPrivate(t *testing.T) {
+	for _, address := range []string{"10.0.0.1", "172.16.0.1", "192.168.255.255", "fd12:3456::1", "fc00::1", "::ffff:10.0.0.1"} {
+		if !Private(netip.MustParseAddr(address)) {
+			t.Errorf("%s is not private", address)
+		}
+	}
+	for _, address := range []string{
+		"127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "169.254.0.1", "fe80::1", "fd00:ec2::254", "fd20:ce::254", "fd00:42::42", "fd00:c1::a9fe:a9fe", "168.63.129.16",
+		"100.64.0.1", "192.0.0.192", "0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "64:ff9b::a00:1", "64:ff9b::a9fe:a9fe", "2002:a00:1::", "8.8.8.8", "172.32.0.1", "2606:4700::1", "192.0.2.1",
+	} {
+		if Private(netip.MustParseAddr(address)) {
+			t.Errorf("%s is private", address)
+		}
+	}
+	if Private(netip.Addr{}) {
+		t.Error("no address is private")
+	}
+}
+
+// An entry that says private counts before one that does not, wherever it stands; names
+// that no list opens stay closed below a wildcard.
+func TestTheEntryThatSaysPrivateCounts(t *testing.T) {
+	list, err := ParseList([]string{"*.corp.example", "db.corp.example", "*.google.internal", "*.ec2.internal:80"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := ParsePrivate("db.corp.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list = append(list, private)
+	for _, test := range []struct{ authority, want string }{
+		{"db.corp.example:443", "db.corp.example (private)"},
+		{"www.corp.example:443", "*.corp.example"},
+		{"api.google.internal:443", "*.google.internal"},
+		{"metadata.google.internal:443", ""},
+		{"instance-data.ec2.internal:80", ""},
+	} {
+		target, err := ParseTarget(HTTPS, test.authority)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, _ := list.Opens(target); e.String() != test.want {
+			t.Errorf("%s is opened by %q", test.authority, e)
+		}
 	}
 }
 
@@ -141,7 +240,7 @@ func TestInside(t *testing.T) {
 	for addr, want := range map[string]string{
 		"8.8.8.8": "", "93.184.216.34": "", "172.15.0.1": "", "172.32.0.1": "", "100.128.0.1": "", "2606:4700::1": "", "2001:4860:4860::8888": "", "64:ff9b::808:808": "",
 		"0.0.0.0": "unspecified", "0.1.2.3": "unspecified", "::": "unspecified", "10.1.2.3": "private", "172.16.0.1": "private", "172.31.255.255": "private", "192.168.1.1": "private",
-		"fd00:ec2::254": "private", "100.64.0.1": "provider", "100.100.100.200": "provider", "127.0.0.1": "loopback", "127.255.0.1": "loopback", "::1": "loopback",
+		"fd00:ec2::254": "cloud", "fd20:ce::254": "cloud", "fd00:42::42": "cloud", "fd00:42::43": "private", "100.64.0.1": "provider", "100.100.100.200": "provider", "127.0.0.1": "loopback", "127.255.0.1": "loopback", "::1": "loopback",
 		"169.254.169.254": "link-local", "fe80::1": "link-local", "fec0::1": "link-local", "168.63.129.16": "cloud", "192.0.0.192": "protocol", "192.88.99.1": "protocol",
 		"2001:0:4136:e378:8000:63bf:3fff:fdd2": "protocol", "192.0.2.1": "documentation", "198.18.0.1": "documentation", "203.0.113.9": "documentation", "2001:db8::1": "documentation", "3fff::1": "documentation",
 		"224.0.0.1": "multicast", "239.1.1.1": "multicast", "ff02::1": "multicast", "240.0.0.1": "reserved", "255.255.255.255": "reserved",

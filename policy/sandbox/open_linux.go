@@ -129,7 +129,7 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 		}
 	}
 	if o.Network == NetworkProxied {
-		spec.Ports = []int{proxyPort}
+		spec.Ports = []int{ProxyPort}
 	}
 	spec.Ports = append(spec.Ports, o.Ports...)
 	if o.Overlay != "" {
@@ -160,6 +160,7 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 		s.env = append(s.env, proxyVariables()...)
 		s.layers = append(s.layers, "a proxy for the hosts of a list")
 	}
+	s.env = append(s.env, o.Variables...)
 	return nil
 }
 
@@ -337,14 +338,10 @@ func Kernel() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// proxyPort is where the proxy is found on the commands' loopback. It is not one
-// that the kernel gives to who asks for any, and the same in every run.
-const proxyPort = 3128
-
 // proxyVariables lead HTTP clients to the proxy, and not for what commands serve
 // to each other.
 func proxyVariables() []string {
-	address, direct := fmt.Sprintf("http://127.0.0.1:%d", proxyPort), "localhost,127.0.0.1,::1"
+	address, direct := fmt.Sprintf("http://127.0.0.1:%d", ProxyPort), "localhost,127.0.0.1,::1"
 	return []string{
 		"HTTP_PROXY=" + address, "HTTPS_PROXY=" + address, "ALL_PROXY=" + address, "NO_PROXY=" + direct,
 		"http_proxy=" + address, "https_proxy=" + address, "all_proxy=" + address, "no_proxy=" + direct,

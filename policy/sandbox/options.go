@@ -53,6 +53,10 @@ func (l Level) reaches(required Level) bool {
 	return required == "" || slices.Index(levels, l) >= slices.Index(levels, required)
 }
 
+// ProxyPort is where the proxy is found on the commands' loopback. It is not one
+// that the kernel gives to who asks for any, and the same in every run.
+const ProxyPort = 3128
+
 // defaultProcesses is how many processes a run may have at once.
 const defaultProcesses = 4096
 
@@ -71,6 +75,10 @@ type Options struct {
 	// is called; of NetworkProxied. Commands find the proxy by the variables that
 	// HTTP clients know.
 	Serve func(net.Listener) (stop func()) `json:"-"`
+
+	// Variables are what commands have in their environment, NAME=value, whatever they are
+	// started with. They go with Shown, and need namespaces as that does.
+	Variables []string
 
 	Neighbours
 
@@ -144,7 +152,7 @@ const remedy = "Allow user namespaces or Landlock on this machine (" + opensName
 
 // remedyProxied is that where a proxy was asked for.
 const remedyProxied = "Allow user namespaces on this machine (" + opensNamespaces + "): " +
-	"without a network namespace nothing holds commands to a list of hosts. Or give the network as loopback, none or full."
+	"without a network namespace nothing holds commands to a list of hosts, or keeps secrets from them. Or give the network as loopback, none or full, and no secrets."
 
 // openUnconfined opens what confines nothing, unless something is to.
 func openUnconfined(o Options) (*Sandbox, error) {
@@ -152,7 +160,7 @@ func openUnconfined(o Options) (*Sandbox, error) {
 	switch {
 	case o.Network == NetworkProxied:
 		refused.Missing = []string{"the mode " + string(grants.DangerFullAccess) + " confines nothing"}
-		refused.Remedy = "A list of hosts needs confinement: choose another mode, or give the network as full."
+		refused.Remedy = "A list of hosts needs confinement, and so do secrets: choose another mode, or give the network as full."
 	case o.Neighbours.any():
 		refused.Missing = []string{errNoNeighbours.Error()}
 		refused.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another.", grants.DangerFullAccess)

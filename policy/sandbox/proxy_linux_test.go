@@ -120,7 +120,7 @@ var errTurnedAway = errors.New("turned away")
 // ask sends requests over one connection to the proxy and returns the status
 // line of the last answer. A proxy that does not answer is no refusal.
 func ask(requests ...string) string {
-	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", proxyPort))
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", ProxyPort))
 	must(err)
 	defer conn.Close()
 	must(conn.SetDeadline(time.Now().Add(20 * time.Second)))
@@ -155,7 +155,7 @@ func lookUp() error {
 }
 
 func bySOCKS(w attempts.World) error {
-	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", proxyPort))
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", ProxyPort))
 	must(err)
 	defer conn.Close()
 	must(conn.SetDeadline(time.Now().Add(20 * time.Second)))
@@ -176,7 +176,7 @@ func takePort(option int) error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, 1); err != nil {
 		return err
 	}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: proxyPort, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: ProxyPort, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		return err
 	}
 	return unix.Listen(fd, 1)
@@ -191,7 +191,7 @@ func findListener(attempts.World) error {
 	}
 	var inode string
 	for line := range strings.Lines(string(table)) {
-		if fields := strings.Fields(line); len(fields) > 9 && fields[1] == fmt.Sprintf("0100007F:%04X", proxyPort) && fields[3] == "0A" {
+		if fields := strings.Fields(line); len(fields) > 9 && fields[1] == fmt.Sprintf("0100007F:%04X", ProxyPort) && fields[3] == "0A" {
 			inode = fields[9]
 		}
 	}

@@ -117,10 +117,10 @@ func TestTheFirstSandboxTellsTheLevel(t *testing.T) {
 
 func TestAListOfSetupAloneIsTried(t *testing.T) {
 	s := confined(t)
-	list := job.Network{Mode: "hosts", Allow: []string{"example.com"}}
+	list := job.Network{Mode: "hosts", Allow: []job.Allowed{{Host: "example.com"}}}
 	for _, networks := range [][2]job.Network{{{}, {}}, {list, list}, {{}, list}} {
 		s.Job.Policy.Network, s.Job.Setup = networks[0], []job.SetupStep{{}, {Network: networks[1]}}
-		err := s.ConfineSetup(t.Context())
+		err := s.ConfineOthers(t.Context())
 		if tried := networks[1].Listed() && !networks[0].Listed(); err != nil && (!tried || s.Reached().Level == string(sandbox.LevelFull)) {
 			t.Errorf("%v: %v", networks, err)
 		}

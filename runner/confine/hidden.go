@@ -35,7 +35,7 @@ func (s *Sandboxes) HideMore(ctx context.Context) error {
 	if !there || s.level() != sandbox.LevelLandlock {
 		return nil
 	}
-	_, _, err := s.probe(ctx, s.Job.Policy.Network)
+	_, _, err := s.probe(ctx, Agent())
 	return err
 }
 

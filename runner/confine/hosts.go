@@ -9,25 +9,55 @@ import (
 	"sync"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/proxy"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// serveHosts is the proxy by which the commands of a place reach the hosts of a
-// list. The list was checked with the job.
-func (s *Sandboxes) serveHosts(key string, network job.Network, by string) func(net.Listener) func() {
+// serveHosts is the proxy by which the commands of a place reach the hosts of a list, and
+// those of secrets.
+func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 	return func(l net.Listener) func() {
-		list, err := reach.ParseList(network.Allow)
-		if err != nil {
-			list = nil // which opens nothing
+		served := proxy.Start(l, s.proxyOptions(p.Key, p.Network, p.Scratch, s.credentialsAt(p)))
+		return func() {
+			served.Close()
+			s.tellUses(p.Scratch)
 		}
-		return proxy.Start(l, proxy.Options{
-			Decide:  policy.Hosts{List: list, Key: key, Rules: s.Rules}.Decide,
-			Observe: func(asked proxy.Request) error { return s.noteHost(by, asked) },
-		}).Close
 	}
+}
+
+// proxyOptions are those of that proxy. What is wrong with the list, or with the proxy
+// of the machine, was told before the run; nothing is opened then.
+func (s *Sandboxes) proxyOptions(key string, network job.Network, by string, own credential.Set) proxy.Options {
+	list, err := network.List()
+	via, errVia := s.via(network)
+	if err != nil || errVia != nil {
+		list, own = nil, nil
+	}
+	return proxy.Options{
+		Decide:  policy.Hosts{List: list, Key: key, Rules: s.Rules, Credentials: own}.Decide,
+		Observe: func(asked proxy.Request) error { return s.noteHost(by, asked) },
+		Via:     via,
+		Roots:   s.Authorities.Roots(network),
+
+		Credentials: own, Authority: s.equipment.authority,
+		Used: func(name string, to reach.Target) error { return s.noteUse(by, name, to) },
+	}
+}
+
+// hostsWords are the hosts of a list, those of presets by their names.
+func hostsWords(network job.Network) string {
+	list, err := network.List()
+	if err != nil {
+		return "none"
+	}
+	hosts := make([]string, len(list))
+	for i, e := range list {
+		hosts[i] = e.Host()
+	}
+	return strings.Join(hosts, ", ")
 }
 
 // mostHosts bounds what commands can write into the transcript by asking: so many
@@ -47,7 +77,10 @@ type hosts struct {
 func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	event := transcript.Network{
 		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
-		Rule: asked.Rule, Reason: asked.Reason, Remedy: asked.Opens,
+		Rule: asked.Rule, Reason: asked.Reason, Remedy: asked.Opens, Via: s.Record.Redact(asked.Via),
+	}
+	if event.Via != "" {
+		event.Reason += " A proxy of the machine connects to it and looks its name up, so that its address was not checked."
 	}
 	h := &s.hosts
 	h.mu.Lock()

@@ -114,13 +114,13 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	if err := s.tryOverlay(ctx); err != nil {
 		return err
 	}
-	reached, overlaid, err := s.probe(ctx, s.Job.Policy.Network)
+	reached, overlaid, err := s.probe(ctx, Agent())
 	var refused *sandbox.OverlayError
 	switch {
 	case errors.As(err, &refused):
 		err = s.withoutOverlay("the kernel gives none with its changes in the run directory: " + refused.Why)
 		if err == nil {
-			reached, _, err = s.probe(ctx, s.Job.Policy.Network)
+			reached, _, err = s.probe(ctx, Agent())
 		}
 	case err == nil && s.Overlaid() && !overlaid:
 		err = s.withoutOverlay("it takes namespaces")
@@ -155,7 +155,7 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 	if !s.Overlaid() {
 		return Place{}, &layer.ForkError{Why: "commands work in the checkout itself, and there is one of it"}
 	}
-	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key}
+	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key, Commands: parent.Commands}
 	_, err := s.Record.MakeFolder(ScratchFolder)
 	if err == nil {
 		err = os.Mkdir(s.scratch(fork), 0o700) // which nobody else has

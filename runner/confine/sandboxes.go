@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -58,8 +59,12 @@ type Sandboxes struct {
 	// NoOverlay says why the checkout can't be in an overlay; empty where nothing is
 	// known against it. It is nil where there is no checkout.
 	NoOverlay func(ctx context.Context) (why string, err error)
+	// Credentials are the secrets of the job with their values, as settings has them.
+	Credentials credential.Set
 	// Known is what was kept from commands before a run went on; nil for none.
 	Known *grants.Secrets
+	// Authorities vouch for hosts of lists besides those of the machine.
+	Authorities settings.Authorities
 
 	reached   record.Confinement
 	services  []settledService // in the order of their names
@@ -67,6 +72,8 @@ type Sandboxes struct {
 	noOverlay string           // why there is none, though it was looked for
 	hidden    *grants.Secrets  // nil until it was looked for
 	hosts     hosts            // that commands asked for
+	equipment equipment        // by which commands use secrets
+	uses      uses             // of secrets
 	denied    atomic.Int64     // commands and hosts that the policy refused
 }
 
@@ -81,16 +88,27 @@ type Place struct {
 	Git     string            // the folder that commands find as .git of the overlay; empty for the checkout's
 	// Services says that commands find the services of the job, which Serve starts.
 	Services bool
+	// Commands is their kind, by which they have secrets of the job: job.CommandsAgent and so
+	// on; empty for those that have none.
+	Commands string
 	Begun    *sandbox.Begun
 }
 
 // Agent is the place of the agent's commands.
-func Agent() Place { return Place{Scratch: AgentScratch, Services: true} }
+func Agent() Place {
+	return Place{Scratch: AgentScratch, Services: true, Commands: job.CommandsAgent}
+}
 
 // Confine finds out how commands can be confined here, before anything is run
 // or asked.
 func (s *Sandboxes) Confine(ctx context.Context) error {
 	if err := s.MakeFolders(); err != nil {
+		return err
+	}
+	if err := s.SettleProxy(); err != nil {
+		return err
+	}
+	if err := s.Equip(); err != nil {
 		return err
 	}
 	if err := s.Hide(ctx); err != nil {
@@ -113,21 +131,22 @@ func (s *Sandboxes) MakeFolders() error {
 	return nil
 }
 
-// ConfineSetup finds out whether setup commands that have a list of hosts can be
-// held to it, where the other commands have none: a list takes more than they need.
-func (s *Sandboxes) ConfineSetup(ctx context.Context) error {
-	i := slices.IndexFunc(s.Job.Setup, func(step job.SetupStep) bool { return step.Network.Listed() })
-	if i < 0 || s.Job.Policy.Network.Listed() {
+// ConfineOthers finds out whether setup commands and checks that have a list of hosts, or
+// secrets, can be held to them, where the agent's have neither: that takes more than
+// the agent's need.
+func (s *Sandboxes) ConfineOthers(ctx context.Context) error {
+	i := slices.IndexFunc(s.places(), s.proxied)
+	if i <= 0 { // none, or the agent's, for which it is known
 		return nil
 	}
-	_, _, err := s.probe(ctx, s.Job.Setup[i].Network)
+	_, _, err := s.probe(ctx, s.places()[i])
 	return err
 }
 
-// probe finds out how commands with a network can be confined, and whether in an
-// overlay.
-func (s *Sandboxes) probe(ctx context.Context, network job.Network) (reached record.Confinement, overlaid bool, err error) {
-	place := Place{Scratch: ProbeScratch, Network: network}
+// probe finds out how commands with the network and the secrets of a place can be
+// confined, and whether in an overlay.
+func (s *Sandboxes) probe(ctx context.Context, like Place) (reached record.Confinement, overlaid bool, err error) {
+	place := Place{Scratch: ProbeScratch, Network: like.Network, Commands: like.Commands}
 	defer s.Remove(place) // what stays goes with the run's working files
 	o := s.Options(place)
 	o.At = "" // what there is, the probe finds out
@@ -156,7 +175,10 @@ func failure(o sandbox.Options, err error) error {
 	var checkout *guard.CheckoutError
 	var overlay *sandbox.OverlayError
 	var held *layer.HeldError
+	var unshown *grants.UnshowableError
 	switch {
+	case errors.As(err, &unshown):
+		return unshowable(unshown.Path, err)
 	case errors.As(err, &held):
 		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: what its commands left running has not ended; end the process %d, and resume the run again.", held.PID).Because(err)
 	case errors.As(err, &overlay):
@@ -215,8 +237,13 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 		Begun: p.Begun, Folders: s.folders(p),
 	}
 	o.Neighbours = s.neighbours(p, o.Overlay != "")
-	if p.Network.Listed() {
-		o.Network, o.Serve = sandbox.NetworkProxied, s.serveHosts(p.Key, p.Network, p.Scratch)
+	if s.proxied(p) {
+		o.Network, o.Serve = sandbox.NetworkProxied, s.serveHosts(p)
+	}
+	own := s.kitAt(p)
+	o.Shown, o.Variables = own.shown, own.variables
+	if own.folder != "" {
+		o.Readable = append(o.Readable, own.folder)
 	}
 	return o
 }
@@ -225,7 +252,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	policy := s.Job.Policy
 	f := grants.Folders{
 		Mode: grants.Mode(policy.Sandbox), Workspace: s.rootOf(p), Lent: p.Lent, Unlent: []string{guard.Alternates},
-		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path()), Secrets: s.hidden,
+		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: s.unreadable(), Secrets: s.hidden,
 		Readable: []string{s.Record.Join(record.OutputsFolder), s.Record.Join(ProgramsFolder)},
 		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Commands: s.env(), Set: slices.Collect(maps.Keys(policy.Env.Set)),
 	}
@@ -244,6 +271,18 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	}
 	f.Held = heldOfGit(f)
 	return f
+}
+
+// unreadable are the paths that commands may not read, the files of secrets among them.
+func (s *Sandboxes) unreadable() []string {
+	policy := s.Job.Policy
+	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
+	for _, secret := range policy.Secrets {
+		if file := s.Environ.SecretFile(secret); filepath.IsAbs(file) {
+			all = append(all, file)
+		}
+	}
+	return all
 }
 
 // heldOfGit tells a sandbox what commands may not do with git's files.
@@ -283,6 +322,8 @@ func (s *Sandboxes) Network() string {
 		return string(sandbox.NetworkFull)
 	case s.level() == sandbox.LevelLandlock && policy.Network.Mode == string(sandbox.NetworkLoopback):
 		return string(sandbox.NetworkNone)
+	case len(s.secretsAt(Agent())) > 0:
+		return policy.Network.String() + "; by secrets: " + secretsWords(s.secretsAt(Agent()))
 	default:
 		return policy.Network.String()
 	}
@@ -308,9 +349,13 @@ func (s *Sandboxes) NetworkWords() string {
 }
 
 func (s *Sandboxes) networkWords() string {
-	if network := s.Job.Policy.Network; network.Listed() {
+	network, own := s.Job.Policy.Network, s.secretsAt(Agent())
+	if network.Listed() {
 		return "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: " +
-			strings.Join(network.Allow, ", ") + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy"
+			hostsWords(network) + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy" + useWords(own)
+	}
+	if len(own) > 0 {
+		return "loopback: 127.0.0.1 of these commands alone; of the outside what secrets are for, by https through the proxy that HTTPS_PROXY names, and nothing else" + useWords(own)
 	}
 	return map[string]string{
 		string(sandbox.NetworkNone):     "none: not even 127.0.0.1",

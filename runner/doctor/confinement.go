@@ -49,6 +49,9 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 			d.fault("confinement", outcome.Of(ctx, err).Message, "")
 		}
 	}
+	if err := boxes.SettleProxy(); err != nil {
+		d.fault("confinement", outcome.Of(ctx, err).Message, "")
+	}
 	c.Processes = cmp.Or(ProcessLimit(found.Layers), "not limited")
 	if options.Mode == grants.DangerFullAccess {
 		options.Mode = grants.WorkspaceWrite

@@ -70,7 +70,7 @@ func (d *decoder) value(k *key, path string, node *yaml.Node, into reflect.Value
 	d.places[path] = d.place(node)
 	decode := map[kind]func(*key, string, *yaml.Node, reflect.Value) bool{
 		group: d.group, list: d.list, textMap: d.textMap, openMap: d.openMap, groupMap: d.groupMap, text: d.text,
-		integer: d.integer, decimal: d.decimal, truth: d.truth, network: d.network, length: d.length,
+		integer: d.integer, decimal: d.decimal, truth: d.truth, network: d.network, allowed: d.allowed, length: d.length,
 	}[k.kind]
 	return decode(k, path, node, into)
 }

@@ -55,6 +55,11 @@ func tables() string {
 			for _, innermost := range inner.keys {
 				writeRow(&groups, innermost)
 			}
+			if inner.kind == list {
+				for _, innermost := range inner.elem.keys {
+					writeRow(&groups, innermost)
+				}
+			}
 		}
 	}
 	return top.String() + groups.String() + "\n"
@@ -211,9 +216,13 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 		plain = fmt.Sprintf("version: 1\n%s: {x: {%s}}\n", group, base)
 		fromSchema, fromDocument = set(string(asYAML)), set(inDocument)
 	} else if inList {
-		plain = fmt.Sprintf("version: 1\n%s: [{run: x}]\n", before)
-		fromSchema = fmt.Sprintf("version: 1\n%s: [{run: x, %s: %s}]\n", before, key, asYAML)
-		fromDocument = fmt.Sprintf("version: 1\n%s: [{run: x, %s: %s}]\n", before, key, inDocument)
+		base := "run: x"
+		if before == "policy.secrets" {
+			base = "name: X, hosts: [example.com]"
+		}
+		plain = "version: 1\n" + nested(before, "[{"+base+"}]")
+		fromSchema = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, asYAML))
+		fromDocument = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, inDocument))
 	} else {
 		plain = "version: 1\n"
 		fromSchema = plain + nested(path, string(asYAML))

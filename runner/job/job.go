@@ -116,6 +116,7 @@ type Policy struct {
 	Change      Change   `json:"change"`
 	Rules       []string `json:"rules"` // absolute, or below the root of the repository
 	Env         Env      `json:"env"`
+	Secrets     []Secret `json:"secrets"`
 }
 
 // Change says what becomes of a change that has something about it: fail, warn

@@ -21,6 +21,7 @@ const (
 	truth
 	length  // of time
 	network // a word or hosts
+	allowed // a host, or a mapping
 )
 
 // describe is how the kinds are called in messages and documentation.
@@ -38,6 +39,7 @@ var kindNames = [...]struct{ words, schema string }{
 	truth:    {"true or false", "boolean"},
 	length:   {"a duration", "string"},
 	network:  {"one of its words, or {allow: [hosts]}", ""},
+	allowed:  {"a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}", ""},
 }
 
 // key is a key of the job file: its rule, its type and the keys below it.
@@ -64,9 +66,10 @@ func newKey(byPath map[string]rule, path string, typ reflect.Type) *key {
 	k := &key{rule: byPath[path], name: path[strings.LastIndexByte(path, '.')+1:], kind: kindOf(typ), typ: typ}
 	k.path = path
 	switch k.kind {
-	case group:
+	case group, allowed:
 		for i := range typ.NumField() {
-			below := newKey(byPath, join(path, typ.Field(i).Tag.Get("json")), typ.Field(i).Type)
+			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			below := newKey(byPath, join(path, name), typ.Field(i).Type)
 			below.field = i
 			k.keys = append(k.keys, below)
 		}
@@ -91,6 +94,8 @@ func kindOf(typ reflect.Type) kind {
 		return length
 	case reflect.TypeFor[Network]():
 		return network
+	case reflect.TypeFor[Allowed]():
+		return allowed
 	case reflect.TypeFor[map[string]string]():
 		return textMap
 	case reflect.TypeFor[map[string]Service]():

@@ -46,8 +46,9 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Policy: Policy{
 			Approval: "never", Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
 			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Rules: []string{},
-			Change: Change{Protected: "fail", Submodules: "fail", NestedGit: "fail", SymlinksOut: "fail", Symlinks: "warn", Executables: "warn", Lockfiles: "allow"},
-			Env:    Env{Pass: []string{}, Set: map[string]string{}},
+			Change:  Change{Protected: "fail", Submodules: "fail", NestedGit: "fail", SymlinksOut: "fail", Symlinks: "warn", Executables: "warn", Lockfiles: "allow"},
+			Env:     Env{Pass: []string{}, Set: map[string]string{}},
+			Secrets: []Secret{},
 		},
 		Limits: Limits{
 			Turns: 200, ToolCalls: 500, Tokens: 4_000_000, Time: Duration(45 * time.Minute),

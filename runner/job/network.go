@@ -1,10 +1,15 @@
 package job
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -14,29 +19,115 @@ import (
 // Network is what commands reach: one of some words, or the hosts of a list. In
 // YAML and JSON it is the word, or {allow: [...]}. The zero value is "".
 type Network struct {
-	Mode  string   // none, loopback, full; empty where there is a list
-	Allow []string // hosts, as reach.ParseEntry reads them
+	Mode  string    // none, loopback, full; empty where there is a list
+	Allow []Allowed // of a list
+	Proxy string    // of a list: inherit, or empty for none
 }
+
+// Allowed is an entry of a list: a host, or the hosts of a preset. In YAML and JSON an
+// entry that is no more than a host is its text.
+type Allowed struct {
+	Host    string `json:"host,omitempty"` // as reach.ParseEntry reads it, or with Private reach.ParsePrivate
+	Private bool   `json:"private,omitempty"`
+	CA      string `json:"ca,omitempty"` // file with who vouches for the host besides the machine's own
+	Preset  string `json:"preset,omitempty"`
+}
+
+// InheritProxy is the proxy of a network that is reached by that of the machine.
+const InheritProxy = "inherit"
 
 func (n Network) Listed() bool { return len(n.Allow) > 0 }
 
 func (n Network) IsZero() bool { return n.Mode == "" && !n.Listed() }
 
-// String is the network for a reader: the word, or "allow list:" and its hosts.
-func (n Network) String() string {
-	if n.Listed() {
-		return "allow list: " + strings.Join(n.Allow, ", ")
+// Inherits says that the hosts are reached by the machine's proxy.
+func (n Network) Inherits() bool { return n.Proxy == InheritProxy }
+
+// Networks are those of a job that say anything, by the keys where they stand.
+func (j *Job) Networks() iter.Seq2[string, Network] {
+	return func(yield func(string, Network) bool) {
+		if !yield("policy.network", j.Policy.Network) {
+			return
+		}
+		for i, step := range j.Setup {
+			if !step.Network.IsZero() && !yield(fmt.Sprintf("setup[%d].network", i), step.Network) {
+				return
+			}
+		}
 	}
-	return n.Mode
+}
+
+// List is what the list opens.
+func (n Network) List() (reach.List, error) {
+	var all reach.List
+	for _, a := range n.Allow {
+		list, err := a.list()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+func (a Allowed) list() (reach.List, error) {
+	switch {
+	case a.Preset != "":
+		hosts := reach.PresetHosts(a.Preset)
+		if hosts == nil {
+			return nil, errors.New("is no preset that is known")
+		}
+		return reach.ParseList(hosts)
+	case a.Private:
+		e, err := reach.ParsePrivate(a.Host)
+		return reach.List{e}, err
+	}
+	return reach.ParseList([]string{a.Host})
+}
+
+// Trusts gives the entry as those of reach have it, where it names an authority.
+func (a Allowed) Trusts() (of reach.Entry, file string, ok bool) {
+	list, err := a.list()
+	if err != nil || a.CA == "" || len(list) != 1 {
+		return reach.Entry{}, "", false
+	}
+	return list[0], a.CA, true
+}
+
+// String is the network for a reader: the word, or "allow list:" and its entries.
+func (n Network) String() string {
+	if !n.Listed() {
+		return n.Mode
+	}
+	entries := make([]string, len(n.Allow))
+	for i, a := range n.Allow {
+		entries[i] = a.String()
+	}
+	all := "allow list: " + strings.Join(entries, ", ")
+	if n.Inherits() {
+		all += "; by the machine's proxy"
+	}
+	return all
+}
+
+func (a Allowed) String() string {
+	switch {
+	case a.Preset != "":
+		return "preset " + a.Preset
+	case a.Private:
+		return a.Host + " (private)"
+	}
+	return a.Host
 }
 
 type allowedHosts struct {
-	Allow []string `json:"allow"`
+	Allow []Allowed `json:"allow"`
+	Proxy string    `json:"proxy,omitempty"`
 }
 
 func (n Network) MarshalJSON() ([]byte, error) {
 	if n.Listed() {
-		return json.Marshal(allowedHosts{n.Allow})
+		return json.Marshal(allowedHosts{n.Allow, n.Proxy})
 	}
 	return json.Marshal(n.Mode)
 }
@@ -46,10 +137,27 @@ func (n *Network) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '{' {
 		var list allowedHosts
 		err := json.Unmarshal(data, &list)
-		n.Allow = list.Allow
+		n.Allow, n.Proxy = list.Allow, list.Proxy
 		return err
 	}
 	return json.Unmarshal(data, &n.Mode)
+}
+
+func (a Allowed) MarshalJSON() ([]byte, error) {
+	if a == (Allowed{Host: a.Host}) {
+		return json.Marshal(a.Host)
+	}
+	type whole Allowed
+	return json.Marshal(whole(a))
+}
+
+func (a *Allowed) UnmarshalJSON(data []byte) error {
+	*a = Allowed{}
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, &a.Host)
+	}
+	type whole Allowed
+	return json.Unmarshal(data, (*whole)(a))
 }
 
 const (
@@ -60,12 +168,27 @@ const (
 
 var hostForm = &form{about: "host, also with *. in front and a port", check: readableBy(reach.ParseEntry), pattern: `[^\s/@?#,]+`}
 
+// The keys of a mapping that stands for a network, and the entries of its list as text.
+var (
+	networkKeys = sync.OnceValue(func() *key {
+		return newKey(map[string]rule{
+			"allow":          {example: `[api.example.com, "*.example.org"]`},
+			"allow[].host":   {filled: true}, // what it may be, the other keys of its entry say
+			"allow[].ca":     {form: rulesFile, filled: true},
+			"allow[].preset": {values: reach.PresetNames()},
+			"proxy":          {values: []string{"", InheritProxy}},
+		}, "", reflect.TypeFor[allowedHosts]())
+	})
+	hostKey = &key{rule: rule{form: hostForm, filled: true}, kind: text}
+)
+
 // network takes a word of k's, or a mapping with the key allow.
 func (d *decoder) network(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind == yaml.MappingNode {
-		hosts, fits := d.allowed(path, node)
-		into.Set(reflect.ValueOf(Network{Allow: hosts}))
-		return fits
+		var list allowedHosts
+		fits := d.fields(networkKeys(), path, node, reflect.ValueOf(&list).Elem(), allowKey)
+		into.Set(reflect.ValueOf(Network{Allow: list.Allow, Proxy: list.Proxy}))
+		return fits && d.fitList(path, node, list.Allow)
 	}
 	var mode string
 	fits := d.text(k, path, node, reflect.ValueOf(&mode).Elem())
@@ -73,47 +196,102 @@ func (d *decoder) network(k *key, path string, node *yaml.Node, into reflect.Val
 	return fits
 }
 
-// allowed are the hosts of a mapping with the key allow.
-func (d *decoder) allowed(path string, node *yaml.Node) (hosts []string, fits bool) {
-	seen := make(map[string]*yaml.Node)
-	var list *yaml.Node
-	for pair := range slices.Chunk(node.Content, 2) {
-		if !d.fresh(path, pair[0], pair[1], seen) {
-			return nil, false
-		}
-		if pair[0].Value != allowKey {
-			return nil, d.suggest(join(path, pair[0].Value), pair[0], "unknown key", allowKey)
-		}
-		list = pair[1]
+// fields takes a mapping with the keys of a group; meant is what an unknown one is taken
+// for that is like none of them.
+func (d *decoder) fields(group *key, path string, node *yaml.Node, into reflect.Value, meant string) (fits bool) {
+	seen, names := make(map[string]*yaml.Node), make([]string, len(group.keys))
+	for i, k := range group.keys {
+		names[i] = k.name
 	}
+	fits = true
+	for pair := range slices.Chunk(node.Content, 2) {
+		name := pair[0].Value
+		switch below := group.key(name); {
+		case !d.fresh(path, pair[0], pair[1], seen):
+			fits = false
+		case below == nil:
+			fits = d.suggest(join(path, name), pair[0], "unknown key", cmp.Or(Nearest(name, names), meant))
+		default:
+			fits = d.value(below, join(path, name), pair[1], into.Field(below.field)) && fits
+		}
+	}
+	return fits
+}
+
+// fitList checks a list of hosts as a whole.
+func (d *decoder) fitList(path string, node *yaml.Node, list []Allowed) bool {
 	if list == nil {
-		return nil, d.complain(path, node, "must have the key allow with a list of hosts")
+		return d.complain(path, node, "must have the key allow with a list of hosts")
+	}
+	hosts := 0
+	for _, a := range list {
+		hosts += max(len(reach.PresetHosts(a.Preset)), 1)
 	}
 	path = join(path, allowKey)
-	switch {
-	case list.Kind != yaml.SequenceNode:
-		return nil, d.complain(path, list, `must be a list of hosts such as [api.example.com, "*.example.org"]`)
-	case len(list.Content) == 0:
-		return nil, d.complain(path, list, "names no host; for no network at all write loopback or none instead of a list")
-	case len(list.Content) > maxHosts:
-		return nil, d.complain(path, list, "names more than 1000 hosts")
+	switch at := d.places[path]; {
+	case len(list) == 0:
+		d.complainAt(at, path, "names no host; for no network at all write loopback or none instead of a list", "")
+		return false
+	case hosts > maxHosts:
+		d.complainAt(at, path, fmt.Sprintf("names more than %d hosts", maxHosts), "")
+		return false
 	}
-	into := reflect.ValueOf(&hosts).Elem()
-	hostsKey := newKey(map[string]rule{path: {path: path, form: hostForm}}, path, into.Type())
-	return hosts, d.value(hostsKey, path, list, into)
+	return true
+}
+
+// allowed takes a host as text, or a mapping.
+func (d *decoder) allowed(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	switch node.Kind {
+	case yaml.MappingNode:
+		if !d.fields(k, path, node, into, "") {
+			return false
+		}
+		name, wrong := into.Interface().(Allowed).misfit()
+		at, given := d.places[join(path, name)]
+		if !given {
+			at = d.place(node)
+		}
+		if wrong != "" {
+			d.complainAt(at, join(path, name), wrong, "")
+		}
+		return wrong == ""
+	case yaml.ScalarNode:
+		return d.text(hostKey, path, node, into.FieldByName("Host"))
+	}
+	return d.complain(path, node, "must be "+k.kind.describe()+", not "+describeNode(node))
+}
+
+// misfit is what is wrong with an entry, and in which of its keys.
+func (a Allowed) misfit() (key, wrong string) {
+	switch {
+	case a.Preset != "" && a != Allowed{Preset: a.Preset}:
+		return "preset", "stands alone: give other hosts in entries of their own"
+	case a.Preset == "" && a.Host == "":
+		return "host", "is missing; give a host, or a preset"
+	}
+	if _, err := a.list(); err != nil {
+		return "host", err.Error()
+	}
+	return "", ""
 }
 
 // networkSchema is what may be written for k.
 func networkSchema(schema map[string]any, k *key) {
 	delete(schema, "type")
+	object := func(required string, properties map[string]any) map[string]any {
+		return map[string]any{"type": "object", "additionalProperties": false, "required": []string{required}, "properties": properties}
+	}
+	filled := func(f *form) map[string]any { return textSchema(map[string]any{"type": "string", "minLength": 1}, f) }
+	entries := []any{
+		filled(hostForm),
+		object("host", map[string]any{"host": filled(hostForm), "private": map[string]any{"type": "boolean"}, "ca": filled(rulesFile)}),
+		object("preset", map[string]any{"preset": map[string]any{"enum": reach.PresetNames()}}),
+	}
 	schema["anyOf"] = []any{
 		map[string]any{"enum": k.values},
-		map[string]any{
-			"type": "object", "additionalProperties": false, "required": []string{allowKey},
-			"properties": map[string]any{allowKey: map[string]any{
-				"type": "array", "minItems": 1, "maxItems": maxHosts,
-				"items": textSchema(map[string]any{"type": "string", "minLength": 1}, hostForm),
-			}},
-		},
+		object(allowKey, map[string]any{
+			allowKey: map[string]any{"type": "array", "minItems": 1, "maxItems": maxHosts, "items": map[string]any{"anyOf": entries}},
+			"proxy":  map[string]any{"enum": []string{"", InheritProxy}},
+		}),
 	}
 }

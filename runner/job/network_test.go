@@ -9,7 +9,9 @@ import (
 )
 
 func TestNetworkIsAWordOrHosts(t *testing.T) {
-	list := Network{Allow: []string{"api.example.com", "*.example.org", "db.example.net:8443"}}
+	list := Network{Allow: []Allowed{{Host: "api.example.com"}, {Host: "*.example.org"}, {Host: "db.example.net:8443"}}}
+	mixed := Network{Allow: []Allowed{{Host: "10.0.0.5", Private: true}, {Host: "*.corp.example", CA: "certs/corp.pem"}, {Preset: "npm"}, {Host: "a.example.com"}}, Proxy: "inherit"}
+	const mappings = `{allow: [{host: 10.0.0.5, private: true}, {host: "*.corp.example", ca: certs/corp.pem, private: false}, {preset: npm}, {host: a.example.com}], proxy: inherit}`
 	const written = `{allow: [api.example.com, "*.example.org", db.example.net:8443]}`
 	for _, test := range []struct {
 		name   string
@@ -23,6 +25,10 @@ func TestNetworkIsAWordOrHosts(t *testing.T) {
 		{"a list by --set over a word", []Layer{jobFile(start + "policy: {network: full}\n"), mustSet(t, "policy.network="+written)}, list},
 		{"a word by --set over a list", []Layer{jobFile(start + "policy: {network: " + written + "}\n"), mustSet(t, "policy.network=loopback")}, Network{Mode: "loopback"}},
 		{"a list over a list", []Layer{jobFile(start + "policy: {network: {allow: [a.example.com]}}\n"), mustSet(t, "policy.network="+written)}, list},
+		{"mappings", []Layer{jobFile(start + "policy: {network: " + mappings + "}\n")}, mixed},
+		{"mappings by --set over a list", []Layer{jobFile(start + "policy: {network: " + written + "}\n"), mustSet(t, "policy.network="+mappings)}, mixed},
+		{"a list by --set over mappings", []Layer{jobFile(start + "policy: {network: " + mappings + "}\n"), mustSet(t, "policy.network="+written)}, list},
+		{"mappings by a variable", []Layer{jobFile(start), byVariable(t, "AGENT_CI_POLICY_NETWORK="+mappings)}, mixed},
 		{"a list by a variable", []Layer{jobFile(start), byVariable(t, "AGENT_CI_POLICY_NETWORK="+written)}, list},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -60,7 +66,7 @@ func TestASetupCommandHasANetworkOfItsOwn(t *testing.T) {
 	for _, step := range job.Setup {
 		got = append(got, step.Network)
 	}
-	if diff := cmp.Diff([]Network{{Allow: []string{"a.example.com"}}, {}, {Mode: "none"}}, got); diff != "" {
+	if diff := cmp.Diff([]Network{{Allow: []Allowed{{Host: "a.example.com"}}}, {}, {Mode: "none"}}, got); diff != "" {
 		t.Errorf("networks (-want +got):\n%s", diff)
 	}
 	if !got[1].IsZero() || got[0].IsZero() || got[2].IsZero() || got[2].Listed() {
@@ -74,7 +80,7 @@ func TestMistakesOfANetwork(t *testing.T) {
 		{"''", `policy.network: "" is not one of none, loopback, full`},
 		{"[a.example.com]", "policy.network: must be one of its words, or {allow: [hosts]}, not a list"},
 		{"{}", `policy.network: must have the key allow with a list of hosts`},
-		{"{allow: a.example.com}", `policy.network.allow: must be a list of hosts such as [api.example.com, "*.example.org"]`},
+		{"{allow: a.example.com}", `policy.network.allow: must be a list such as [api.example.com, "*.example.org"], not text`},
 		{"{allow: []}", "policy.network.allow: names no host; for no network at all write loopback or none instead of a list"},
 		{"{alow: [a.example.com]}", "policy.network.alow: unknown key; did you mean allow?"},
 		{"{deny: [a.example.com]}", "policy.network.deny: unknown key; did you mean allow?"},
@@ -85,6 +91,31 @@ func TestMistakesOfANetwork(t *testing.T) {
 		{"{allow: ['*']}", "policy.network.allow[0]: must name a host; all of them is network: full"},
 		{"{allow: ['https://a.example.com']}", "policy.network.allow[0]: has no port after its colon"},
 		{"{allow: [127.0.0.1]}", "policy.network.allow[0]: is a loopback address, which no list opens"},
+		{"{allow: [a.example.com], proxi: inherit}", "policy.network.proxi: unknown key; did you mean proxy?"},
+		{"{allow: [a.example.com], proxy: direct}", `policy.network.proxy: "direct" is not one of "", inherit`},
+		{"{proxy: inherit}", "policy.network: must have the key allow with a list of hosts"},
+		{"{allow: [10.0.0.5]}", "policy.network.allow[0]: is a private address; one that commands are to reach is written as {host: …, private: true}"},
+		{"{allow: [metadata.google.internal]}", "policy.network.allow[0]: is the metadata service of a cloud, which no list opens"},
+		{"{allow: [[a.example.com]]}", "policy.network.allow[0]: must be a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}, not a list"},
+		{"{allow: [{}]}", "job.yml:3:28: policy.network.allow[0].host: is missing; give a host, or a preset"},
+		{"{allow: [{private: true}]}", "policy.network.allow[0].host: is missing"},
+		{"{allow: [{hosts: a.example.com}]}", "policy.network.allow[0].hosts: unknown key; did you mean host?"},
+		{"{allow: [{host: a.example.com, zebra: 1}]}", "policy.network.allow[0].zebra: unknown key"},
+		{"{allow: [{host: a.example.com, host: b.example.com}]}", "policy.network.allow[0].host: is given twice"},
+		{"{allow: [{host: 'https://a.example.com'}]}", "job.yml:3:35: policy.network.allow[0].host: has no port after its colon"},
+		{"{allow: [{host: ''}]}", "policy.network.allow[0].host: must not be empty"},
+		{"{allow: [{host: a.example.com, private: yes}]}", "policy.network.allow[0].private: must be true or false, without quotes; did you mean true?"},
+		{`{allow: [{host: "*.corp.example", private: true}]}`, "policy.network.allow[0].host: has a wildcard, which private: true does not go with"},
+		{"{allow: [{host: 169.254.169.254, private: true}]}", "policy.network.allow[0].host: is a link-local address, which no list opens"},
+		{"{allow: [{host: 93.184.216.34, private: true}]}", "policy.network.allow[0].host: is a public address; leave private out"},
+		{"{allow: [{host: 10.0.0.5}]}", "policy.network.allow[0].host: is a private address; one that"},
+		{"{allow: [{host: a.example.com, ca: ../corp.pem}]}", "policy.network.allow[0].ca: must be the path of a file without .."},
+		{"{allow: [{host: a.example.com, ca: ''}]}", "policy.network.allow[0].ca: must not be empty"},
+		{"{allow: [{preset: nmp}]}", `policy.network.allow[0].preset: "nmp" is not one of npm, pypi, goproxy, cargo, maven, gradle, rubygems, nuget, debian, ubuntu, github-read; did you mean npm?`},
+		{"{allow: [{preset: npm, host: a.example.com}]}", "policy.network.allow[0].preset: stands alone"},
+		{"{allow: [{preset: npm, private: true}]}", "policy.network.allow[0].preset: stands alone"},
+		{"{allow: [" + strings.Repeat("a.example.com, ", 999) + "{preset: npm}]}", "policy.network.allow: names more than 1000 hosts"},
+		{"{allow: [" + strings.Repeat("{preset: github-read}, ", 167) + "]}", "policy.network.allow: names more than 1000 hosts"},
 		{"{allow: [*.example.org]}", "job.yml:3:28: is not YAML: what begins with * has to be in quotes"},
 	} {
 		t.Run(test.value, func(t *testing.T) {
@@ -93,5 +124,50 @@ func TestMistakesOfANetwork(t *testing.T) {
 				t.Errorf("problems %q, want one with %q", lines, test.want)
 			}
 		})
+	}
+}
+
+// What is written without the keys of mappings stays the same bytes in records.
+func TestNetworksAsText(t *testing.T) {
+	for _, test := range []struct {
+		network         Network
+		encoded, reader string
+	}{
+		{Network{Mode: "full"}, `"full"`, "full"},
+		{Network{}, `""`, ""},
+		{Network{Allow: []Allowed{{Host: "a.example.com"}, {Host: "*.example.org"}}}, `{"allow":["a.example.com","*.example.org"]}`, "allow list: a.example.com, *.example.org"},
+		{
+			Network{Allow: []Allowed{{Host: "db.corp.example", Private: true, CA: "corp.pem"}, {Preset: "npm"}, {Host: "a.example.com", CA: "corp.pem"}}, Proxy: "inherit"},
+			`{"allow":[{"host":"db.corp.example","private":true,"ca":"corp.pem"},{"preset":"npm"},{"host":"a.example.com","ca":"corp.pem"}],"proxy":"inherit"}`,
+			"allow list: db.corp.example (private), preset npm, a.example.com; by the machine's proxy",
+		},
+	} {
+		raw, err := json.Marshal(test.network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(raw) != test.encoded || test.network.String() != test.reader {
+			t.Errorf("%s, for a reader %q", raw, test.network)
+		}
+		var again Network
+		if err := json.Unmarshal(raw, &again); err != nil || cmp.Diff(test.network, again) != "" {
+			t.Errorf("%s is read as %v, %v", raw, again, err)
+		}
+	}
+}
+
+func TestAListHasTheHostsOfItsPresets(t *testing.T) {
+	network := Network{Allow: []Allowed{{Host: "a.example.com:8443"}, {Preset: "goproxy"}, {Host: "10.0.0.5", Private: true}}}
+	list, err := network.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := list.String(); got != "a.example.com:8443, proxy.golang.org, sum.golang.org, 10.0.0.5 (private)" {
+		t.Errorf("the list is %s", got)
+	}
+	for _, wrong := range []Allowed{{Preset: "later"}, {Host: "10.0.0.5"}, {}} {
+		if list, err := (Network{Allow: []Allowed{wrong}}).List(); err == nil {
+			t.Errorf("%v is the list %s", wrong, list)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package job
 import (
 	"slices"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/credential"
 )
 
 // rule says of one key what its Go type cannot.
@@ -105,7 +107,7 @@ var rules = []rule{
 	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},
 	{path: "policy.sandbox", about: "What commands may change: nothing but their own temporary files, the workspace, or anything. With danger-full-access nothing confines them, and each run says so.", initial: "workspace-write", values: []string{"read-only", "workspace-write", "danger-full-access"}},
 	{path: "policy.require", about: "The least confinement that the run accepts: landlock (Landlock and seccomp), namespaces (namespaces and seccomp) or full (all three). Empty: any of them.", values: []string{"", "landlock", "namespaces", "full"}},
-	{path: "policy.network", about: "What commands can reach: nothing, a loopback of their own, all that the machine reaches, or, with that loopback, the hosts of a list by HTTP and HTTPS through a proxy. Without a network namespace loopback means none, and a list refuses to start, as it does with danger-full-access, where nothing is limited.", initial: Network{Mode: "loopback"}, values: []string{"none", "loopback", "full"}},
+	{path: "policy.network", about: "What commands can reach: nothing, a loopback of their own, all that the machine reaches, or, with that loopback, the hosts of a list by HTTP and HTTPS through a proxy: names, addresses, presets such as {preset: npm}, and hosts in private networks that are named as such. Without a network namespace loopback means none, and a list refuses to start, as it does with danger-full-access, where nothing is limited.", initial: Network{Mode: "loopback"}, values: []string{"none", "loopback", "full"}},
 	{path: "policy.writable", about: "More folders that commands may write: below the repository's root, below the user's folder (~/), or absolute.", form: oneLine, example: "[~/.gradle]"},
 	{path: "policy.deny_read", about: "Paths that commands and tools may not read, besides credentials: written like those of writable. None may be tracked by git, which shows what it holds.", form: oneLine, example: "[secrets, /opt/licences]"},
 	{path: "policy.protect", about: "Patterns of paths that the change set may not touch. A list of one's own replaces the default.", initial: []string{".github/**", "CODEOWNERS"}, form: pathPattern},
@@ -122,6 +124,19 @@ var rules = []rule{
 	{path: "policy.env", about: "The environment of commands, which is an allow list."},
 	{path: "policy.env.pass", about: "Names of variables that commands see with the value that agent-ci has. Tokens and the API key can't be passed.", form: variable},
 	{path: "policy.env.set", about: "Variables that commands see with the value given here.", example: "{CGO_ENABLED: 0}", names: variable, form: variableValue},
+
+	{path: "policy.secrets", about: "Credentials that commands use and never have: they see a placeholder, and the proxy puts the value in its place in requests to the hosts that are listed. They take network namespaces, as a list of hosts does.", example: "[{name: NPM_TOKEN, preset: npm, hosts: [npm.example.com]}]"},
+	{path: "policy.secrets[].name", about: "The variable in which commands find the placeholder.", required: true, filled: true, form: variable},
+	{path: "policy.secrets[].from", about: "Where the value is: a variable of agent-ci's own environment, or, with a / in it, a file with one line, which is kept from commands. Empty: the variable that name names.", form: secretFrom},
+	{path: "policy.secrets[].preset", about: "The client whose files get the placeholder, and which settles where the value stands in a request: npm, pypi, goproxy (netrc), git, cargo, maven. Empty: none.", values: []string{"", PresetNPM, PresetPyPI, PresetGoProxy, PresetGit, PresetCargo, PresetMaven}},
+	{path: "policy.secrets[].hosts", about: "What the secret is for, by https: hosts, with another port than 443 where one is given, and below the beginning of a path where one is given. This opens them for the methods of the secret.", required: true, form: secretHost, example: "[npm.example.com, 'git.example.com:8443/team']"},
+	{path: "policy.secrets[].in", about: "Where the value stands in a request: a header, a parameter of the query, or user or password of Authorization: Basic.", initial: string(credential.InHeader), values: []string{string(credential.InHeader), string(credential.InQuery), string(credential.InBasic)}},
+	{path: "policy.secrets[].header", about: "The header, of in: header.", initial: headerAuthorization, form: headerName},
+	{path: "policy.secrets[].parameter", about: "The parameter, of in: query.", form: parameterName},
+	{path: "policy.secrets[].user", about: "The user beside the value, of presets pypi (else __token__), goproxy, maven (else agent-ci) and git (else x-access-token).", form: basicUser},
+	{path: "policy.secrets[].methods", about: "The methods of requests that it goes out with. With preset: git those of a fetch, and none may be given.", initial: []string{"GET", "HEAD"}, form: method},
+	{path: "policy.secrets[].commands", about: "Which commands have it: those of the agent, of setup, of verify.", initial: []string{CommandsSetup}, form: secretCommands},
+	{path: "policy.secrets[].server", about: "The id of the server in Maven's settings, by which pom.xml names the repository; of preset maven, which needs it.", form: serverID},
 
 	{path: "limits", about: "What ends a run that goes on too long, as budget_exceeded."},
 	{path: "limits.turns", about: "Requests to the model.", initial: 200, span: &span{1, many}},

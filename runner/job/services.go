@@ -159,8 +159,6 @@ func (d *decoder) misfit(s Service, ports map[int]string) (key, wrong string) {
 			}
 		}
 	}
-	listed := func(n Network) bool { return n.Listed() }
-	proxied := listed(d.job.Policy.Network) || slices.ContainsFunc(d.job.Setup, func(s SetupStep) bool { return listed(s.Network) })
 	switch {
 	case s.At == "" && strings.TrimSpace(s.Run) == "":
 		return "run", "is missing; give run, or at for something that runs already"
@@ -168,8 +166,8 @@ func (d *decoder) misfit(s Service, ports map[int]string) (key, wrong string) {
 		return "port", "is missing; give the port at which commands find the service"
 	case ports[s.Port] != "":
 		return "port", "is also the port of services." + ports[s.Port]
-	case s.Port == proxyPort && proxied:
-		return "port", fmt.Sprintf("is %d, where commands find the proxy for the hosts of a list", proxyPort)
+	case s.Port == proxyPort && d.proxied():
+		return "port", fmt.Sprintf("is %d, where commands find the proxy for the hosts of lists and secrets", proxyPort)
 	case s.Ready.Run != "" && s.Ready.Port != 0:
 		return "ready", "has both run and port; give only one of them"
 	}

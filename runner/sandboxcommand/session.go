@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/settings"
 )
@@ -62,12 +63,31 @@ func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
 	if s.boxes, err = p.Sandboxes(rules); err != nil {
 		return err
 	}
+	if s.boxes.Authorities, err = settings.ReadAuthorities(ctx, p.Workspace.Commit(), p.Job); err != nil {
+		return err
+	}
+	if err := s.boxes.SettleProxy(); err != nil {
+		return err
+	}
+	if err := s.equip(ctx); err != nil {
+		return err
+	}
 	s.boxes.LinkProgram(patchProgram)
 	if err := s.boxes.Hide(ctx); err != nil {
 		return err
 	}
-	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, Begun: begun})
+	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, Commands: job.CommandsAgent, Begun: begun})
 	return err
+}
+
+// equip gives the commands the secrets that the configuration has for an agent's.
+func (s *Session) equip(ctx context.Context) (err error) {
+	p := s.prepared
+	if s.boxes.Credentials, err = settings.ReadCredentials(ctx, p.Environ, p.Job); err != nil {
+		return err
+	}
+	p.Record.KeepOut(append(settings.Secrets(p.Environ, p.Job), settings.CredentialSecrets(s.boxes.Credentials)...))
+	return s.boxes.Equip()
 }
 
 // Warnings are what to know of the configuration and of the confinement.

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,8 +84,8 @@ var secretNames = []string{
 }
 
 // Secrets are the values that must not appear anywhere: those of the known
-// names and of more, whatever they look like, and those of all variables that
-// are named like a credential.
+// names and of more, whatever they look like, those of all variables that
+// are named like a credential, and the passwords of the machine's proxies.
 func (e Environment) Secrets(more ...string) []secrets.Value {
 	var values []secrets.Value
 	known := slices.Concat(secretNames, more)
@@ -98,8 +99,28 @@ func (e Environment) Secrets(more ...string) []secrets.Value {
 		if len(value) >= secrets.MinLength && !slices.Contains(known, name) && policy.HoldsSecret(name, value) {
 			values = append(values, secrets.Value{Name: name, Secret: value})
 		}
+		if password := proxyPassword(name, value); len(password) >= secrets.MinLength {
+			values = append(values, secrets.Value{Name: name, Secret: password})
+		}
 	}
 	return values
+}
+
+// proxyPassword is the password in the address of a proxy, as the proxy is sent it; empty
+// where there is none.
+func proxyPassword(name, address string) string {
+	if !strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
+		return ""
+	}
+	user := address[:max(strings.LastIndexByte(address, '@'), 0)]
+	if _, after, schemed := strings.Cut(user, "://"); schemed {
+		user = after
+	}
+	_, password, _ := strings.Cut(user, ":")
+	if plain, err := url.PathUnescape(password); err == nil {
+		return plain
+	}
+	return password
 }
 
 // Secrets are what a run removes from everything that it writes or sends: the keys
@@ -120,6 +141,11 @@ func Secrets(env Environment, j *job.Job) []secrets.Value {
 	add("model.headers.", j.Model.Headers)
 	add("model.query.", j.Model.Query)
 	add("policy.env.set.", j.Policy.Env.Set)
+	for _, secret := range j.Policy.Secrets { // those in files are added when they are read
+		if value := env.Get(secret.From); value != "" && !secret.FromFile() {
+			values = append(values, secrets.Value{Name: secret.Name, Secret: value})
+		}
+	}
 	for _, tool := range j.Tools.Hosted {
 		values = append(values, hostedSecrets(tool)...)
 	}

@@ -25,7 +25,7 @@ func ReadRules(ctx context.Context, base Commit, operators []string) (*rules.Set
 		return nil, err
 	}
 	for _, name := range operators {
-		data, err := base.readRules(ctx, name)
+		data, err := base.readConfigured(ctx, name)
 		if err != nil {
 			return nil, outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) cannot be read: %v; correct the path, or commit the file to the base branch.", name, outcome.RootCause(err)).Because(err)
 		}
@@ -53,9 +53,10 @@ func (c Commit) ownRules(operators []string) ([]rules.File, error) {
 	return []rules.File{{Name: rulesFile, Data: data}}, err
 }
 
-// readRules reads a file that policy.rules names. What lies in the checkout is read
-// from the base commit, however it is named.
-func (c Commit) readRules(ctx context.Context, name string) ([]byte, error) {
+// readConfigured reads a file that the job names below the repository's root or by its
+// absolute path. What lies in the checkout is read from the base commit, however it is
+// named.
+func (c Commit) readConfigured(ctx context.Context, name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
 		return c.ReadBase(name, MaxFile)
 	}

@@ -81,6 +81,27 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	}
 }
 
+func TestPasswordsOfProxiesAreSecret(t *testing.T) {
+	for variable, want := range map[string]string{
+		"HTTPS_PROXY=http://me:p%40ss%3Aword@proxy.example.com:3128": "p@ss:word",
+		"http_proxy=me:pass@word:more@proxy:3128":                    "pass@word:more",
+		"ALL_PROXY=socks5://me:a%zzpassword@proxy":                   "a%zzpassword",
+		"HTTPS_PROXY=http://me@proxy.example.com:3128":               "",
+		"HTTPS_PROXY=http://proxy.example.com:3128":                  "",
+		"HTTPS_PROXY=http://me:short@proxy.example.com:3128":         "",
+		"GOPROXY=https://proxy.example.com":                          "",
+		"NO_PROXY=a.example.com,b.example.com":                       "",
+	} {
+		got := ""
+		for _, v := range (settings.Environment{variable}).Secrets() {
+			got += v.Secret
+		}
+		if got != want {
+			t.Errorf("%s: the secret is %q", variable, got)
+		}
+	}
+}
+
 func TestSecretsOfAJob(t *testing.T) {
 	var j job.Job
 	j.Model.APIKeyEnv, j.PullRequest.Commit.KeyEnv = "MODEL", "SIGNING"

@@ -36,6 +36,7 @@ const (
 	TypePolicy        Type = "policy"         // Policy
 	TypeSetup         Type = "setup"          // Setup
 	TypeNetwork       Type = "network"        // Network
+	TypeSecretUsed    Type = "secret_used"    // SecretUsed
 	TypeService       Type = "service"        // Service
 	TypeModelRequest  Type = "model.request"  // ModelRequest
 	TypeModelResponse Type = "model.response" // ModelResponse
@@ -176,6 +177,7 @@ type Network struct {
 	// Remedy is what a person can do to have it let through, the end of a sentence; empty
 	// where nothing does.
 	Remedy string `json:"remedy,omitempty"`
+	Via    string `json:"via,omitempty"` // host and port of the machine's proxy that it is reached by
 }
 
 // Service is what became of a service that a sandbox reaches.

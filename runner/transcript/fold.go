@@ -104,6 +104,8 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeWorkspace:     folding(func(f *fold, _ Event, d Workspace) { f.view.Workspace = d }),
 	TypePolicy:        folding(func(f *fold, _ Event, d Policy) { f.view.Policy = d }),
 	TypeSetup:         folding(func(f *fold, _ Event, d Setup) { f.view.Setup = append(f.view.Setup, d) }),
+	TypeNetwork:       folding((*fold).network),
+	TypeSecretUsed:    folding((*fold).secretUsed),
 	TypeWarning:       folding(func(f *fold, _ Event, d Warning) { f.view.Warnings = append(f.view.Warnings, d) }),
 	TypePlan:          folding(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
 	TypeVerify:        folding((*fold).verify),

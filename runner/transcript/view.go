@@ -22,6 +22,7 @@ type View struct {
 	Change    *Change // nil when there is none yet
 	Work      Work
 	Publish   []Publish
+	Secrets   []Secret // that were used or refused, as they came
 	Warnings  []Warning
 	Entries   []Entry // messages and calls, as they came; Survey leaves them out
 	Turns     int

@@ -53,7 +53,7 @@ func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
 
 func (c Checks) script(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
-	place := confine.Place{Scratch: s.kind, Services: true}
+	place := confine.Place{Scratch: s.kind, Services: true, Commands: job.CommandsVerify}
 	if s.lanes > 1 {
 		place.Scratch = fmt.Sprintf("%s-%d", s.kind, i+1)
 	}
@@ -165,7 +165,7 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	name := cmp.Or(step.Name, fmt.Sprintf("setup %d", i+1))
 	script := confine.Script{
 		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
-		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true},
+		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true, Commands: job.CommandsSetup},
 	}
 	ran, err := c.Sandboxes.RunScript(ctx, script)
 	if err != nil {

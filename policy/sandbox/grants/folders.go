@@ -66,6 +66,9 @@ type Folders struct {
 	// is, given what they may write to, and the folders of the user, both with links
 	// resolved. It is asked for each plan; nil holds nothing.
 	Held func(writable, homes []string) (Held, error) `json:"-"`
+	// Shown are files that commands read at these paths, in place of what is there, hidden
+	// or not. What is not there is shown in Home alone. They need namespaces.
+	Shown map[string][]byte
 	// Secrets are what FindSecrets found in the folders that commands may write to,
 	// before they ran; nil to look for it.
 	Secrets *Secrets
@@ -121,6 +124,7 @@ func (f Folders) Check() error {
 	if f.Home != "" {
 		named = append(named, f.Home)
 	}
+	named = slices.AppendSeq(named, maps.Keys(f.Shown))
 	for place, folder := range f.Lent {
 		named = append(named, place, folder)
 	}

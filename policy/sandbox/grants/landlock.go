@@ -58,6 +58,9 @@ func (p *Plan) mustBeSeparable() error {
 			return &InseparableError{path + " lies in a folder that commands may read, and without namespaces it can't be kept from them", "Take it out of there"}
 		}
 	}
+	if len(p.shown) > 0 {
+		return &InseparableError{"files can't be shown to commands in the place of others without namespaces", "Take policy.secrets out of the job"}
+	}
 	for file := range p.copies {
 		return &InseparableError{file + " holds credentials, and without namespaces they can't be kept from commands", p.held.Remedy}
 	}

@@ -49,6 +49,7 @@ func (p *Plan) Mounts() []stage.Mount {
 		p.putSource(stage.Readable, resolver, resolver)
 	}
 	p.hide()
+	p.show()
 	if f.Given {
 		maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return within(path, []string{p.workspace}) })
 		p.put(stage.Mount{Kind: stage.Borrowed, Path: p.workspace})

@@ -31,6 +31,8 @@ type Plan struct {
 	held       Held
 	copies     map[string]string // of the files that are Held.Cleaned, with what is left of them
 	userCopies map[string]string // of those that are Held.UserCleaned
+	shown      map[string]string // where files of Folders.Shown are seen, with what is seen there
+	made       []string          // those of them that are not there outside
 	home       string
 	named      map[string]cache // what variables name as folders of caches, by how they name it
 	caches     []string         // those of them that commands see with changes of their own
@@ -60,6 +62,9 @@ func NewPlan(f Folders) (*Plan, error) {
 	}
 	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" && home != "/" && !slices.Contains(replaced, home) && !within(home, p.hidden) {
 		p.home = home
+	}
+	if err := p.findShown(); err != nil {
+		return nil, err
 	}
 	p.named, p.caches = p.findCaches()
 	for _, path := range p.caches {

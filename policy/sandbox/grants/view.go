@@ -122,6 +122,9 @@ func (v *View) withSecrets(p *Plan) *View {
 			v.secrets[idOf(info)] = true
 		}
 	}
+	for path, copied := range p.shown {
+		v.add(viewed{path: path, shown: true, sources: []string{copied}})
+	}
 	v.addKernel()
 	return v.sorted()
 }

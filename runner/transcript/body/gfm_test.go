@@ -175,6 +175,8 @@ func everywhere(s string) []transcripttest.Happening {
 		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: s, Base: s, BaseSHA: s, Branch: s, Path: s}},
 		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: s, Sandbox: s, Network: s, Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
 		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: s, Run: s, Log: s, Tail: s}},
+		{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: s, Name: s, Target: s, Uses: 2}},
+		{Kind: transcript.TypeNetwork, Data: transcript.Network{By: s, Target: s, Protocol: s, Rule: transcript.SecretRule + s, Reason: s}},
 		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Model: s}},
 		{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: []transcript.PlanStep{{Step: s, Status: "completed"}, {Step: s, Status: s}}}},
 	}

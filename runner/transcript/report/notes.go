@@ -24,6 +24,7 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypePolicy:        note("Confinement", (*assembler).policy),
 	transcript.TypeSetup:         note("Setup", (*assembler).setup),
 	transcript.TypeNetwork:       note("Network", (*assembler).network),
+	transcript.TypeSecretUsed:    note("Credential", (*assembler).secretUsed),
 	transcript.TypeService:       note("Service", (*assembler).service),
 	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
 	transcript.TypeModelFailure:  note("Failure of the model", (*assembler).modelFailure),
@@ -111,6 +112,15 @@ func (a *assembler) network(n *entry, d transcript.Network) {
 	if d.Remedy != "" {
 		a.part(n, "To let it through", d.Remedy)
 	}
+	if d.Via != "" {
+		a.part(n, "By the proxy", d.Via)
+	}
+}
+
+func (a *assembler) secretUsed(n *entry, d transcript.SecretUsed) {
+	n.Topic, n.End = field(d.Name), "used"
+	a.part(n, "By", d.By)
+	a.part(n, "For", fmt.Sprintf("%s, %s", d.Target, transcript.Count(d.Uses, "request")))
 }
 
 func (a *assembler) service(n *entry, d transcript.Service) {

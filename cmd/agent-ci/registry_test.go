@@ -1,0 +1,139 @@
+package main_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agent-ci/agent-ci/policy/authority"
+)
+
+var registryCommands = map[string]func(*testscript.TestScript, bool, []string){
+	"client":   placeClient,
+	"registry": startRegistry,
+	"served":   showServed,
+}
+
+var buildClient = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(binary), "client")
+	build := exec.Command("go", "build", "-o", path, "./testdata/client")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build client: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// placeClient puts the program of testdata/client into the home folder: client.
+func placeClient(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: client")
+	}
+	built, err := buildClient()
+	ts.Check(err)
+	raw, err := os.ReadFile(built)
+	ts.Check(err)
+	ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), "client"), raw, 0o755))
+}
+
+// registry is all hosts that the machine reaches, by TLS with an authority of its own and
+// through the machine's proxy: it lets in who has the token.
+type registry struct {
+	token string
+
+	mu     sync.Mutex
+	served []string
+}
+
+// startRegistry starts the hosts that are named, has agent-ci find them through
+// HTTPS_PROXY, and writes down who vouches for them: registry TOKEN FILE HOST...
+func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: registry TOKEN FILE HOST...")
+	}
+	vouching, err := authority.New(args[2:])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), vouching.Certificate(), 0o644))
+	r := &registry{token: args[0]}
+	host := httptest.NewUnstartedServer(r)
+	host.TLS = &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return vouching.Leaf(hello.ServerName) }}
+	host.StartTLS()
+	ts.Defer(host.Close)
+	machine := httptest.NewServer(leadingTo(host.Listener.Addr().String()))
+	ts.Defer(machine.Close)
+	ts.Setenv("HTTPS_PROXY", machine.URL)
+	ts.Setenv("HTTP_PROXY", machine.URL)
+	registries.Store(worldOf(ts).t, r)
+}
+
+// registries are those of scripts that run.
+var registries sync.Map // of *testing.T and *registry
+
+// showServed prints what the hosts were asked, and whether they let it in: served.
+func showServed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: served")
+	}
+	found, _ := registries.Load(worldOf(ts).t)
+	r := found.(*registry)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintln(ts.Stdout(), strings.Join(r.served, "\n"))
+}
+
+func (r *registry) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
+	_, password, _ := asked.BasicAuth()
+	given := []string{strings.TrimPrefix(asked.Header.Get("Authorization"), "Bearer "), asked.URL.Query().Get("key"), password}
+	verdict, status := "let in", http.StatusOK
+	if !slices.Contains(given, r.token) {
+		verdict, status = "not let in", http.StatusUnauthorized
+	}
+	r.mu.Lock()
+	r.served = append(r.served, fmt.Sprintf("%s %s%s: %s", asked.Method, asked.Host, asked.URL.Path, verdict))
+	r.mu.Unlock()
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "%s by %s, with %q", verdict, asked.Host, given[0])
+}
+
+// leadingTo is a proxy by which every host is at one address.
+func leadingTo(address string) http.HandlerFunc {
+	return func(w http.ResponseWriter, asked *http.Request) {
+		if asked.Method != http.MethodConnect {
+			http.Error(w, "tunnels alone", http.StatusForbidden)
+			return
+		}
+		to, err := net.Dial("tcp", address)
+		if err != nil {
+			http.Error(w, "the host is gone", http.StatusBadGateway)
+			return
+		}
+		defer to.Close()
+		from, early, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer from.Close()
+		if _, err := io.WriteString(from, "HTTP/1.1 200 Go ahead\r\n\r\n"); err != nil {
+			return
+		}
+		var back sync.WaitGroup
+		back.Go(func() {
+			_, _ = io.Copy(from, to) // who breaks off has its reason
+			_ = from.Close()
+		})
+		_, _ = io.Copy(to, early)
+		_ = to.Close()
+		back.Wait()
+	}
+}

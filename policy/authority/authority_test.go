@@ -1,0 +1,195 @@
+package authority
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"software.sslmate.com/src/go-pkcs12"
+)
+
+func newAuthority(t *testing.T, hosts ...string) *Authority {
+	t.Helper()
+	a, err := New(hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestALeafIsTrusted(t *testing.T) {
+	a := newAuthority(t, "npm.example.org", "10.1.2.3", "2606:2800:220:1::36")
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(a.Certificate())
+	for _, host := range []string{"npm.example.org", "10.1.2.3", "2606:2800:220:1::36"} {
+		leaf, err := a.Leaf(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := leaf.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots}); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+		if again, err := a.Leaf(strings.ToUpper(host)); err != nil || again != leaf {
+			t.Errorf("%s is made twice: %v", host, err)
+		}
+		if _, ok := leaf.PrivateKey.(*ecdsa.PrivateKey); !ok || time.Until(leaf.Leaf.NotAfter) > validAfter || time.Since(leaf.Leaf.NotBefore) < validBefore {
+			t.Errorf("%s has a key %T, and is valid from %s to %s", host, leaf.PrivateKey, leaf.Leaf.NotBefore, leaf.Leaf.NotAfter)
+		}
+	}
+	for _, host := range []string{"example.org", "below.npm.example.org", "10.1.2.4", ""} {
+		if _, err := a.Leaf(host); err == nil {
+			t.Errorf("there is a certificate for %q", host)
+		}
+	}
+}
+
+// Whoever had the key could vouch for nobody else.
+func TestTheAuthorityIsForItsHostsAlone(t *testing.T) {
+	name, address := newAuthority(t, "npm.example.org"), newAuthority(t, "10.1.2.3")
+	for _, test := range []struct {
+		name string
+		of   *Authority
+		leaf x509.Certificate
+		host string
+		fits bool
+	}{
+		{"its name", name, x509.Certificate{DNSNames: []string{"npm.example.org"}}, "npm.example.org", true},
+		{"its address", address, x509.Certificate{IPAddresses: []net.IP{net.IPv4(10, 1, 2, 3)}}, "10.1.2.3", true},
+		{"another name", name, x509.Certificate{DNSNames: []string{"github.com"}}, "github.com", false},
+		{"a second name", name, x509.Certificate{DNSNames: []string{"npm.example.org", "github.com"}}, "github.com", false},
+		{"a name that ends alike", name, x509.Certificate{DNSNames: []string{"evilnpm.example.org"}}, "evilnpm.example.org", false},
+		{"a wildcard", name, x509.Certificate{DNSNames: []string{"*.example.org"}}, "npm.example.org", false},
+		{"an address", name, x509.Certificate{IPAddresses: []net.IP{net.IPv4(10, 1, 2, 3)}}, "10.1.2.3", false},
+		{"an address of IPv6", name, x509.Certificate{IPAddresses: []net.IP{net.ParseIP("2606::1")}}, "2606::1", false},
+		{"another address", address, x509.Certificate{IPAddresses: []net.IP{net.IPv4(10, 1, 2, 4)}}, "10.1.2.4", false},
+		{"a name, of an address", address, x509.Certificate{DNSNames: []string{"github.com"}}, "github.com", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			key, err := newKey()
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.leaf.SerialNumber, test.leaf.NotBefore, test.leaf.NotAfter = big.NewInt(1), time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
+			der, err := x509.CreateCertificate(rand.Reader, &test.leaf, test.of.parsed, key.Public(), test.of.key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaf, err := x509.ParseCertificate(der)
+			if err != nil {
+				t.Fatal(err)
+			}
+			roots := x509.NewCertPool()
+			roots.AddCert(test.of.parsed)
+			if _, err := leaf.Verify(x509.VerifyOptions{DNSName: test.host, Roots: roots}); (err == nil) != test.fits {
+				t.Errorf("it is verified with %v", err)
+			}
+			openssl(t, test.of, der, test.fits)
+		})
+	}
+	if p := name.parsed; !p.MaxPathLenZero || !p.PermittedDNSDomainsCritical || !p.IsCA {
+		t.Errorf("the authority is %+v", p)
+	}
+}
+
+// openssl asks another implementation, which most clients have.
+func openssl(t *testing.T, of *Authority, leaf []byte, fits bool) {
+	t.Helper()
+	program, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Skip("openssl is not on this machine")
+	}
+	dir := t.TempDir()
+	root, file := filepath.Join(dir, "root.pem"), filepath.Join(dir, "leaf.pem")
+	for name, data := range map[string][]byte{root: of.Certificate(), file: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf})} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said, err := exec.CommandContext(t.Context(), program, "verify", "-x509_strict", "-purpose", "any", "-CAfile", root, file).CombinedOutput()
+	if (err == nil) != fits {
+		t.Errorf("openssl says %s: %v", said, err)
+	}
+}
+
+func TestTLSWithALeaf(t *testing.T) {
+	a := newAuthority(t, "npm.example.org")
+	leaf, err := a.Leaf("npm.example.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(a.Certificate())
+	client, server := net.Pipe()
+	defer client.Close()
+	done := make(chan error, 1)
+	go func() {
+		defer server.Close()
+		done <- tls.Server(server, &tls.Config{Certificates: []tls.Certificate{*leaf}}).HandshakeContext(t.Context())
+	}()
+	if err := tls.Client(client, &tls.Config{RootCAs: roots, ServerName: "npm.example.org"}).HandshakeContext(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSystemBundle(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "roots.pem")
+	if err := os.WriteFile(file, []byte("roots"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	named := func(value string) func(string) string {
+		return func(name string) string {
+			if name != "SSL_CERT_FILE" {
+				t.Errorf("it asks for %s", name)
+			}
+			return value
+		}
+	}
+	if got, err := SystemBundle(named(file)); err != nil || string(got) != "roots" {
+		t.Errorf("it is %q, %v", got, err)
+	}
+	if _, err := SystemBundle(named(file + "x")); err == nil {
+		t.Error("a file that is not there is read")
+	}
+	if got, err := SystemBundle(named("")); err != nil || len(got) > 0 && !bytes.Contains(got, []byte("BEGIN CERTIFICATE")) {
+		t.Errorf("the machine's is %.100q, %v", got, err)
+	}
+}
+
+func TestJavaStore(t *testing.T) {
+	first, second := newAuthority(t, "a.example.org"), newAuthority(t, "b.example.org")
+	bundle := append(append([]byte("# roots\n"), first.Certificate()...), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"...)
+	bundle = append(bundle, second.Certificate()...)
+	store, err := JavaStore(bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if certificates, err := pkcs12.DecodeTrustStore(store, "changeit"); err != nil || len(certificates) != 2 {
+		t.Errorf("it has %d certificates, %v", len(certificates), err)
+	}
+	keytool, err := exec.LookPath("keytool")
+	if err != nil {
+		t.Skip("keytool is not on this machine")
+	}
+	file := filepath.Join(t.TempDir(), "trust.p12")
+	if err := os.WriteFile(file, store, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.CommandContext(t.Context(), keytool, "-J-Duser.language=en", "-list", "-keystore", file, "-storepass", "changeit").CombinedOutput()
+	if err != nil || strings.Count(string(said), "trustedCertEntry") != 2 {
+		t.Errorf("keytool says %v:\n%s", err, said)
+	}
+}

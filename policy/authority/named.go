@@ -1,0 +1,51 @@
+package authority
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// errNoBundle says that a file has no certificate.
+var errNoBundle = errors.New("it has no certificate in PEM")
+
+// NamedBundle are the certificates of a regular file in PEM, and nothing else that it has.
+func NamedBundle(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would be waited for
+	if err != nil {
+		return nil, fmt.Errorf("read the bundle: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the bundle %s: %w", name, err)
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, longestBundle))
+	if err != nil {
+		return nil, fmt.Errorf("read the bundle %s: %w", name, err)
+	}
+	found := certificatesIn(raw)
+	if len(found) == 0 {
+		return nil, fmt.Errorf("read the bundle %s: %w", name, errNoBundle)
+	}
+	return found, nil
+}
+
+// certificatesIn leaves out of a text in PEM what is no certificate: keys, and comments.
+func certificatesIn(raw []byte) []byte {
+	var found bytes.Buffer
+	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
+		if _, err := x509.ParseCertificate(block.Bytes); block.Type == "CERTIFICATE" && err == nil {
+			found.Write(pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}))
+		}
+	}
+	return found.Bytes()
+}

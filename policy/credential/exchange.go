@@ -1,0 +1,183 @@
+package credential
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// Exchange is a request as its host is to get it.
+type Exchange struct {
+	URL    *url.URL
+	Header http.Header
+	Uses   []string // names of the credentials that are in it
+}
+
+// Exchange puts values in place of placeholders into a request to a target for which
+// TLS is ended, or refuses it. Bound is that the target is open for what credentials are
+// for alone. The request stays as it is.
+func (g *Guard) Exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
+	// What is left of the request when all placeholders that stand right are out of it.
+	left := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}
+	out := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}
+	var uses []*Credential
+	for i := range g.set {
+		c := &g.set[i]
+		if c.Withheld || !c.isFor(t) || !c.put(left, "") {
+			continue
+		}
+		c.put(out, c.Value)
+		uses = append(uses, c)
+		out.Uses = append(out.Uses, c.Name)
+	}
+	if refusal := g.inRequest(r, left.URL, left.Header); refusal != nil {
+		return nil, refusal
+	}
+	for _, c := range uses {
+		if refusal := c.refuse(r, t); refusal != nil {
+			return nil, refusal
+		}
+	}
+	if refusal := g.refuse(r, t, bound, len(uses) > 0); refusal != nil {
+		return nil, refusal
+	}
+	return out, nil
+}
+
+func clone(u *url.URL) *url.URL {
+	c := *u
+	return &c
+}
+
+// refuse says what keeps a credential from going out with a request.
+func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
+	if c.Fetch {
+		if !c.fits(r, t) {
+			return c.refusal("%s is for fetching with git from %s alone, not for %s.", c.Name, c.shownScopes(), shown(r))
+		}
+		return nil
+	}
+	if !c.covers(r, t) {
+		return c.refusal("%s is for %s alone, not for %s.", c.Name, c.shownScopes(), shown(r))
+	}
+	if !slices.Contains(c.Methods, r.Method) {
+		return c.refusal("%s is for %s alone, not for %s.", c.Name, strings.Join(c.Methods, " and "), shown(r))
+	}
+	return nil
+}
+
+// refuse says what is wrong with a request whatever credential is in it.
+func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refusal {
+	names := g.set.Names(t)
+	if strings.Contains(strings.ToLower(plainest(r.URL.RequestURI())), receivePack) && slices.ContainsFunc(g.set, func(c Credential) bool { return c.Fetch && !c.Withheld && c.isFor(t) }) {
+		return &Refusal{names, "Nothing is pushed to a host of a secret that is for fetching with git."}
+	}
+	if !used && !bound {
+		return nil
+	}
+	if problem := troubled(r.URL.EscapedPath()); problem != "" {
+		return &Refusal{names, "The path of the request " + problem + ", so that servers may read another one out of it."}
+	}
+	if override := overrides(r); override != "" {
+		return &Refusal{names, "The request asks for another method by " + override + "."}
+	}
+	if bound && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Withheld && c.fits(r, t) }) {
+		return &Refusal{names, fmt.Sprintf("The host is open for what a secret is for alone, which %s is not.", shown(r))}
+	}
+	return nil
+}
+
+// fits says whether a request is by host, path and method one that a credential is for.
+func (c *Credential) fits(r *http.Request, t reach.Target) bool {
+	if c.Fetch {
+		return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Opens(t) && s.fetches(r) })
+	}
+	return c.covers(r, t) && slices.Contains(c.Methods, r.Method)
+}
+
+func (c *Credential) covers(r *http.Request, t reach.Target) bool {
+	path := r.URL.EscapedPath()
+	return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Opens(t) && s.covers(path) })
+}
+
+const receivePack = "git-receive-pack"
+
+// fetches says whether a request is one of the two by which git fetches a repository of
+// the scope (gitprotocol-http). It may be written with .git at its end or without.
+func (s Scope) fetches(r *http.Request) bool {
+	path, query := r.URL.EscapedPath(), r.URL.RawQuery
+	var repository string
+	var ok bool
+	switch {
+	case r.Method == http.MethodGet && query == "service=git-upload-pack":
+		repository, ok = strings.CutSuffix(path, "/info/refs")
+	case r.Method == http.MethodPost && query == "" && !r.URL.ForceQuery:
+		repository, ok = strings.CutSuffix(path, "/git-upload-pack")
+	}
+	if !ok || strings.Contains(strings.ToLower(path), "%2f") {
+		return false
+	}
+	if s.covers(repository) {
+		return true
+	}
+	const ending = ".git"
+	if named, ok := strings.CutSuffix(s.Path, ending); ok {
+		return unescape(repository) == named
+	}
+	return unescape(repository) == s.Path+ending
+}
+
+// overrides names what asks for another method than the request's own.
+func overrides(r *http.Request) string {
+	for name := range r.Header {
+		switch dashed := strings.ToLower(strings.ReplaceAll(name, "_", "-")); dashed {
+		case "x-http-method-override", "x-method-override", "x-http-method":
+			return "its header " + dashed
+		}
+	}
+	for pair := range strings.FieldsFuncSeq(r.URL.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain := strings.ToLower(plainest(name)); plain == "_method" || plain == "x-http-method-override" {
+			return "the parameter " + plain
+		}
+	}
+	return ""
+}
+
+// plainest unescapes until there is nothing to unescape.
+func plainest(text string) string {
+	for range deepest {
+		plain := unescape(text)
+		if plain == text {
+			return text
+		}
+		text = plain
+	}
+	return text
+}
+
+func (c *Credential) refusal(format string, args ...any) *Refusal {
+	return &Refusal{[]string{c.Name}, fmt.Sprintf(format, args...)}
+}
+
+func (c *Credential) shownScopes() string {
+	texts := make([]string, len(c.Scopes))
+	for i, s := range c.Scopes {
+		texts[i] = s.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// shown is method and path of a request for people.
+func shown(r *http.Request) string {
+	const longest = 100
+	text := r.Method + " " + r.URL.EscapedPath()
+	if len(text) > longest {
+		text = text[:longest] + "…"
+	}
+	return fmt.Sprintf("%q", text)
+}

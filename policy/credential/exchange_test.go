@@ -1,0 +1,255 @@
+package credential
+
+import (
+	"bufio"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// set is one credential of each kind, and one that is withheld.
+func set(t testing.TB) Set {
+	get := []string{http.MethodGet, http.MethodHead}
+	made := func(c Credential, letter string, hosts ...string) Credential {
+		c.Value, c.Placeholder, c.Scopes = strings.Repeat(letter, 12)+"value+/=", strings.Repeat(letter, 4)+"Placeholder00000", scopes(t, hosts...)
+		return c
+	}
+	return Set{
+		made(Credential{Name: "HEADER", In: InHeader, Field: "authorization", Methods: get}, "h", "npm.example.org/team", "npm.example.org:8443"),
+		made(Credential{Name: "KEYED", In: InHeader, Field: "X-Api-Key", Methods: []string{"GET", "POST"}}, "k", "npm.example.org"),
+		made(Credential{Name: "QUERY", In: InQuery, Field: "token", Methods: get}, "q", "npm.example.org"),
+		made(Credential{Name: "BASIC", In: InBasic, Methods: get}, "b", "npm.example.org"),
+		made(Credential{Name: "GIT", In: InBasic, Fetch: true}, "g", "git.example.org/owner/repository", "git.example.org/other.git"),
+		made(Credential{Name: "OTHERS", In: InHeader, Field: "Authorization", Methods: get, Withheld: true}, "o", "npm.example.org"),
+	}
+}
+
+var (
+	npm = reach.Target{Protocol: reach.HTTPS, Name: "npm.example.org", Port: 443}
+	git = reach.Target{Protocol: reach.HTTPS, Name: "git.example.org", Port: 443}
+)
+
+func request(t testing.TB, head string) *http.Request {
+	t.Helper()
+	first, rest, _ := strings.Cut(head, "\n")
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(first + " HTTP/1.1\r\nHost: h\r\n" + strings.ReplaceAll(rest, "\n", "\r\n") + "\r\n\r\n")))
+	if err != nil {
+		t.Fatalf("%q: %v", head, err)
+	}
+	return r
+}
+
+// written is a request with the placeholders and values of the set in the place of
+// H, K, Q, B, G and O in brackets; in double ones, in Basic.
+func written(text string, s Set, values bool) string {
+	for _, c := range s {
+		stands := c.Placeholder
+		if values {
+			stands = c.Value
+		}
+		letter := strings.ToUpper(c.Placeholder[:1])
+		basic := func(plain string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(plain)) }
+		text = strings.NewReplacer(
+			"{{"+letter+":}}", basic(stands+":x"), "{{:"+letter+"}}", basic("me:"+stands), "{{"+letter+":"+letter+"}}", basic(stands+":"+stands),
+			"{{x"+letter+"}}", basic("me:x"+stands), "{"+letter+"}", stands,
+		).Replace(text)
+	}
+	return text
+}
+
+func TestValuesGoInTheirPlace(t *testing.T) {
+	s := set(t)
+	g := NewGuard(s)
+	for _, test := range []struct {
+		to      reach.Target
+		request string
+		uses    string
+	}{
+		{npm, "GET /team/a\nAuthorization: Bearer {H}", "HEADER"},
+		{npm, "GET /team/a\nAuthorization: {H}", "HEADER"},
+		{npm, "HEAD /team\nauthorization: token {H}", "HEADER"},
+		{npm, "GET /team%2fname\nAuthorization: Bearer {H}", "HEADER"},
+		{npm, "POST /x\nX-Api-Key: {K}", "KEYED"},
+		{npm, "GET /x?a=b&token={Q}&c=d", "QUERY"},
+		{npm, "GET /x?t%6fken={Q}", "QUERY"},
+		{npm, "GET /x\nAuthorization: {{:B}}", "BASIC"},
+		{npm, "GET /x\nAuthorization: {{B:}}", "BASIC"},
+		{npm, "GET /x?token={Q}\nX-Api-Key: {K}\nAuthorization: {{:B}}", "KEYED QUERY BASIC"},
+		{npm, "GET /x\nAuthorization: Bearer mine", ""},
+		{npm, "PUT /../x?_method=DELETE\nX-HTTP-Method-Override: PUT", ""},
+		{git, "GET /owner/repository.git/info/refs?service=git-upload-pack\nAuthorization: {{:G}}", "GIT"},
+		{git, "GET /owner/repository/info/refs?service=git-upload-pack\nAuthorization: {{:G}}", "GIT"},
+		{git, "POST /owner/repository.git/git-upload-pack\nAuthorization: {{:G}}", "GIT"},
+		{git, "POST /owner/repository/below.git/git-upload-pack\nAuthorization: {{:G}}", "GIT"},
+		{git, "GET /other/info/refs?service=git-upload-pack\nAuthorization: {{:G}}", "GIT"},
+		{git, "GET /owner/repository/info/refs?service=git-upload-pack", ""},
+	} {
+		t.Run(test.request, func(t *testing.T) {
+			r := request(t, written(test.request, s, false))
+			before := r.URL.String()
+			x, refusal := g.Exchange(r, test.to, false)
+			if refusal != nil {
+				t.Fatal(refusal)
+			}
+			want := request(t, written(strings.NewReplacer("={Q}", "=qqqqqqqqqqqqvalue%2B%2F%3D").Replace(test.request), s, true))
+			if x.URL.String() != want.URL.String() || strings.Join(x.Uses, " ") != test.uses {
+				t.Errorf("it is %s with %q", x.URL, x.Uses)
+			}
+			for name := range want.Header {
+				if strings.Join(x.Header[name], "|") != strings.Join(want.Header[name], "|") {
+					t.Errorf("%s is %q, want %q", name, x.Header[name], want.Header[name])
+				}
+			}
+			if r.URL.String() != before || strings.Contains(strings.Join(r.Header["Authorization"], ""), "value") {
+				t.Error("the request that came was changed")
+			}
+		})
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	s := set(t)
+	g := NewGuard(s)
+	other := reach.Target{Protocol: reach.HTTPS, Name: "npm.example.org", Port: 8443}
+	for _, test := range []struct {
+		to             reach.Target
+		bound          bool
+		request        string
+		names, because string
+	}{
+		{npm, false, "GET /teams\nAuthorization: Bearer {H}", "HEADER", "npm.example.org/team, npm.example.org:8443 alone"},
+		{npm, false, "GET /team/%2e%2e/x\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "segment of dots"},
+		{npm, false, "GET /team/..;/x\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "segment of dots"},
+		{npm, false, "GET /team/%255c../x\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "backslash"},
+		{npm, false, "DELETE /team/a\nAuthorization: Bearer {H}", "HEADER", "GET and HEAD alone"},
+		{npm, false, "get /team/a\nAuthorization: Bearer {H}", "HEADER", "GET and HEAD alone"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-HTTP-Method-Override: DELETE", "HEADER, KEYED, QUERY, BASIC", "another method by its header"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX_Http_Method: DELETE", "HEADER, KEYED, QUERY, BASIC", "another method by its header"},
+		{npm, false, "GET /team/a?_%6dethod=DELETE\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "another method by the parameter"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer  {H}", "HEADER", "the header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: a b {H}", "HEADER", "the header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H},x", "HEADER", "the header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H} {H}", "HEADER", "the header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer x{H}", "HEADER", "the header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nAuthorization: Bearer x", "HEADER", "the header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Other: {H}", "HEADER", "the header X-Other"},
+		{npm, false, "GET /team/a\nAuthorization: {{:H}}", "HEADER", "the header Authorization"},
+		{npm, false, "GET /team/a\nProxy-Authorization: {{:H}}", "HEADER", "the header Proxy-Authorization"},
+		{npm, false, "GET /team/a\nProxy-Authorization: Bearer {H}", "HEADER", "the header Proxy-Authorization"},
+		{npm, false, "GET /team/a\nCookie: a=b; session={H}", "HEADER", "the header Cookie"},
+		{npm, false, "GET /team/a\nCookie: a=%68hhhPlaceholder00000", "HEADER", "the header Cookie"},
+		{npm, false, "GET /team/a\nX-{H}: 1", "HEADER", "the name of a header"},
+		{npm, false, "GET /team/a\nReferer: https://npm.example.org/{H}", "HEADER", "the header Referer"},
+		{npm, false, "GET /team/a\nUser-Agent: {H}", "HEADER", "the header User-Agent"},
+		{npm, false, "GET /team/{H}", "HEADER", "the path"},
+		{npm, false, "GET /team/%68hhhPlaceholder00000", "HEADER", "the path"},
+		{npm, false, "GET /team/%2568hhhPlaceholder00000", "HEADER", "the path"},
+		{npm, false, "GET /team/a?x={H}", "HEADER", "the query"},
+		{npm, false, "GET /team/a?{H}=x", "HEADER", "the query"},
+		{npm, false, "GET /team/a?x=%68hhhPlaceholder00000", "HEADER", "the query"},
+		{npm, false, "{H} /team/a", "HEADER", "the method"},
+		{npm, false, "GET https://{H}@npm.example.org/team/a", "HEADER", "the user or the password"},
+		{npm, false, "GET https://{H}.npm.example.org/team/a", "HEADER", "the host"},
+		{npm, false, "GET /x?token={Q}&token=x", "QUERY", "the query"},
+		{npm, false, "GET /x?token=x&tok%65n={Q}", "QUERY", "the query"},
+		{npm, false, "GET /x?token={Q};a=b", "QUERY", "the query"},
+		{npm, false, "GET /x?token=x{Q}", "QUERY", "the query"},
+		{npm, false, "GET /x?token[]={Q}", "QUERY", "the query"},
+		{npm, false, "POST /x?token={Q}", "QUERY", "GET and HEAD alone"},
+		{npm, false, "GET /x\nAuthorization: Bearer {B}", "BASIC", "the header Authorization"},
+		{npm, false, "GET /x\nAuthorization: {{xB}}", "BASIC", "the header Authorization"},
+		{npm, false, "GET /x\nAuthorization: {{B:B}}", "BASIC", "the header Authorization"},
+		{npm, false, "GET /x\nAuthorization: {{:B}}\nAuthorization: {{:B}}", "BASIC", "the header Authorization"},
+		{npm, false, "GET /x\nAuthorization: Bearer {O}", "OTHERS", "are not to have it"},
+		{npm, false, "GET /x\nAuthorization: {{:G}}", "GIT", "git.example.org/owner/repository, git.example.org/other.git alone"},
+		{other, false, "GET /x\nX-Api-Key: {K}", "KEYED", "npm.example.org alone"},
+		{git, false, "GET /owner/repository/a\nAuthorization: Bearer {H}", "HEADER", "npm.example.org/team, npm.example.org:8443 alone"},
+		{git, false, "GET /owner/repository/info/refs?service=git-receive-pack\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "GET /owner/repository/info/refs?service=git-receive-pack", "GIT", "Nothing is pushed"},
+		{git, false, "GET /elsewhere/info/refs?service=git-%72eceive-pack", "GIT", "Nothing is pushed"},
+		{git, false, "POST /owner/repository/git-receive-pack", "GIT", "Nothing is pushed"},
+		{git, false, "POST /owner/repository/git-%2572eceive-pack", "GIT", "Nothing is pushed"},
+		{git, false, "POST /owner/repository/git-receive-pack\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "GET /owner/repository/info/refs?service=git-upload-pack&x=y\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "GET /owner/repository/info/refs\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "POST /owner/repository/git-upload-pack?x\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "POST /owner/repository/git-upload-pack?\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "GET /owner/repository/git-upload-pack\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "GET /owner/repository/archive.tar.gz\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "GET /owner/another.git/info/refs?service=git-upload-pack\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "GET /owner/repository.git/x/info/refs?service=git-upload-pack\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "GET /owner/repository%2fx/info/refs?service=git-upload-pack\nAuthorization: {{:G}}", "GIT", "fetching with git"},
+		{git, false, "GET /owner/repository/../another/info/refs?service=git-upload-pack\nAuthorization: {{:G}}", "GIT", "segment of dots"},
+		{git, true, "GET /owner/repository/archive.tar.gz", "GIT", "open for what a secret is for alone"},
+		{other, true, "POST /x", "HEADER", "open for what a secret is for alone"},
+		{other, true, "GET /x/../y", "HEADER", "segment of dots"},
+		{other, true, "GET /x\nX-Method-Override: PUT", "HEADER", "another method"},
+		{npm, true, "PUT /x", "HEADER, KEYED, QUERY, BASIC", "open for what a secret is for alone"},
+	} {
+		t.Run(test.request, func(t *testing.T) {
+			x, refusal := g.Exchange(request(t, written(test.request, s, false)), test.to, test.bound)
+			switch {
+			case refusal == nil:
+				t.Fatalf("it goes out as %s %v", x.URL, x.Header)
+			case refusal.Rule() != "policy.secrets: "+test.names || !strings.Contains(refusal.Reason, test.because):
+				t.Errorf("it is refused by %s: %s", refusal.Rule(), refusal.Reason)
+			}
+			for _, c := range s {
+				if strings.Contains(refusal.Reason, c.Placeholder) || strings.Contains(refusal.Reason, c.Value) {
+					t.Errorf("the reason tells: %s", refusal.Reason)
+				}
+			}
+		})
+	}
+	if refusal := g.Elsewhere(request(t, written("GET /\nAuthorization: Bearer {H}", s, false))); refusal == nil {
+		t.Error("a placeholder elsewhere is let through")
+	}
+	if refusal := g.Elsewhere(request(t, "GET /\nAuthorization: Bearer mine")); refusal != nil {
+		t.Error(refusal)
+	}
+}
+
+func TestBodiesAreSearched(t *testing.T) {
+	s := set(t)
+	g := NewGuard(s)
+	none := func() http.Header { return nil }
+	text := strings.Repeat("x", 100) + "hhhhh" + strings.Repeat("y", 100)
+	for cut := range s[0].Placeholder {
+		body := io.MultiReader(strings.NewReader(text+s[0].Placeholder[:cut]), strings.NewReader(s[0].Placeholder[cut:]+text))
+		got, err := io.ReadAll(g.Body(body, none))
+		refusal, ok := errors.AsType[*Refusal](err)
+		if !ok || !strings.Contains(refusal.Reason, "HEADER stands in the body") || strings.Contains(string(got), s[0].Placeholder) {
+			t.Errorf("cut at %d it gives %q, %v", cut, got, err)
+		}
+	}
+	if got, err := io.ReadAll(g.Body(iotest.OneByteReader(strings.NewReader(text+written("{{:H}}", s, false)+text)), none)); err == nil {
+		t.Errorf("base64 gives %q", got)
+	}
+	if got, err := io.ReadAll(g.Body(iotest.OneByteReader(strings.NewReader(text)), none)); err != nil || string(got) != text {
+		t.Errorf("a body without gives %q, %v", got, err)
+	}
+	trailer := func() http.Header { return http.Header{"X-End": {s[0].Placeholder}} }
+	if _, err := io.ReadAll(g.Body(strings.NewReader(text), trailer)); err == nil || !strings.Contains(err.Error(), "a trailer") {
+		t.Errorf("a trailer gives %v", err)
+	}
+}
+
+func TestAnswersHaveNoValueInTheirHeader(t *testing.T) {
+	s := set(t)
+	h := http.Header{"Location": {"https://h/?t=" + strings.ReplaceAll(s[2].Value, "+", "%2B")}, "X-Echo": {"a", "Bearer " + s[0].Value}, "Etag": {`"x"`}}
+	h[http.CanonicalHeaderKey("x-"+strings.Repeat("h", 12)+"value")] = []string{"1"}
+	NewGuard(s).Header(h)
+	if got := h.Get("X-Echo"); got != "a" || h["X-Echo"][1] != "Bearer "+s[0].Placeholder {
+		t.Errorf("it is %q", h)
+	}
+	if h.Get("Etag") != `"x"` {
+		t.Errorf("it is %q", h)
+	}
+	(*Guard)(nil).Header(h)
+}

@@ -1,0 +1,140 @@
+package credential
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// matcher finds any of some texts. It looks at the two bytes at the end of a window that
+// is as long as the shortest text, and goes on by as much as these allow (Wu and Manber,
+// 1994), so that the more there are to find, the less it slows down. Several goroutines
+// may use it.
+type matcher struct {
+	needles []needle // the longest first
+	least   int      // the length of the shortest
+	longest int
+	shift   []uint8            // by the last two bytes of a window, how far it may go on
+	ending  map[uint16][]int32 // needles by the last two bytes of their first least
+	begin   [256][]int32       // needles by their first byte
+}
+
+// needle is a text to find, and what is put in its place, which is as long.
+type needle struct {
+	text, replacement []byte
+	of                int // the credential
+}
+
+const (
+	shortestNeedle = 2 // what the matcher needs; credentials have 8
+	longestShift   = 255
+)
+
+func newMatcher(needles []needle) *matcher {
+	m := &matcher{needles: needles, least: longestShift}
+	m.needles = slices.DeleteFunc(m.needles, func(n needle) bool { return len(n.text) < shortestNeedle })
+	slices.SortStableFunc(m.needles, func(a, b needle) int { return len(b.text) - len(a.text) })
+	m.needles = slices.CompactFunc(m.needles, func(a, b needle) bool { return bytes.Equal(a.text, b.text) })
+	for _, n := range m.needles {
+		m.least, m.longest = min(m.least, len(n.text)), max(m.longest, len(n.text))
+	}
+	m.shift = bytes.Repeat([]byte{uint8(m.least - 1)}, 1<<16)
+	m.ending = make(map[uint16][]int32)
+	for i, n := range m.needles {
+		for end := 2; end <= m.least; end++ {
+			two := pair(n.text, end)
+			m.shift[two] = min(m.shift[two], uint8(m.least-end))
+		}
+		two := pair(n.text, m.least)
+		m.ending[two] = append(m.ending[two], int32(i))
+		m.begin[n.text[0]] = append(m.begin[n.text[0]], int32(i))
+	}
+	return m
+}
+
+// pair is the two bytes before end.
+func pair(text []byte, end int) uint16 { return uint16(text[end-2])<<8 | uint16(text[end-1]) }
+
+// find gives the first place where a needle stands, or, without one, where the beginning
+// of one stands at the end of a text that is not whole; else the text's end.
+func (m *matcher) find(text []byte, whole bool) (at int, found *needle) {
+	if len(m.needles) == 0 {
+		return len(text), nil
+	}
+	at = 0
+	for at <= len(text)-m.least {
+		two := pair(text, at+m.least)
+		if shift := m.shift[two]; shift > 0 {
+			at += int(shift)
+			continue
+		}
+		if n, part := m.stands(m.ending[two], text[at:], whole); n != nil || part {
+			return at, n
+		}
+		at++
+	}
+	if whole {
+		return len(text), nil
+	}
+	for ; at < len(text); at++ {
+		if _, part := m.stands(m.begin[text[at]], text[at:], false); part {
+			return at, nil
+		}
+	}
+	return len(text), nil
+}
+
+// stands says which of some needles a text begins with, or whether a text that is not
+// whole is the beginning of a longer one, which goes before.
+func (m *matcher) stands(some []int32, text []byte, whole bool) (found *needle, part bool) {
+	for _, i := range some {
+		n := &m.needles[i]
+		switch {
+		case bytes.HasPrefix(text, n.text):
+			return n, false
+		case !whole && bytes.HasPrefix(n.text, text):
+			return nil, true
+		}
+	}
+	return nil, false
+}
+
+// sees gives a needle that stands in a text.
+func (m *matcher) sees(text string) (of int, ok bool) {
+	if len(text) < m.least {
+		return 0, false
+	}
+	_, n := m.find([]byte(text), true)
+	if n == nil {
+		return 0, false
+	}
+	return n.of, true
+}
+
+// replace puts the replacements into a text, in its place, as far as that can be done
+// before more of it is there. What is before clean is done.
+func (m *matcher) replace(text []byte, whole bool) (clean int) {
+	for {
+		at, n := m.find(text[clean:], whole)
+		clean += at
+		if n == nil {
+			return clean
+		}
+		clean += copy(text[clean:], n.replacement)
+	}
+}
+
+// replaceAll is a text with the replacements.
+func (m *matcher) replaceAll(text string) string {
+	if _, ok := m.sees(text); !ok {
+		return text
+	}
+	changed := []byte(text)
+	m.replace(changed, true)
+	return string(changed)
+}
+
+// folded says whether a text holds one of the needles in whatever case.
+func folded(text, part string) bool {
+	return len(text) >= len(part) && strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}

@@ -1,0 +1,195 @@
+package credential
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+const authorization = "Authorization"
+
+// put puts text where the credential's placeholder stands as it should: once, in the one
+// place that is the credential's. It says whether it stands so.
+func (c *Credential) put(x *Exchange, text string) bool {
+	switch c.In {
+	case InHeader:
+		return c.putInHeader(x.Header, text)
+	case InQuery:
+		return c.putInQuery(x.URL, text)
+	case InBasic:
+		return c.putInBasic(x.Header, text)
+	}
+	return false
+}
+
+func (c *Credential) putInHeader(h http.Header, text string) bool {
+	name := http.CanonicalHeaderKey(c.Field)
+	values := h[name]
+	if len(values) != 1 {
+		return false
+	}
+	scheme, found := strings.CutSuffix(values[0], c.Placeholder)
+	if !found || scheme != "" && !isScheme(scheme) {
+		return false
+	}
+	h[name] = []string{scheme + text}
+	return true
+}
+
+// isScheme says whether text is a scheme of authorization and one space (RFC 9110, 11.4).
+func isScheme(text string) bool {
+	name, spaced := strings.CutSuffix(text, " ")
+	return spaced && name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
+}
+
+func (c *Credential) putInQuery(u *url.URL, text string) bool {
+	pairs := strings.Split(u.RawQuery, "&")
+	at := -1
+	for i, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		if plainest(strings.ReplaceAll(name, "+", " ")) != c.Field {
+			continue
+		}
+		if at >= 0 || value != c.Placeholder {
+			return false
+		}
+		at = i
+	}
+	if at < 0 {
+		return false
+	}
+	name, _, _ := strings.Cut(pairs[at], "=")
+	pairs[at] = name + "=" + url.QueryEscape(text)
+	u.RawQuery = strings.Join(pairs, "&")
+	return true
+}
+
+func (c *Credential) putInBasic(h http.Header, text string) bool {
+	values := h[authorization]
+	if len(values) != 1 {
+		return false
+	}
+	scheme, encoded, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "basic") {
+		return false
+	}
+	plain, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	if err != nil {
+		return false
+	}
+	user, password, both := strings.Cut(string(plain), ":")
+	switch {
+	case !both || user == c.Placeholder && password == c.Placeholder:
+		return false
+	case user == c.Placeholder:
+		user = text
+	case password == c.Placeholder:
+		password = text
+	default:
+		return false
+	}
+	h[authorization] = []string{scheme + " " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))}
+	return true
+}
+
+// inRequest looks for placeholders in all of a request but its body. URL and header are
+// its own, or what is left of them.
+func (g *Guard) inRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
+	for _, part := range []struct{ place, text string }{
+		{"the path", u.EscapedPath()},
+		{"the path", u.Path},
+		{"the path", u.Opaque},
+		{"the query", u.RawQuery},
+		{"the fragment", u.Fragment},
+		{"the method", r.Method},
+		{"the host", u.Host},
+		{"the host", r.Host},
+	} {
+		if refusal := g.inText(part.text, part.place); refusal != nil {
+			return refusal
+		}
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		for _, text := range []string{u.User.Username(), password} {
+			if refusal := g.inText(text, "the user or the password of the address"); refusal != nil {
+				return refusal
+			}
+		}
+	}
+	if refusal := g.inHeader(h, ""); refusal != nil {
+		return refusal
+	}
+	return g.inHeader(r.Trailer, "a trailer")
+}
+
+// inHeader looks for placeholders in names and values. Place is empty for the header.
+func (g *Guard) inHeader(h http.Header, place string) *Refusal {
+	for name, values := range h {
+		if i := slices.IndexFunc(g.set, func(c Credential) bool { return folded(name, c.Placeholder) }); i >= 0 {
+			return g.misplaced(i, "the name of a header")
+		}
+		in := place
+		if in == "" {
+			in = "the header " + name[:min(len(name), 100)]
+		}
+		for _, value := range values {
+			if refusal := g.inText(value, in); refusal != nil {
+				return refusal
+			}
+		}
+	}
+	return nil
+}
+
+// inText looks for placeholders in text and in what it is when it is unescaped.
+func (g *Guard) inText(text, place string) *Refusal {
+	for range deepest + 1 {
+		if of, ok := g.placeholders.sees(text); ok {
+			return g.misplaced(of, place)
+		}
+		if place == "the host" {
+			if i := slices.IndexFunc(g.set, func(c Credential) bool { return folded(text, c.Placeholder) }); i >= 0 {
+				return g.misplaced(i, place)
+			}
+		}
+		plain := unescape(text)
+		if plain == text {
+			return nil
+		}
+		text = plain
+	}
+	return nil
+}
+
+// misplaced is the refusal of a request in which a placeholder stands where it has no
+// business.
+func (g *Guard) misplaced(of int, place string) *Refusal {
+	c := &g.set[of]
+	if c.Withheld {
+		return c.refusal("The placeholder of %s stands in %s, and these commands are not to have it.", c.Name, place)
+	}
+	return c.refusal("The placeholder of %s stands in %s. It is for %s alone, where it stands %s.", c.Name, place, c.shownScopes(), c.proper())
+}
+
+// proper says where the credential belongs.
+func (c *Credential) proper() string {
+	switch c.In {
+	case InQuery:
+		return "once, as the value of the parameter " + c.Field
+	case InBasic:
+		return "as the user or the password of Basic in the one header " + authorization
+	}
+	return "in the one header " + http.CanonicalHeaderKey(c.Field) + ", whole or after a scheme and a space"
+}
+
+// Elsewhere refuses a request in which a placeholder stands, wherever that is: one in
+// which nothing is put in its place.
+func (g *Guard) Elsewhere(r *http.Request) *Refusal {
+	if g == nil {
+		return nil
+	}
+	return g.inRequest(r, r.URL, r.Header)
+}

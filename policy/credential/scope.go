@@ -1,0 +1,159 @@
+package credential
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// Scope is what of a host a credential is for.
+type Scope struct {
+	Host reach.Entry // without a wildcard
+	Path string      // that it is for, with all below it: begins with "/", and does not end so; empty for all
+}
+
+// ParseScope reads "host", "host:port", or one of these with a path: the credential is
+// for what that names and all below it, by whole segments.
+func ParseScope(text string) (Scope, error) {
+	host, path, _ := strings.Cut(text, "/")
+	switch {
+	case strings.Contains(text, "://"):
+		return Scope{}, errors.New("is written without https://, which it is always")
+	case strings.Contains(host, "*"):
+		return Scope{}, errors.New("has a wildcard: a credential is for hosts that are named in full")
+	case strings.ContainsAny(text, "?#"):
+		return Scope{}, errors.New("has a query or a fragment: what follows the host is the beginning of a path")
+	}
+	entry, err := reach.ParseEntry(host)
+	if err != nil {
+		var private error // whether it is open is of lists to say
+		if entry, private = reach.ParsePrivate(host); private != nil {
+			return Scope{}, err
+		}
+	}
+	path = strings.TrimSuffix(path, "/")
+	if path == "" {
+		return Scope{Host: entry}, nil
+	}
+	if err := checkScopePath(path); err != nil {
+		return Scope{}, err
+	}
+	return Scope{Host: entry, Path: "/" + path}, nil
+}
+
+func checkScopePath(path string) error {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "" || strings.Trim(segment, ".") == "" {
+			return errors.New("has a path with an empty segment or one of dots")
+		}
+	}
+	for _, c := range []byte(path) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("%\\;*\"<>^`{|}", c) >= 0 {
+			return errors.New("has a path with a character that would be escaped, or means something else: it takes letters, digits and -._~!$&'()+,=:@")
+		}
+	}
+	return nil
+}
+
+func (s Scope) String() string { return s.Host.Host() + s.Path }
+
+// covers says whether a path, as it is escaped in a request, is what the scope names or
+// lies below. The segments that the scope names stand between plain slashes; below them
+// an escaped slash is one of the rest, as in npm's @scope%2fname.
+func (s Scope) covers(escaped string) bool {
+	_, ok := s.below(escaped)
+	return ok
+}
+
+// below gives what of a path follows the scope.
+func (s Scope) below(escaped string) (rest string, ok bool) {
+	if s.Path == "" {
+		return escaped, true
+	}
+	wanted := strings.Split(s.Path, "/")
+	given := strings.Split(escaped, "/")
+	if len(given) < len(wanted) {
+		return "", false
+	}
+	last := len(wanted) - 1
+	for i, segment := range wanted {
+		plain, err := url.PathUnescape(given[i])
+		if err != nil || plain != segment && (i < last || !strings.HasPrefix(plain, segment+"/")) {
+			return "", false
+		}
+	}
+	return strings.TrimPrefix(strings.Join(given, "/"), strings.Join(given[:len(wanted)], "/")), true
+}
+
+// deepest is how often a path may be escaped over and over.
+const deepest = 4
+
+// troubled says what about a path could make servers read another one out of it than
+// the proxy does. Paths are escaped once; what unescapes them again gets no other
+// segments than these.
+func troubled(escaped string) string {
+	for range deepest {
+		if problem := troubledOnce(escaped); problem != "" {
+			return problem
+		}
+		plain := unescape(escaped)
+		if plain == escaped {
+			return ""
+		}
+		escaped = plain
+	}
+	return "is escaped over and over"
+}
+
+func troubledOnce(path string) string {
+	switch {
+	case !utf8.ValidString(path):
+		return "is no UTF-8"
+	case strings.Contains(path, `\`):
+		return "has a backslash"
+	case strings.ContainsFunc(path, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return "has a control character"
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		name, _, _ := strings.Cut(segment, ";")
+		if name = strings.TrimSpace(name); name != "" && strings.Trim(name, ".") == "" {
+			return "has a segment of dots"
+		}
+	}
+	return ""
+}
+
+// unescape takes each %xx for its byte, and leaves what is none as it is.
+func unescape(text string) string {
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	plain := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			high, low := hexDigit(text[i+1]), hexDigit(text[i+2])
+			if high >= 0 && low >= 0 {
+				plain = append(plain, byte(high<<4|low))
+				i += 2
+				continue
+			}
+		}
+		plain = append(plain, text[i])
+	}
+	return string(plain)
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	case 'A' <= c && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

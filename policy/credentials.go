@@ -1,0 +1,32 @@
+package policy
+
+import (
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// openForCredentials opens a target for what credentials are for.
+func (h Hosts) openForCredentials(t reach.Target) (HostDecision, bool) {
+	names := h.Credentials.Names(t)
+	if len(names) == 0 {
+		return HostDecision{}, false
+	}
+	return HostDecision{Allowed: true, Bound: true, Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for what that is for."}, true
+}
+
+// NotForCredential is the refusal of a request that a credential, or its placeholder, is
+// not for.
+func NotForCredential(r *credential.Refusal) HostDecision {
+	d := HostDecision{Rule: r.Rule(), Reason: r.Reason, Opens: "change what the job has at policy.secrets"}
+	d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
+	return d
+}
+
+// NotTheTarget is the refusal of a request inside a tunnel whose TLS is ended for a
+// secret: what it says about where it goes, or how, is not what the tunnel is for.
+func NotTheTarget(names []string, reason string) HostDecision {
+	return HostDecision{
+		Rule: credential.Rule(names...), Reason: reason,
+		Remedy: doWithout + " TLS to the hosts of secrets is ended by agent-ci, and requests of HTTP to the host of the tunnel go through it, those to open a WebSocket among them.",
+	}
+}

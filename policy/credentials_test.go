@@ -1,0 +1,65 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/policy/rules"
+)
+
+func TestCredentialsOpenTheirHosts(t *testing.T) {
+	set, err := rules.Load(rules.File{Name: "r.rules", Data: []byte(`network_rule(host = "ruled.example.org", protocol = "https", decision = "deny")`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := reach.ParseList([]string{"listed.example.org"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scoped := func(name string, withheld bool, texts ...string) credential.Credential {
+		c := credential.Credential{Name: name, Withheld: withheld}
+		for _, text := range texts {
+			scope, err := credential.ParseScope(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Scopes = append(c.Scopes, scope)
+		}
+		return c
+	}
+	hosts := Hosts{List: list, Key: "policy.network", Rules: set, Credentials: credential.Set{
+		scoped("ONE", false, "npm.example.org/a", "ruled.example.org", "listed.example.org", "port.example.org:8443"), scoped("TWO", false, "npm.example.org/b"), scoped("THREE", true, "npm.example.org", "other.example.org"),
+	}}
+	type decision struct {
+		allowed, bound bool
+		rule           string
+	}
+	for _, test := range []struct {
+		protocol, target string
+		want             decision
+	}{
+		{reach.HTTPS, "npm.example.org:443", decision{true, true, "policy.secrets: ONE, TWO"}},
+		{reach.HTTPS, "port.example.org:8443", decision{true, true, "policy.secrets: ONE"}},
+		{reach.HTTPS, "port.example.org:443", decision{}},
+		{reach.HTTPS, "npm.example.org:444", decision{}},
+		{reach.HTTPS, "below.npm.example.org:443", decision{}},
+		{reach.HTTP, "npm.example.org", decision{}},
+		{reach.HTTPS, "listed.example.org:443", decision{true, false, "policy.network: listed.example.org"}},
+		{reach.HTTPS, "ruled.example.org:443", decision{false, false, "r.rules:1"}},
+		{reach.HTTPS, "other.example.org:443", decision{}},
+	} {
+		t.Run(test.protocol+" "+test.target, func(t *testing.T) {
+			target, err := reach.ParseTarget(test.protocol, test.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := hosts.Decide(target)
+			if diff := cmp.Diff(test.want, decision{d.Allowed, d.Bound, d.Rule}, cmp.AllowUnexported(decision{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

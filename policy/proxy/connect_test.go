@@ -1,0 +1,136 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// privately opens hosts that may have private addresses, and leads all names to some.
+func privately(t *testing.T, addresses string, hosts ...string) func(*Options) {
+	t.Helper()
+	list, err := reach.ParseList([]string{"*.example.org"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range hosts {
+		e, err := reach.ParsePrivate(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, e)
+	}
+	var all []netip.Addr
+	for text := range strings.FieldsSeq(addresses) {
+		all = append(all, netip.MustParseAddr(text))
+	}
+	return func(o *Options) {
+		o.Decide = policy.Hosts{List: list, Key: "policy.network"}.Decide
+		o.Resolve = func(context.Context, string) ([]netip.Addr, error) { return append([]netip.Addr(nil), all...), nil }
+	}
+}
+
+// What private: true opens and what it does not, by a tunnel and by HTTP, and that a name
+// without it opens none of it.
+func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
+	for _, test := range []struct{ addresses, refused, opens string }{ // what each address is that is never reached, and whether the list could open it
+		{"10.0.0.1", "", "private"},
+		{"172.16.9.9", "", "private"},
+		{"192.168.1.1", "", "private"},
+		{"fd12:3456::1", "", "private"},
+		{"::ffff:10.0.0.1", "", "private"},
+		{"93.184.216.34 10.0.0.1", "", "private"},
+		{"10.0.0.1 169.254.169.254", "a link-local address", "private"},
+		{"169.254.169.254", "a link-local address", ""},
+		{"169.254.1.1", "a link-local address", ""},
+		{"fe80::1", "a link-local address", ""},
+		{"::ffff:169.254.169.254", "a link-local address", ""},
+		{"127.0.0.1", "a loopback address", ""},
+		{"127.8.8.8", "a loopback address", ""},
+		{"::1", "a loopback address", ""},
+		{"::ffff:127.0.0.1", "a loopback address", ""},
+		{"64:ff9b::a00:1", "a private address", ""},
+		{"64:ff9b::a9fe:a9fe", "a link-local address", ""},
+		{"2002:a00:1::", "an address that holds an IPv4 one", ""},
+		{"fd00:ec2::254", "a cloud's own service", ""},
+		{"fd20:ce::254", "a cloud's own service", ""},
+		{"fd00:42::42", "a cloud's own service", ""},
+		{"fd00:c1::a9fe:a9fe", "a cloud's own service", ""},
+		{"168.63.129.16", "a cloud's own service", ""},
+		{"100.100.100.200", "a provider's own network", ""},
+		{"192.0.0.192", "an address of a protocol", ""},
+		{"0.0.0.0", "an unspecified address", ""},
+		{"224.0.0.1", "a multicast address", ""},
+		{"255.255.255.255", "a reserved address", ""},
+	} {
+		for protocol, request := range map[string]string{
+			"https": "CONNECT %s:443 HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: y\r\nConnection: close\r\n\r\n", "http": "GET http://%s/ HTTP/1.1\r\nHost: x\r\n\r\n",
+		} {
+			t.Run(test.addresses+"/"+protocol, func(t *testing.T) {
+				b := newBench(t, echo(t).Listener.Addr(), privately(t, test.addresses, "db.example.org"))
+				answer := b.raw(fmt.Sprintf(request, "db.example.org"))
+				if test.refused == "" {
+					if !strings.Contains(answer, "GET / host=") || len(b.told()) != 1 {
+						t.Errorf("the answer is\n%s", answer)
+					}
+				} else if !strings.HasPrefix(answer, "HTTP/1.1 403 ") || !strings.Contains(answer, test.refused) || len(b.dialled) > 0 {
+					t.Errorf("dialled %d times, the answer is\n%s", len(b.dialled), answer)
+				}
+				words := b.raw(fmt.Sprintf(request, "other.example.org"))
+				if !strings.HasPrefix(words, "HTTP/1.1 403 ") || !strings.Contains(words, "built-in:local-address") {
+					t.Errorf("without private the answer is\n%s", words)
+				}
+				if could := strings.Contains(words, "{host: other.example.org, private: true}"); could != (test.opens != "") {
+					t.Errorf("that the list could open it is told: %t\n%s", could, words)
+				}
+			})
+		}
+	}
+}
+
+// An entry that lets a host have private addresses opens no other one, and no other port.
+func TestAPrivateEntryOpensWhatItNames(t *testing.T) {
+	for target, want := range map[string]string{
+		"10.0.0.5:8443":        "HTTP/1.1 200 ",
+		"10.0.0.5:443":         "HTTP/1.1 403 ",
+		"10.0.0.6:8443":        "HTTP/1.1 403 ",
+		"[fd12::5]:443":        "HTTP/1.1 200 ",
+		"[fd12::6]:443":        "HTTP/1.1 403 ",
+		"[::ffff:a00:5]:8443":  "HTTP/1.1 403 ",
+		"[64:ff9b::a00:5]:443": "HTTP/1.1 403 ",
+		"127.0.0.1:8443":       "HTTP/1.1 403 ",
+		"169.254.169.254:443":  "HTTP/1.1 403 ",
+		"167772165:8443":       "HTTP/1.1 403 ",
+	} {
+		b := newBench(t, echo(t).Listener.Addr(), privately(t, "", "10.0.0.5:8443", "fd12::5"))
+		answer := b.raw("CONNECT " + target + " HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: y\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(answer, want) {
+			t.Errorf("%s: the answer is\n%s", target, answer)
+		}
+	}
+}
+
+// An address of this machine's own stays closed, private or not, dialled or asked for by
+// another proxy.
+func TestAPrivateAddressOfThisMachineStaysClosed(t *testing.T) {
+	own, err := ownAddresses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address := range own {
+		if !reach.Private(address) {
+			continue
+		}
+		b := newBench(t, echo(t).Listener.Addr(), privately(t, address.String(), "db.example.org"))
+		if answer := b.raw("CONNECT db.example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(answer, "one of this machine") || strings.Contains(answer, "private: true") {
+			t.Errorf("%s: the answer is\n%s", address, answer)
+		}
+		return
+	}
+	t.Skip("this machine has no private address")
+}

@@ -1,0 +1,177 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// ended is the connection of a client below the TLS that is ended here.
+type ended struct {
+	net.Conn
+	early  *bufio.Reader // has what came with CONNECT
+	target reach.Target
+	policy.HostDecision
+	forget func() bool // that the proxy's end closes it
+}
+
+func (e *ended) Read(to []byte) (int, error) {
+	if e.early.Buffered() > 0 {
+		return e.early.Read(to)
+	}
+	return e.Conn.Read(to)
+}
+
+func (e *ended) Close() error {
+	e.forget()
+	return e.Conn.Close()
+}
+
+var errOtherName = errors.New("another server name than the tunnel's")
+
+// end speaks TLS to who asked in the place of the target, and hands the connection to the
+// server that reads the requests in it.
+func (p *Proxy) end(w http.ResponseWriter, r *http.Request, t reach.Target, d policy.HostDecision) {
+	p.work.Add(1)
+	defer p.work.Done()
+	config, err := p.faceOf(t)
+	if err != nil {
+		p.answer(w, r, reply{status: http.StatusBadGateway, error: "proxy_internal_error", phrase: "agent-ci can't end TLS", body: "agent-ci could not end the TLS of this tunnel.\n"})
+		return
+	}
+	client, early, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	conn := &ended{Conn: client, early: early.Reader, target: t, HostDecision: d}
+	conn.forget = context.AfterFunc(p.ctx, func() { _ = client.Close() })
+	_ = client.SetDeadline(time.Now().Add(p.limits.Header))
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		_ = conn.Close()
+		return
+	}
+	over := tls.Server(conn, config)
+	if err := over.HandshakeContext(p.ctx); err != nil {
+		p.refuseHandshake(conn, err)
+		_ = conn.Close()
+		return
+	}
+	_ = client.SetDeadline(time.Time{})
+	if !p.inside.take(over) {
+		_ = conn.Close()
+	}
+}
+
+// faceOf is how the proxy stands for a target.
+func (p *Proxy) faceOf(t reach.Target) (*tls.Config, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if made := p.faces[t]; made != nil {
+		return made, nil
+	}
+	if p.options.Authority == nil {
+		return nil, errors.New("there is no certificate authority for the hosts of credentials")
+	}
+	leaf, err := p.options.Authority.Leaf(t.Host())
+	if err != nil {
+		return nil, err
+	}
+	p.faces[t] = &tls.Config{
+		Certificates: []tls.Certificate{*leaf}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if name := hello.ServerName; name != "" && !strings.EqualFold(name, t.Host()) {
+				return nil, errOtherName
+			}
+			return nil, nil
+		},
+	}
+	return p.faces[t], nil
+}
+
+// refuseHandshake records why TLS did not come about, where that is who asked's doing,
+// and tells it where it can be told.
+func (p *Proxy) refuseHandshake(conn *ended, err error) {
+	names := p.options.Credentials.Names(conn.target)
+	asked := Request{Protocol: reach.HTTPS, Target: conn.target.String()}
+	plain, isPlain := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case errors.Is(err, errOtherName):
+		asked.HostDecision = policy.NotTheTarget(names, "The TLS inside the tunnel is for another server name.")
+	case isPlain && plain.Conn != nil: // before a record was understood
+		asked.HostDecision = policy.NotTheTarget(names, "Inside the tunnel is no TLS.")
+	default:
+		return
+	}
+	a := refusal(asked)
+	if p.options.Observe(asked) != nil {
+		a = unrecorded
+	}
+	if isPlain {
+		_ = conn.SetDeadline(time.Now().Add(p.limits.Header))
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", a.status, statusPhrase(a.phrase), len(a.body), a.body)
+		linger(conn)
+	}
+}
+
+// inside is the server of the requests in tunnels whose TLS is ended.
+type inside struct {
+	server *http.Server
+	handed chan net.Conn
+	end    <-chan struct{}
+	addr   net.Addr
+}
+
+// tunnelOf is the key under which the context of a request has its *ended.
+type tunnelOf struct{}
+
+// mostStreams is how many requests a client may have on one connection of HTTP/2.
+const mostStreams = 100
+
+func (p *Proxy) newInside(addr net.Addr) *inside {
+	both := new(http.Protocols)
+	both.SetHTTP1(true)
+	both.SetHTTP2(true)
+	server := &http.Server{
+		Handler: http.HandlerFunc(p.serveInside), Protocols: both, ReadHeaderTimeout: p.limits.Header, IdleTimeout: p.limits.Idle, MaxHeaderBytes: longestHeader,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: mostStreams}, DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.count,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, tunnelOf{}, conn.(*tls.Conn).NetConn())
+		},
+	}
+	return &inside{server, make(chan net.Conn), p.ctx.Done(), addr}
+}
+
+// take hands a connection to the server. It says whether that has it.
+func (i *inside) take(conn net.Conn) bool {
+	select {
+	case i.handed <- conn:
+		return true
+	case <-i.end:
+		return false
+	}
+}
+
+// Accept, Close and Addr make it the server's listener.
+func (i *inside) Accept() (net.Conn, error) {
+	select {
+	case conn := <-i.handed:
+		return conn, nil
+	case <-i.end:
+		return nil, net.ErrClosed
+	}
+}
+
+func (i *inside) Close() error   { return nil }
+func (i *inside) Addr() net.Addr { return i.addr }

@@ -1,0 +1,217 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// serveInside answers a request in a tunnel whose TLS is ended.
+func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
+	p.work.Add(1)
+	defer p.work.Done()
+	tunnel := r.Context().Value(tunnelOf{}).(*ended)
+	t := tunnel.target
+	if reason := strays(r, t); reason != "" {
+		p.refuse(w, t, http.StatusMisdirectedRequest, policy.NotTheTarget(p.options.Credentials.Names(t), reason))
+		return
+	}
+	x, refused := p.guard.Exchange(r, t, tunnel.Bound)
+	if refused != nil {
+		p.refuse(w, t, http.StatusForbidden, policy.NotForCredential(refused))
+		return
+	}
+	if r.ContentLength > p.limits.Bytes {
+		say(w, tooLong)
+		return
+	}
+	for _, name := range x.Uses {
+		if p.options.Used != nil && p.options.Used(name, t) != nil {
+			say(w, unrecorded)
+			return
+		}
+	}
+	p.exchange(w, r, x, tunnel)
+}
+
+// refuse records a refusal inside a tunnel and tells it.
+func (p *Proxy) refuse(w http.ResponseWriter, t reach.Target, status int, d policy.HostDecision) {
+	asked := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
+	if p.options.Observe(asked) != nil {
+		say(w, unrecorded)
+		return
+	}
+	a := refusal(asked)
+	a.status = status
+	say(w, a)
+}
+
+// strays says where a request inside a tunnel goes that is not the tunnel's target.
+func strays(r *http.Request, t reach.Target) string {
+	const otherHost = "The request is for another host or port than the tunnel that it goes through."
+	switch {
+	case r.Method == http.MethodConnect:
+		return "The request asks for a tunnel inside of a tunnel."
+	case r.URL.Scheme != "" && r.URL.Scheme != "https":
+		return "The request inside the tunnel is for another scheme than https."
+	case r.URL.User != nil:
+		return "The request has a user or a password before the host."
+	case r.URL.Host != "" && !names(r.URL.Host, t), !names(r.Host, t):
+		return otherHost
+	case slices.ContainsFunc(r.Header["Host"], func(host string) bool { return !names(host, t) }): // beside :authority
+		return otherHost
+	case r.URL.Opaque != "" || !strings.HasPrefix(r.URL.Path, "/"):
+		return "The request is for no path of the host."
+	case upgrades(r) && !toWebSocket(r):
+		return "The request asks for another protocol than HTTP and WebSocket."
+	}
+	return ""
+}
+
+// names says whether host and port of a request are those of a target of HTTPS.
+func names(authority string, t reach.Target) bool {
+	named, err := reach.ParseTarget(reach.HTTPS, authority)
+	if err != nil {
+		named, err = reach.ParseTarget(reach.HTTPS, authority+":443")
+	}
+	return err == nil && named == t
+}
+
+// exchange sends a request on to the target of its tunnel, over a connection that others
+// may have used before, and its answer back.
+func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.Exchange, tunnel *ended) {
+	t := tunnel.target
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	control := http.NewResponseController(w)
+	idle := time.AfterFunc(p.limits.Idle, func() {
+		cancel()
+		_ = control.SetReadDeadline(time.Now())
+		_ = control.SetWriteDeadline(time.Now())
+	})
+	defer idle.Stop()
+	body := p.search(r, t)
+	response, err := p.upstream(tunnel).RoundTrip(p.inward(ctx, r, x, body, t, idle))
+	if response != nil {
+		defer response.Body.Close()
+	}
+	switch found := body.found.Load(); {
+	case found != nil:
+		say(w, refusal(*found))
+	case err != nil:
+		say(w, failed(t, err))
+	case response.StatusCode == http.StatusSwitchingProtocols && toWebSocket(r):
+		p.joinWebSocket(control, response, idle)
+	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
+		say(w, unreached(t.String(), errors.New("no answer")))
+	case encodedText(response):
+		say(w, encoded)
+	default:
+		p.giveBack(w, control, response, idle)
+	}
+}
+
+// inward is the request as the target gets it.
+func (p *Proxy) inward(ctx context.Context, r *http.Request, x *credential.Exchange, body *searchedBody, t reach.Target, idle *time.Timer) *http.Request {
+	from := *r
+	from.URL, from.Header, from.Body = x.URL, x.Header, body
+	from.URL.Scheme = "https"
+	out := p.outgoing(ctx, &from, t, idle)
+	delete(out.Header, "Host")
+	out.Header.Set("Accept-Encoding", "identity") // so that the answer can be searched
+	if slices.ContainsFunc(r.Header["Te"], func(te string) bool { return strings.Contains(strings.ToLower(te), "trailers") }) {
+		out.Header.Set("Te", "trailers")
+	}
+	if toWebSocket(r) {
+		out.Header.Set("Connection", "Upgrade")
+		out.Header.Set("Upgrade", "websocket")
+		out.Header.Del("Sec-WebSocket-Extensions") // which compress
+	}
+	return out
+}
+
+// giveBack gives an answer to who asked, without the values of credentials.
+func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController, response *http.Response, idle *time.Timer) {
+	p.guard.Header(response.Header)
+	h := w.Header()
+	keepEndToEnd(h, response.Header)
+	h.Del("Alt-Svc") // other ways to the host, which are closed
+	announced := make(map[string]bool)
+	for name := range response.Trailer {
+		h.Add("Trailer", name)
+		announced[name] = true
+	}
+	w.WriteHeader(response.StatusCode)
+	if err := p.guard.Copy(flushing{w, control}, p.watch(response.Body, idle)); err != nil {
+		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
+	}
+	p.guard.Header(response.Trailer)
+	for name, values := range response.Trailer {
+		if !announced[name] {
+			name = http.TrailerPrefix + name
+		}
+		h[name] = values
+	}
+}
+
+// searchedBody is the body of a request, which ends where a placeholder stands in it.
+type searchedBody struct {
+	io.Reader
+	io.Closer
+	refuse func(*credential.Refusal) *Request
+	found  atomic.Pointer[Request]
+}
+
+func (b *searchedBody) Read(to []byte) (int, error) {
+	n, err := b.Reader.Read(to)
+	if refused, ok := errors.AsType[*credential.Refusal](err); ok {
+		b.found.Store(b.refuse(refused))
+	}
+	return n, err
+}
+
+// search looks for placeholders in the body of a request as it goes out.
+func (p *Proxy) search(r *http.Request, t reach.Target) *searchedBody {
+	b := &searchedBody{Reader: r.Body, Closer: r.Body}
+	if p.guard == nil {
+		return b
+	}
+	b.Reader = p.guard.Body(r.Body, func() http.Header { return r.Trailer })
+	b.refuse = func(refused *credential.Refusal) *Request {
+		asked := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.NotForCredential(refused)}
+		_ = p.options.Observe(asked) // it is refused in any case
+		return &asked
+	}
+	return b
+}
+
+// encoded is the answer where text can't be searched for values.
+var encoded = reply{
+	status: http.StatusBadGateway, error: "http_response_content_coding", phrase: "The answer is encoded",
+	body: "agent-ci asked for an answer without content coding, to look for the values of secrets in it, and got text in one; it does not give that on.\n",
+}
+
+// encodedText says whether an answer has text that can't be read as it comes. Values in
+// what is no text, archives for example, are not there to be read.
+func encodedText(response *http.Response) bool {
+	coding := strings.ToLower(strings.TrimSpace(strings.Join(response.Header["Content-Encoding"], ",")))
+	if coding == "" || coding == "identity" || response.ContentLength == 0 || response.Request.Method == http.MethodHead || response.StatusCode == http.StatusNotModified {
+		return false
+	}
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil || len(response.Header["Content-Type"]) != 1 {
+		return true
+	}
+	return strings.HasPrefix(kind, "text/") ||
+		slices.ContainsFunc([]string{"json", "xml", "script", "form", "yaml", "text", "graphql"}, func(part string) bool { return strings.Contains(kind, part) })
+}

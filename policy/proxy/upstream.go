@@ -1,0 +1,75 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// way is what connections to a target are kept by.
+type way struct {
+	reach.Target
+	private bool
+}
+
+const (
+	// idleUpstream is how long a connection that nobody uses is kept: less than servers
+	// keep them, so that few requests meet one that is being closed.
+	idleUpstream = 45 * time.Second
+	// mostReceived bounds what of one answer is kept for who reads slowly.
+	mostReceived = 1 << 20
+)
+
+// upstream gives the connections to the target of a tunnel.
+func (p *Proxy) upstream(tunnel *ended) *http.Transport {
+	to := way{tunnel.target, tunnel.Private}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if made := p.upstreams[to]; made != nil {
+		return made
+	}
+	var roots *x509.CertPool
+	if p.options.Roots != nil {
+		roots = p.options.Roots(to.Target)
+	}
+	both := new(http.Protocols)
+	both.SetHTTP1(true)
+	both.SetHTTP2(true)
+	p.upstreams[to] = &http.Transport{
+		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dialForGood(ctx, to) },
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: to.Host(), MinVersion: tls.VersionTLS12},
+		Protocols:       both, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: mostReceived},
+		TLSHandshakeTimeout: p.limits.Connect, IdleConnTimeout: idleUpstream, ExpectContinueTimeout: time.Second,
+		MaxConnsPerHost: p.limits.Connections, MaxIdleConnsPerHost: p.limits.Connections,
+		MaxResponseHeaderBytes: longestHeader, DisableCompression: true, WriteBufferSize: 16 << 10, ReadBufferSize: 16 << 10,
+	}
+	return p.upstreams[to]
+}
+
+// dialForGood connects, to something that the proxy's end closes.
+func (p *Proxy) dialForGood(ctx context.Context, to way) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
+	conn, err := p.connect(ctx, to.Target, to.private)
+	if err != nil {
+		return nil, err
+	}
+	return &lasting{conn, context.AfterFunc(p.ctx, func() { _ = conn.Close() })}, nil
+}
+
+// lasting is a connection that the proxy's end closes.
+type lasting struct {
+	net.Conn
+	forget func() bool
+}
+
+func (l *lasting) Close() error {
+	l.forget()
+	return l.Conn.Close()
+}

@@ -1,0 +1,54 @@
+package reach
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPresets(t *testing.T) {
+	for i, p := range presets {
+		if p.About == "" || len(p.Hosts) == 0 || len(p.Hosts) > 10 {
+			t.Errorf("%s says %q of %d hosts", p.Name, p.About, len(p.Hosts))
+		}
+		if slices.Index(PresetNames(), p.Name) != i {
+			t.Errorf("%s is there twice", p.Name)
+		}
+		list, err := ParseList(PresetHosts(p.Name))
+		if err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		for _, e := range list {
+			if e.below || e.addr.IsValid() || e.port != 0 || e.private || e.text != strings.ToLower(e.text) {
+				t.Errorf("%s has %q, which is not a plain name", p.Name, e)
+			}
+		}
+	}
+	if hosts := PresetHosts("no such one"); hosts != nil {
+		t.Errorf("a preset that there is not has %q", hosts)
+	}
+}
+
+// TestDocumentedPresets holds the table of docs/policy.md to this one.
+func TestDocumentedPresets(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(raw), "| preset | hosts | for |\n|---|---|---|\n")
+	if !found {
+		t.Fatal("docs/policy.md has no table of presets")
+	}
+	documented, _, _ := strings.Cut(rest, "\n\n")
+	var table strings.Builder
+	for _, p := range presets {
+		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", p.Name, strings.Join(p.Hosts, "`, `"), p.About)
+	}
+	if diff := cmp.Diff(table.String(), documented+"\n"); diff != "" {
+		t.Errorf("presets (-code +docs/policy.md):\n%s", diff)
+	}
+}

@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+)
+
+// Commands read what is shown, where there was nothing, something, or what is hidden, and
+// change none of it.
+func TestFilesAreShownInPlaceOfWhatIsThere(t *testing.T) {
+	for _, tier := range []string{"full", "namespaces"} {
+		t.Run(tier, func(t *testing.T) {
+			base := place(t)
+			home := filepath.Join(base, "home")
+			put(t, filepath.Join(home, ".netrc"), secret, 0o600)
+			put(t, filepath.Join(base, "etc/bundle"), "old", 0o644)
+			put(t, filepath.Join(base, "run/files/mine"), "read", 0o644)
+			if err := os.Symlink("bundle", filepath.Join(base, "etc/link")); err != nil {
+				t.Fatal(err)
+			}
+			made, link := filepath.Join(home, ".m2/settings.xml"), filepath.Join(base, "etc/link")
+			box, o := confined(t, tier, func(o *Options) {
+				o.Workspace, o.Home, o.Scratch = filepath.Join(base, "workspace"), home, filepath.Join(base, "run/scratch")
+				put(t, filepath.Join(o.Workspace, "file"), "", 0o644)
+				o.DenyRead, o.Readable = []string{filepath.Join(base, "run")}, []string{filepath.Join(base, "run/files")}
+				o.Shown = map[string][]byte{
+					filepath.Join(home, ".netrc"): []byte("shown netrc"), made: []byte("shown settings"), link: []byte("shown bundle"),
+					filepath.Join(base, "etc/none"): []byte("never"), filepath.Join(base, "etc"): []byte("never"),
+				}
+			})
+			got := run(t, box, o, `cd `+base+`; cat home/.netrc; echo; cat home/.m2/settings.xml; echo; cat etc/bundle; echo; cat run/files/mine; echo; ls etc;
+				for f in home/.netrc home/.m2/settings.xml etc/bundle; do if { echo x >$f || rm -f $f || mv $f $f.old; } 2>/dev/null; then echo "changed $f"; fi; done`)
+			if want := "shown netrc\nshown settings\nshown bundle\nread\nbundle\nlink\n"; got != want {
+				t.Errorf("commands read %q, want %q", got, want)
+			}
+			v, err := NewView(o, box.Level())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for path, want := range map[string]string{filepath.Join(home, ".netrc"): "shown netr", made: "shown sett", link: "shown bund"} {
+				if got := viewedContent(v, path); got != want {
+					t.Errorf("%s: the view shows %q, not %q", path, got, want)
+				}
+			}
+			if err := box.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if raw, err := os.ReadFile(filepath.Join(home, ".netrc")); string(raw) != secret || err != nil {
+				t.Errorf("the file outside has %q, %v", raw, err)
+			}
+			if _, err := os.Lstat(filepath.Join(home, ".m2")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("something was made in the user's folder: %v", err)
+			}
+		})
+	}
+}
+
+// What earlier commands made of the folder leads nothing astray.
+func TestWhatIsShownStandsInALaterSandbox(t *testing.T) {
+	requireTier(t, "namespaces")
+	base := place(t)
+	home := filepath.Join(base, "home")
+	put(t, filepath.Join(home, "file"), "", 0o644)
+	first, o := confined(t, "namespaces", func(o *Options) {
+		o.Workspace, o.Home, o.Scratch = filepath.Join(base, "workspace"), home, filepath.Join(base, "scratch")
+		put(t, filepath.Join(o.Workspace, "file"), "", 0o644)
+	})
+	run(t, first, o, `mkdir `+home+`/.m2; echo mine >`+home+`/.m2/settings.xml`)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	later, o := confined(t, "namespaces", func(later *Options) {
+		later.Folders = o.Folders
+		later.Scratch, later.Below = filepath.Join(base, "later"), []string{o.Scratch}
+		later.Shown = map[string][]byte{filepath.Join(home, ".m2/settings.xml"): []byte("shown")}
+	})
+	if got := run(t, later, o, `cat `+home+`/.m2/settings.xml`); got != "shown" {
+		t.Errorf("commands read %q", got)
+	}
+}
+
+// Nothing is made in a folder that is not commands' own.
+func TestNothingIsMadeInFoldersOfOthers(t *testing.T) {
+	base := place(t)
+	home := filepath.Join(base, "home")
+	put(t, filepath.Join(home, ".m2/other"), "", 0o644)
+	put(t, filepath.Join(base, "workspace/file"), "", 0o644)
+	f := grants.Folders{
+		Mode: grants.WorkspaceWrite, Workspace: filepath.Join(base, "workspace"), Scratch: filepath.Join(base, "scratch"), Home: home, Writable: []string{filepath.Join(home, ".m2")},
+		Shown: map[string][]byte{filepath.Join(home, ".m2/settings.xml"): []byte("shown")},
+	}
+	_, err := grants.NewPlan(f)
+	if unshowable := (*grants.UnshowableError)(nil); !errors.As(err, &unshowable) || unshowable.Path != filepath.Join(home, ".m2/settings.xml") {
+		t.Errorf("the plan is made: %v", err)
+	}
+	f.Writable = nil
+	p, err := grants.NewPlan(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Landlock(); err == nil || !strings.Contains(err.Error(), "without namespaces") {
+		t.Errorf("Landlock shows it: %v", err)
+	}
+}

@@ -1,0 +1,96 @@
+package confine
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/authority"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+)
+
+// trustVariable is a variable by which a program finds the authorities that it trusts.
+type trustVariable struct {
+	name string
+	adds bool // to those that the program has
+}
+
+var trustVariables = []trustVariable{
+	{name: "SSL_CERT_FILE"}, // OpenSSL, and with it Python and Ruby; Go; rustls
+	{name: "CURL_CA_BUNDLE"},
+	{name: "REQUESTS_CA_BUNDLE"},
+	{name: "PIP_CERT"},
+	{name: "GIT_SSL_CAINFO"},
+	{name: "CARGO_HTTP_CAINFO"},
+	{name: "AWS_CA_BUNDLE"},
+	{name: "BUNDLE_SSL_CA_CERT"},
+	{name: "NODE_EXTRA_CA_CERTS", adds: true}, // npm, pnpm, Yarn
+	{name: "DENO_CERT", adds: true},
+}
+
+// systemBundles are the files in which programs look that follow no variable: Debian and
+// others, Fedora, Alpine; javaBundle that of Debian's Java.
+var systemBundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"}
+
+const javaBundle = "/etc/ssl/certs/java/cacerts"
+
+// trust has programs trust certificates in PEM, beside those that they trust anyway.
+func (k *kit) trust(own []byte, variable func(name string) string) error {
+	system, err := authority.SystemBundle(variable)
+	if err != nil {
+		system, err = authority.SystemBundle(func(string) string { return "" })
+	}
+	if err != nil {
+		return err
+	}
+	for _, v := range trustVariables {
+		base, err := authority.NamedBundle(variable(v.name))
+		if err != nil && !v.adds {
+			base = system
+		}
+		k.variables = append(k.variables, v.name+"="+k.addBundle(slices.Concat(base, own)))
+	}
+	for _, place := range systemBundles {
+		if base, err := authority.NamedBundle(place); err == nil {
+			k.shown[place] = slices.Concat(base, own)
+		}
+	}
+	return k.trustJava(slices.Concat(system, own), variable("JAVA_TOOL_OPTIONS"))
+}
+
+// addBundle adds a file with certificates, once for all who trust the same.
+func (k *kit) addBundle(bundle []byte) (path string) {
+	for i := 0; ; i++ {
+		name := "authorities.pem"
+		if i > 0 {
+			name = fmt.Sprintf("authorities-%d.pem", i)
+		}
+		if there, taken := k.files[name]; !taken || string(there) == string(bundle) {
+			return k.add(name, bundle)
+		}
+	}
+}
+
+// trustJava has each JVM trust what a bundle has, and go by the proxy, for which Java
+// follows no variables. options are those that it gets anyway.
+func (k *kit) trustJava(bundle []byte, options string) error {
+	store, err := authority.JavaStore(bundle)
+	if err != nil {
+		return err
+	}
+	file := k.add("authorities.p12", store)
+	if info, err := os.Stat(javaBundle); err == nil && info.Mode().IsRegular() {
+		k.shown[javaBundle] = store
+	}
+	all := []string{"-Djavax.net.ssl.trustStore=" + file, "-Djavax.net.ssl.trustStoreType=PKCS12", "-Djavax.net.ssl.trustStorePassword=changeit"}
+	for _, protocol := range []string{"https", "http"} {
+		all = append(all, fmt.Sprintf("-D%s.proxyHost=%s", protocol, proxyHost), fmt.Sprintf("-D%s.proxyPort=%d", protocol, sandbox.ProxyPort))
+	}
+	all = append(all, "-Dhttp.nonProxyHosts="+notProxied)
+	if options != "" {
+		all = append([]string{options}, all...)
+	}
+	k.variables = append(k.variables, "JAVA_TOOL_OPTIONS="+strings.Join(all, " "))
+	return nil
+}

@@ -1,0 +1,76 @@
+package confine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// uses counts in how many requests credentials went out. The zero value is ready.
+type uses struct {
+	mu     sync.Mutex
+	counts map[use]*count
+}
+
+// use is a credential by whom it went where; count says how often, and how often the
+// transcript has it.
+type (
+	use   struct{ by, name, target string }
+	count struct{ uses, told int }
+)
+
+// noteUse counts a request with a credential before it goes out, and records the first:
+// what is not in the transcript has no effect.
+func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
+	u := &s.uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	of := use{by, name, to.String()}
+	counted := u.counts[of]
+	if counted == nil {
+		if err := s.recordUse(of, 1); err != nil {
+			return err
+		}
+		if u.counts == nil {
+			u.counts = make(map[use]*count)
+		}
+		counted = &count{told: 1}
+		u.counts[of] = counted
+	}
+	counted.uses++
+	return nil
+}
+
+// tellUses records how often commands of a place used credentials, once their proxy has
+// ended.
+func (s *Sandboxes) tellUses(by string) {
+	u := &s.uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var all []use
+	for of, counted := range u.counts {
+		if of.by == by && counted.uses > counted.told {
+			all = append(all, of)
+		}
+	}
+	slices.SortFunc(all, func(a, b use) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.target, b.target)) })
+	for _, of := range all {
+		if err := s.recordUse(of, u.counts[of].uses); err != nil {
+			s.Record.Warn("secret_uses", "How often the secret %s was used is not in the transcript: %v.", of.name, err)
+			return
+		}
+		u.counts[of].told = u.counts[of].uses
+	}
+}
+
+func (s *Sandboxes) recordUse(of use, uses int) error {
+	event := transcript.SecretUsed{By: of.by, Name: of.name, Target: of.target, Uses: uses}
+	if err := s.Record.Append(transcript.TypeSecretUsed, event); err != nil {
+		return fmt.Errorf("record the use of a secret: %w", err)
+	}
+	return nil
+}

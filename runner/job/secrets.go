@@ -1,0 +1,311 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/credential"
+)
+
+// Secret is a credential that commands use and never have: they see a placeholder, and
+// the proxy puts the value in its place in requests to Hosts.
+type Secret struct {
+	Name      string   `json:"name"`   // the variable with the placeholder
+	From      string   `json:"from"`   // a variable of agent-ci's own environment, or a file; once loaded never empty
+	Preset    string   `json:"preset"` // npm, pypi, goproxy, git, cargo, maven; "" for none
+	Hosts     []string `json:"hosts"`  // as credential.ParseScope reads them
+	In        string   `json:"in"`     // header, query, basic
+	Header    string   `json:"header"` // of header
+	Parameter string   `json:"parameter"`
+	User      string   `json:"user"`     // in files of presets
+	Methods   []string `json:"methods"`  // of HTTP; empty for git
+	Commands  []string `json:"commands"` // agent, setup, verify
+	Server    string   `json:"server"`   // id in Maven's settings
+}
+
+// The kinds of commands that secrets can be for.
+const (
+	CommandsAgent  = "agent"
+	CommandsSetup  = "setup"
+	CommandsVerify = "verify"
+)
+
+// The clients whose files secrets can be put into.
+const (
+	PresetNPM     = "npm"
+	PresetPyPI    = "pypi"
+	PresetGoProxy = "goproxy"
+	PresetGit     = "git"
+	PresetCargo   = "cargo"
+	PresetMaven   = "maven"
+)
+
+// FromFile says whether the value stands in a file, and not in a variable.
+func (s Secret) FromFile() bool { return strings.Contains(s.From, "/") }
+
+// For says whether a kind of commands has the secret.
+func (s Secret) For(commands string) bool { return slices.Contains(s.Commands, commands) }
+
+// SecretsFor says whether a kind of commands has any secrets.
+func (p Policy) SecretsFor(commands string) bool {
+	return slices.ContainsFunc(p.Secrets, func(s Secret) bool { return s.For(commands) })
+}
+
+// MostSecrets is how many a job may have.
+const MostSecrets = 32
+
+// mostScopes is how many hosts each may have.
+const mostScopes = 100
+
+var (
+	secretFrom     = &form{about: "a variable's name, or a file: absolute, or below the user's folder (~/)", check: checkSecretFrom, pattern: `[A-Za-z_][A-Za-z0-9_]*|~?/.+`}
+	secretHost     = &form{about: "host, also with a port and the beginning of a path", check: readableBy(credential.ParseScope), pattern: `[^\s@?#,*%/]+(?:/(?:[^/\s?#%][^\s?#%]*)?)?`}
+	parameterName  = matching("a parameter's name: letters, digits, ., _, ~ and -", `[A-Za-z0-9._~-]{1,100}`)
+	basicUser      = matching("a user's name without a colon", `[!-9;-~]{1,200}`)
+	method         = &form{about: "a method of HTTP in capitals", check: checkMethod, pattern: `[A-Z][A-Z-]{0,31}`}
+	secretCommands = matching("agent, setup or verify", `agent|setup|verify`)
+	serverID       = matching("a server's id: letters, digits, ., _ and -", `[A-Za-z0-9._-]{1,100}`)
+)
+
+func checkSecretFrom(s string) error {
+	switch {
+	case !strings.Contains(s, "/"):
+		if variable.check(s) != nil {
+			return errors.New("must be the name of a variable, or a file with an absolute path or one below ~/; never the value itself")
+		}
+		return nil
+	case !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "~/"):
+		return errors.New("must be a file with an absolute path or one below ~/: nothing of a repository is secret")
+	case path.Clean(s) != s:
+		return errors.New("must be a path without //, ./ and ../, and not with / at its end")
+	}
+	return checkLine(s)
+}
+
+func checkMethod(s string) error {
+	switch {
+	case !whole(`[A-Z][A-Z-]{0,31}`).MatchString(s):
+		return errors.New("must be a method of HTTP in capitals, such as GET")
+	case s == "CONNECT" || s == "TRACE":
+		return errors.New("is " + s + ", with which no credential goes out")
+	}
+	return nil
+}
+
+// preset is what the client of a preset settles.
+type preset struct {
+	in   credential.In
+	user string // by default; "" where it has none
+}
+
+var presets = map[string]preset{
+	PresetNPM:     {in: credential.InHeader},
+	PresetPyPI:    {in: credential.InBasic, user: "__token__"},
+	PresetGoProxy: {in: credential.InBasic, user: "agent-ci"},
+	PresetGit:     {in: credential.InBasic, user: "x-access-token"},
+	PresetCargo:   {in: credential.InHeader},
+	PresetMaven:   {in: credential.InBasic, user: "agent-ci"},
+}
+
+// ownVariables are those that agent-ci sets for commands, or that would make them other
+// commands.
+var ownVariables = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "IFS", "ENV", "BASH_ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "TMPDIR", "TMP", "TEMP", "TERM", "CI",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "NODE_USE_ENV_PROXY",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
+	"AWS_CA_BUNDLE", "DENO_CERT", "BUNDLE_SSL_CA_CERT", "NPM_CONFIG_CAFILE", "JAVA_TOOL_OPTIONS",
+	"NPM_CONFIG_USERCONFIG", "NETRC", "GIT_CONFIG_COUNT", "SERVICE_DATA", "SERVICE_PORT",
+}
+
+func isOwnVariable(name string) bool {
+	upper := strings.ToUpper(name)
+	return slices.Contains(ownVariables, upper) || strings.HasPrefix(upper, "GIT_CONFIG_") || strings.HasPrefix(upper, "AGENT_CI_")
+}
+
+// fitSecrets checks what no key of a secret can tell alone, and fills in what its
+// preset settles.
+func (d *decoder) fitSecrets() {
+	all := d.job.Policy.Secrets
+	if len(all) == 0 {
+		return
+	}
+	if len(all) > MostSecrets {
+		d.complainAt(d.places["policy.secrets"], "policy.secrets", fmt.Sprintf("has more than %d", MostSecrets), "")
+	}
+	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
+		d.complainAt(d.places["policy.network"], "policy.network", "is "+mode+", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts", "")
+	}
+	for i := range all {
+		d.fitSecret(i)
+	}
+	for i := range all {
+		d.apart(i)
+	}
+}
+
+func secretKey(i int, key string) string { return fmt.Sprintf("policy.secrets[%d].%s", i, key) }
+
+func (d *decoder) complainOf(i int, key, message string) {
+	at, set := d.places[secretKey(i, key)]
+	if !set {
+		at = d.places[fmt.Sprintf("policy.secrets[%d]", i)]
+	}
+	d.complainAt(at, secretKey(i, key), message, "")
+}
+
+func (d *decoder) fitSecret(i int) {
+	s := &d.job.Policy.Secrets[i]
+	s.From = cmp.Or(s.From, s.Name)
+	d.fitName(i, *s)
+	if len(s.Hosts) == 0 {
+		d.complainOf(i, "hosts", "names no host")
+	}
+	if len(s.Hosts) > mostScopes {
+		d.complainOf(i, "hosts", fmt.Sprintf("names more than %d", mostScopes))
+	}
+	if len(s.Commands) == 0 {
+		d.complainOf(i, "commands", "names no commands; give some of agent, setup and verify")
+	}
+	if p, is := presets[s.Preset]; is {
+		d.fitPreset(i, s, p)
+	} else {
+		d.fitBinding(i, s)
+	}
+	if len(s.Methods) == 0 && s.Preset != PresetGit {
+		d.complainOf(i, "methods", "names no method")
+	}
+}
+
+// fitName keeps a placeholder from standing in the place of something else.
+func (d *decoder) fitName(i int, s Secret) {
+	env := d.job.Policy.Env
+	_, set := env.Set[s.Name]
+	switch {
+	case s.Name == "":
+	case isOwnVariable(s.Name):
+		d.complainOf(i, "name", s.Name+" is a variable that commands have for something else; choose another")
+	case set:
+		d.complainOf(i, "name", s.Name+" is also set by policy.env.set")
+	case slices.Contains(env.Pass, s.Name):
+		d.complainOf(i, "name", s.Name+" is also passed by policy.env.pass, with which commands would have its value")
+	case slices.ContainsFunc(d.job.Policy.Secrets[:i], func(other Secret) bool { return other.Name == s.Name }):
+		d.complainOf(i, "name", s.Name+" is also the name of another secret")
+	}
+	if !s.FromFile() && slices.Contains(env.Pass, s.From) && s.From != s.Name {
+		d.complainOf(i, "from", s.From+" is also passed by policy.env.pass, with which commands would have its value")
+	}
+}
+
+// fitPreset fills in what the client of a preset settles, which may not be given
+// otherwise.
+func (d *decoder) fitPreset(i int, s *Secret, p preset) {
+	settled := map[string]string{"in": string(p.in)}
+	if p.in == credential.InHeader {
+		settled["header"] = headerAuthorization
+	}
+	for key, value := range map[string]string{"in": s.In, "header": s.Header, "parameter": s.Parameter} {
+		if d.given(secretKey(i, key)) && value != "" && value != settled[key] {
+			d.complainOf(i, key, "is settled by preset: "+s.Preset+"; leave it out")
+		}
+	}
+	switch {
+	case s.User != "" && p.user == "":
+		d.complainOf(i, "user", "does not go with preset: "+s.Preset+", whose client sends no user; leave it out")
+	case s.Server != "" && s.Preset != PresetMaven:
+		d.complainOf(i, "server", "takes preset: maven")
+	case s.Server == "" && s.Preset == PresetMaven:
+		d.complainOf(i, "server", "is missing; give the id by which pom.xml names the repository")
+	case s.Preset == PresetCargo && s.Name != "" && !whole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name):
+		d.complainOf(i, "name", "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads")
+	}
+	if s.Preset == PresetGit {
+		if d.given(secretKey(i, "methods")) && len(s.Methods) > 0 {
+			d.complainOf(i, "methods", "is settled by preset: git, which lets fetches through and nothing else; leave it out")
+		}
+		s.Methods = []string{}
+	}
+	s.In, s.Header, s.User = settled["in"], settled["header"], cmp.Or(s.User, p.user)
+}
+
+// headerAuthorization is where credentials stand that do not say it otherwise.
+const headerAuthorization = "Authorization"
+
+// fitBinding checks where the value of a secret without a preset stands.
+func (d *decoder) fitBinding(i int, s *Secret) {
+	in := credential.In(s.In)
+	if in != credential.InHeader {
+		if d.given(secretKey(i, "header")) && s.Header != "" {
+			d.complainOf(i, "header", "takes in: header")
+		}
+		s.Header = ""
+	}
+	switch {
+	case in == credential.InQuery && s.Parameter == "":
+		d.complainOf(i, "parameter", "is missing; give the parameter of the query that has the secret")
+	case in != credential.InQuery && s.Parameter != "":
+		d.complainOf(i, "parameter", "takes in: query")
+	case in == credential.InHeader && s.Header == "":
+		d.complainOf(i, "header", "must not be empty")
+	case in == credential.InHeader && slices.Contains(notForSecrets, strings.ToLower(s.Header)):
+		d.complainOf(i, "header", "is "+s.Header+", by which servers and proxies tell requests from each other; choose another")
+	}
+	for _, key := range []struct{ name, value string }{{"user", s.User}, {"server", s.Server}} {
+		if key.value != "" {
+			d.complainOf(i, key.name, "takes a preset")
+		}
+	}
+}
+
+// notForSecrets are headers of the connection or the request itself (RFC 9110, 7).
+var notForSecrets = []string{
+	"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "proxy-authorization", "proxy-connection", "keep-alive",
+	"accept-encoding", "content-encoding", "range",
+}
+
+// apart refuses two secrets that a file of a client has one place for.
+func (d *decoder) apart(i int) {
+	s := d.job.Policy.Secrets[i]
+	for k, other := range d.job.Policy.Secrets[:i] {
+		if !slices.ContainsFunc(s.Commands, other.For) {
+			continue
+		}
+		both := s.filePlaces()
+		maps.DeleteFunc(both, func(place, _ string) bool { _, shared := other.filePlaces()[place]; return !shared })
+		for _, place := range slices.Sorted(maps.Keys(both)) {
+			d.complainOf(i, "preset", fmt.Sprintf("has a place in %s that policy.secrets[%d] has, too: %s", both[place], k, place))
+		}
+	}
+}
+
+// filePlaces are the places that a preset takes in files of its client, with the file.
+func (s Secret) filePlaces() map[string]string {
+	places := make(map[string]string)
+	for _, text := range s.Hosts {
+		scope, err := credential.ParseScope(text)
+		if err != nil {
+			continue
+		}
+		switch s.Preset {
+		case PresetNPM:
+			places["//"+scope.String()+"/"] = "npm's configuration"
+		case PresetPyPI, PresetGoProxy:
+			places["machine "+scope.Host.Hostname()] = "the netrc file"
+		case PresetGit:
+			places["https://"+scope.String()] = "git's configuration"
+		case PresetMaven:
+			places["server "+s.Server] = "Maven's settings"
+		}
+	}
+	return places
+}
+
+// proxied says whether some commands reach the network through the proxy.
+func (d *decoder) proxied() bool {
+	p := d.job.Policy
+	return p.Network.Listed() || len(p.Secrets) > 0 || slices.ContainsFunc(d.job.Setup, func(s SetupStep) bool { return s.Network.Listed() })
+}

@@ -1,0 +1,131 @@
+package job
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPresetsSettleWhereASecretStands(t *testing.T) {
+	secret := func(s Secret) Secret {
+		if s.Methods == nil {
+			s.Methods = []string{"GET", "HEAD"}
+		}
+		if s.Commands == nil {
+			s.Commands = []string{"setup"}
+		}
+		if s.From == "" {
+			s.From = s.Name
+		}
+		if s.Hosts == nil {
+			s.Hosts = []string{"a.example.com"}
+		}
+		return s
+	}
+	for written, want := range map[string]Secret{
+		"{name: X, hosts: [a.example.com]}": secret(Secret{Name: "X", In: "header", Header: "Authorization"}),
+		"{name: X, hosts: [a.example.com], header: X-Key, methods: [POST], commands: [agent, verify]}": secret(Secret{Name: "X", In: "header", Header: "X-Key", Methods: []string{"POST"}, Commands: []string{"agent", "verify"}}),
+		"{name: X, hosts: [a.example.com], in: query, parameter: key}":                                 secret(Secret{Name: "X", In: "query", Parameter: "key"}),
+		"{name: X, hosts: [a.example.com], in: basic}":                                                 secret(Secret{Name: "X", In: "basic"}),
+		"{name: X, from: ~/token, hosts: ['a.example.com:8443/b/']}":                                   secret(Secret{Name: "X", From: "~/token", Hosts: []string{"a.example.com:8443/b/"}, In: "header", Header: "Authorization"}),
+		"{name: X, preset: npm, hosts: [a.example.com]}":                                               secret(Secret{Name: "X", Preset: "npm", In: "header", Header: "Authorization"}),
+		"{name: X, preset: pypi, hosts: [a.example.com]}":                                              secret(Secret{Name: "X", Preset: "pypi", In: "basic", User: "__token__"}),
+		"{name: X, preset: goproxy, hosts: [a.example.com], user: me}":                                 secret(Secret{Name: "X", Preset: "goproxy", In: "basic", User: "me"}),
+		"{name: X, preset: git, hosts: [a.example.com]}":                                               secret(Secret{Name: "X", Preset: "git", In: "basic", User: "x-access-token", Methods: []string{}}),
+		"{name: CARGO_REGISTRY_TOKEN, preset: cargo, hosts: [a.example.com]}":                          secret(Secret{Name: "CARGO_REGISTRY_TOKEN", Preset: "cargo", In: "header", Header: "Authorization"}),
+		"{name: X, preset: maven, server: s, hosts: [a.example.com]}":                                  secret(Secret{Name: "X", Preset: "maven", In: "basic", User: "agent-ci", Server: "s"}),
+	} {
+		t.Run(written, func(t *testing.T) {
+			got := mustLoad(t, jobFile(start+"policy: {secrets: ["+written+"]}\n")).Policy.Secrets
+			if diff := cmp.Diff([]Secret{want}, got); diff != "" {
+				t.Errorf("secrets (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
+	const good = "{name: X, hosts: [a.example.com]}"
+	for secrets, want := range map[string]string{
+		"{hosts: [a.example.com]}":                                                                    "policy.secrets[0].name: is missing",
+		"{name: X}":                                                                                   "policy.secrets[0].hosts: is missing",
+		"{name: X, hosts: []}":                                                                        "policy.secrets[0].hosts: names no host",
+		"{name: a-b, hosts: [a.example.com]}":                                                         "policy.secrets[0].name: must be a variable's name",
+		"{name: PATH, hosts: [a.example.com]}":                                                        "PATH is a variable that commands have for something else",
+		"{name: https_proxy, hosts: [a.example.com]}":                                                 "https_proxy is a variable that commands have for something else",
+		"{name: GIT_CONFIG_KEY_0, hosts: [a.example.com]}":                                            "GIT_CONFIG_KEY_0 is a variable",
+		good + ", " + good:                                                                            "policy.secrets[1].name: X is also the name of another secret",
+		good + "], env: {set: {X: y}}, protect: [":                                                    "X is also set by policy.env.set",
+		good + "], env: {pass: [X]}, protect: [":                                                      "X is also passed by policy.env.pass",
+		"{name: X, from: Y, hosts: [a.example.com]}], env: {pass: [Y]}, protect: [":                   "policy.secrets[0].from: Y is also passed by policy.env.pass",
+		good + "], network: full, protect: [":                                                         "policy.network: is full, where no proxy",
+		good + "], network: none, protect: [":                                                         "policy.network: is none, where no proxy",
+		"{name: X, from: 'sk-value', hosts: [a.example.com]}":                                         "never the value itself",
+		"{name: X, from: a/b, hosts: [a.example.com]}":                                                "nothing of a repository is secret",
+		"{name: X, from: /a/../b, hosts: [a.example.com]}":                                            "without //, ./ and ../",
+		"{name: X, hosts: ['*.example.com']}":                                                         "policy.secrets[0].hosts[0]: has a wildcard",
+		"{name: X, hosts: ['https://a.example.com']}":                                                 "policy.secrets[0].hosts[0]: is written without https://",
+		"{name: X, hosts: [a.example.com], in: body}":                                                 `"body" is not one of header, query, basic`,
+		"{name: X, hosts: [a.example.com], in: query}":                                                "policy.secrets[0].parameter: is missing",
+		"{name: X, hosts: [a.example.com], in: query, parameter: k, header: Y}":                       "policy.secrets[0].header: takes in: header",
+		"{name: X, hosts: [a.example.com], parameter: k}":                                             "policy.secrets[0].parameter: takes in: query",
+		"{name: X, hosts: [a.example.com], header: ''}":                                               "policy.secrets[0].header: must not be empty",
+		"{name: X, hosts: [a.example.com], header: Host}":                                             "policy.secrets[0].header: is Host, by which",
+		"{name: X, hosts: [a.example.com], user: me}":                                                 "policy.secrets[0].user: takes a preset",
+		"{name: X, hosts: [a.example.com], server: s}":                                                "policy.secrets[0].server: takes a preset",
+		"{name: X, hosts: [a.example.com], methods: []}":                                              "policy.secrets[0].methods: names no method",
+		"{name: X, hosts: [a.example.com], methods: [get]}":                                           "policy.secrets[0].methods[0]: must be a method of HTTP in capitals",
+		"{name: X, hosts: [a.example.com], methods: [CONNECT]}":                                       "is CONNECT, with which no credential goes out",
+		"{name: X, hosts: [a.example.com], commands: []}":                                             "policy.secrets[0].commands: names no commands",
+		"{name: X, hosts: [a.example.com], commands: [services]}":                                     "policy.secrets[0].commands[0]: must be agent, setup or verify",
+		"{name: X, hosts: [a.example.com], preset: yarn}":                                             `"yarn" is not one of`,
+		"{name: X, hosts: [a.example.com], preset: npm, header: X-Key}":                               "policy.secrets[0].header: is settled by preset: npm",
+		"{name: X, hosts: [a.example.com], preset: npm, in: query}":                                   "policy.secrets[0].in: is settled by preset: npm",
+		"{name: X, hosts: [a.example.com], preset: npm, user: me}":                                    "policy.secrets[0].user: does not go with preset: npm",
+		"{name: X, hosts: [a.example.com], preset: git, methods: [GET]}":                              "policy.secrets[0].methods: is settled by preset: git",
+		"{name: X, hosts: [a.example.com], preset: maven}":                                            "policy.secrets[0].server: is missing",
+		"{name: X, hosts: [a.example.com], preset: pypi, server: s}":                                  "policy.secrets[0].server: takes preset: maven",
+		"{name: X, hosts: [a.example.com], preset: pypi, user: 'a:b'}":                                "policy.secrets[0].user: must be a user's name without a colon",
+		"{name: X, hosts: [a.example.com], preset: cargo}":                                            "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN",
+		"{name: X, hosts: [a.example.com], values: 1}":                                                "policy.secrets[0].values: unknown key",
+		presetFor("X", "npm", "a.example.com/b") + ", " + presetFor("Y", "npm", "a.example.com/b/"):   "policy.secrets[1].preset: has a place in npm's configuration that policy.secrets[0] has, too: //a.example.com/b/",
+		presetFor("X", "pypi", "a.example.com/b") + ", " + presetFor("Y", "goproxy", "a.example.com"): "policy.secrets[1].preset: has a place in the netrc file that policy.secrets[0] has, too: machine a.example.com",
+		presetFor("X", "git", "a.example.com/b") + ", " + presetFor("Y", "git", "a.example.com/b"):    "has a place in git's configuration",
+	} {
+		t.Run(secrets, func(t *testing.T) {
+			_, err := Load(jobFile(start + "policy: {secrets: [" + secrets + "]}\n"))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it says %v, not %q", err, want)
+			}
+		})
+	}
+}
+
+func presetFor(name, preset, host string) string {
+	return "{name: " + name + ", preset: " + preset + ", hosts: ['" + host + "']}"
+}
+
+// Secrets that other commands have are in other files.
+func TestSecretsOfOtherCommandsAreApart(t *testing.T) {
+	mustLoad(t, jobFile(start+"policy: {secrets: [{name: X, preset: npm, hosts: [a.example.com]}, {name: Y, preset: npm, hosts: [a.example.com], commands: [agent]}]}\n"))
+	mustLoad(t, jobFile(start+"policy: {secrets: [{name: X, preset: npm, hosts: [a.example.com/a]}, {name: Y, preset: npm, hosts: [a.example.com/b]}]}\n"))
+}
+
+func TestSecretsTakeThePortOfTheProxy(t *testing.T) {
+	_, err := Load(jobFile(start + "policy: {secrets: [{name: X, hosts: [a.example.com]}]}\nservices: {db: {run: x, port: 3128}}\n"))
+	if err == nil || !strings.Contains(err.Error(), "services.db.port: is 3128") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+func TestManySecrets(t *testing.T) {
+	var all strings.Builder
+	for i := range MostSecrets + 1 {
+		all.WriteString("{name: X" + strings.Repeat("Y", i) + ", hosts: [a.example.com]}, ")
+	}
+	_, err := Load(jobFile(start + "policy: {secrets: [" + all.String() + "]}\n"))
+	if err == nil || !strings.Contains(err.Error(), "policy.secrets: has more than 32") {
+		t.Errorf("it says %v", err)
+	}
+}

@@ -1,0 +1,107 @@
+package settings
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// Authorities are the certificates, in PEM, of the files that lists of hosts name by ca,
+// by the names that the job has for the files.
+type Authorities map[string][]byte
+
+// ReadAuthorities reads the files that the lists of a job name: as those of policy.rules,
+// from the base commit where they lie in the checkout.
+func ReadAuthorities(ctx context.Context, base Commit, j *job.Job) (Authorities, error) {
+	all := make(Authorities)
+	for key, network := range j.Networks() {
+		for _, host := range network.Allow {
+			if name := host.CA; name != "" && all[name] == nil {
+				read, err := base.readAuthority(ctx, name)
+				if err != nil {
+					return nil, outcome.Stopf(outcome.InvalidInput, "authority", "The authority %s of %s (%s.allow) cannot be used: %v; correct the path, or give a file with certificates in PEM.",
+						name, host.Host, key, outcome.RootCause(err)).Because(err)
+				}
+				all[name] = read
+			}
+		}
+	}
+	return all, nil
+}
+
+func (c Commit) readAuthority(ctx context.Context, name string) ([]byte, error) {
+	if c.Checkout == nil && !filepath.IsAbs(name) {
+		return nil, errors.New("it lies in a repository, and there is none here")
+	}
+	raw, err := c.readConfigured(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > MaxFile {
+		return nil, fmt.Errorf("it is longer than %d bytes", MaxFile)
+	}
+	return certificates(raw)
+}
+
+// certificates are those of a file in PEM, without what stands around them. A file that
+// holds anything else in PEM is refused: commands are given what is in it.
+func certificates(raw []byte) (all []byte, err error) {
+	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("it holds a %s, and may hold certificates alone", block.Type)
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return nil, errors.New("it holds a certificate that cannot be read")
+		}
+		all = append(all, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+	}
+	if all == nil {
+		return nil, errors.New("it holds no certificate in PEM")
+	}
+	return all, nil
+}
+
+// Of are the certificates, in PEM, that the list of a network names; empty for none.
+func (a Authorities) Of(network job.Network) []byte {
+	var all []byte
+	var known []string
+	for _, host := range network.Allow {
+		if host.CA != "" && !slices.Contains(known, host.CA) {
+			known = append(known, host.CA)
+			all = append(all, a[host.CA]...)
+		}
+	}
+	return all
+}
+
+// Roots gives who vouches for a target of a network: the machine's authorities and those
+// of its entries in the list; nil for the machine's alone.
+func (a Authorities) Roots(network job.Network) func(reach.Target) *x509.CertPool {
+	return func(t reach.Target) (pool *x509.CertPool) {
+		for _, host := range network.Allow {
+			if entry, file, ok := host.Trusts(); ok && entry.Opens(t) {
+				if pool == nil {
+					pool = machineRoots()
+				}
+				pool.AppendCertsFromPEM(a[file])
+			}
+		}
+		return pool
+	}
+}
+
+func machineRoots() *x509.CertPool {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return x509.NewCertPool() // a machine without any
+	}
+	return pool
+}

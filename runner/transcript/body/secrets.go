@@ -1,0 +1,28 @@
+package body
+
+import (
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// secrets tells which credentials commands used, and where they were refused.
+func secrets(all []transcript.Secret) section {
+	s := section{
+		head: "\n## Credentials\n\nCommands have placeholders; the proxy puts the values into requests.\n\n| Credential | By | Host | Requests |\n|---|---|---|---|\n",
+		most: 50, share: 4_000, more: "line",
+	}
+	for _, secret := range all {
+		for _, u := range secret.Uses {
+			s.rows = append(s.rows, secretRow(secret.Name, u.By, u.Target, transcript.Thousands(int64(u.Uses))))
+		}
+		for _, n := range secret.Refused {
+			s.rows = append(s.rows, secretRow(secret.Name, n.By, n.Target, bad+"refused: "+text(n.Reason)))
+		}
+	}
+	return s
+}
+
+func secretRow(name, by, target, what string) string {
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", cell(name), text(by), cell(target), what)
+}

@@ -1,0 +1,30 @@
+package body
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
+)
+
+func TestBodyTellsOfCredentials(t *testing.T) {
+	run := append(transcripttest.Greeting(),
+		transcripttest.Happening{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 1204}},
+		transcripttest.Happening{Kind: transcript.TypeNetwork, Data: transcript.Network{By: "agent", Target: "evil.example.com:80", Protocol: "http", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "The placeholder is in the path."}},
+	)
+	got, err := alone(projected(t, run), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n## Credentials\n", "| `NPM_TOKEN` | setup | `npm.example.com:443` | 1,204 |\n", "refused: The placeholder is in the path. |\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the body has no %q:\n%s", want, got)
+		}
+	}
+	if got, err = alone(projected(t, transcripttest.Greeting()), Options{}); err != nil || strings.Contains(got, "Credentials") {
+		t.Errorf("the body of a run without secrets tells of credentials: %v\n%s", err, got)
+	}
+}
