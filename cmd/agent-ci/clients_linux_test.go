@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -35,16 +36,16 @@ var clients = map[string]client{
 		files:   map[string]string{".npmrc": "@team:registry=https://npm.example.test/npm/\n", "package.json": `{"name": "x", "version": "1.0.0", "private": true}`},
 	},
 	"pip": {
-		program: "pip",
-		secret:  "{name: PYPI_TOKEN, preset: pypi, hosts: [pypi.example.test/simple]}",
-		setup:   `pip --disable-pip-version-check --no-cache-dir install --index-url https://pypi.example.test/simple --target packages words && PYTHONPATH=packages python3 -c 'import words; print(words.text)' > out`,
+		program: "python3", needs: "PATH=/usr/bin:$PATH python3 -m pip --version",
+		secret: "{name: PYPI_TOKEN, preset: pypi, hosts: [pypi.example.test/simple]}",
+		setup:  `PATH="/usr/bin:$PATH" && python3 -m pip --disable-pip-version-check --no-cache-dir install --index-url https://pypi.example.test/simple --target packages words && PYTHONPATH=packages python3 -c 'import words; print(words.text)' > out`,
 	},
 	"go": {
 		program: "go",
 		secret:  "{name: GOPROXY_TOKEN, preset: goproxy, hosts: [go.example.test/modules]}",
 		setup:   `go get private.example.test/words@v1.0.0 && go run . > out`,
 		files: map[string]string{
-			"go.mod": "module example.test/x\n\ngo 1.21\n", "main.go": "package main\n\nimport \"private.example.test/words\"\n\nfunc main() { println(words.Text); print(words.Text) }\n",
+			"go.mod": "module example.test/x\n\ngo 1.21\n", "main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"private.example.test/words\"\n)\n\nfunc main() { fmt.Println(words.Text) }\n",
 		},
 	},
 	"git": {
@@ -76,7 +77,7 @@ grep -q "by HTTP/2.0" seen && echo private words > out`,
 	"maven": {
 		program: "mvn",
 		secret:  "{name: MAVEN_TOKEN, preset: maven, server: team, hosts: [maven.example.test/maven]}",
-		setup:   `mvn --batch-mode --quiet validate && echo private words > out`,
+		setup:   `MAVEN_OPTS="-Duser.home=$HOME" mvn --batch-mode --quiet validate && echo private words > out`,
 		files: map[string]string{"pom.xml": `<project><modelVersion>4.0.0</modelVersion>
 <parent><groupId>test.example</groupId><artifactId>parent</artifactId><version>1.0</version><relativePath/></parent>
 <artifactId>x</artifactId><packaging>pom</packaging>
@@ -159,8 +160,9 @@ func (c client) run(t *testing.T, internet *proxytest.Internet) (dir string) {
 	env := []string{
 		"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GOFLAGS=-mod=mod", "GOPROXY=https://go.example.test/modules", "GONOSUMDB=*", "GOTOOLCHAIN=local", "CARGO_HOME=" + filepath.Join(dir, "home", ".cargo"),
+		"RUSTUP_HOME=" + cmp.Or(os.Getenv("RUSTUP_HOME"), filepath.Join(os.Getenv("HOME"), ".rustup")),
 	}
-	for _, args := range []string{"init --quiet --initial-branch=main", "add --force .", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
+	for _, args := range []string{"init --quiet --initial-branch=main", "add --force file .gitignore", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
 		git := exec.Command("git", append([]string{"-C", filepath.Join(dir, "checkout")}, strings.Fields(args)...)...)
 		git.Env = env
 		if out, err := git.CombinedOutput(); err != nil {
