@@ -78,9 +78,9 @@ func gitConfiguration(all []placed, variable func(name string) string) []string 
 	var variables []string
 	for _, p := range all {
 		header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.User+":"+p.placeholder))
-		for _, scope := range p.scopes {
+		for _, address := range repositories(p.scopes) {
 			variables = append(variables,
-				fmt.Sprintf("GIT_CONFIG_KEY_%d=http.https://%s.extraHeader", count, addressOf(scope)),
+				fmt.Sprintf("GIT_CONFIG_KEY_%d=http.https://%s.extraHeader", count, address),
 				fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", count, header))
 			count++
 		}
@@ -89,6 +89,21 @@ func gitConfiguration(all []placed, variable func(name string) string) []string 
 		return nil
 	}
 	return append(variables, fmt.Sprintf("GIT_CONFIG_COUNT=%d", count))
+}
+
+// repositories are scopes as addresses that git compares by whole segments, so that a
+// repository is found with .git at its end and without.
+func repositories(scopes []credential.Scope) (addresses []string) {
+	for _, scope := range scopes {
+		address := addressOf(scope)
+		addresses = append(addresses, address)
+		if bare, has := strings.CutSuffix(address, ".git"); has && scope.Path != "" {
+			addresses = append(addresses, bare)
+		} else if scope.Path != "" {
+			addresses = append(addresses, address+".git")
+		}
+	}
+	return addresses
 }
 
 // mavenSettings are the user's settings of Maven. They name the proxy too: Maven follows
@@ -152,6 +167,9 @@ func (k *kit) clientFiles(all []placed, home string, variable func(name string) 
 		k.variables = append(k.variables, "NETRC="+k.add("netrc", netrc(own)))
 	}
 	k.variables = append(k.variables, gitConfiguration(of(job.PresetGit, all), variable)...)
+	for _, p := range of(job.PresetCargo, all) {
+		k.variables = append(k.variables, strings.TrimSuffix(p.Name, "_TOKEN")+"_CREDENTIAL_PROVIDER=cargo:token") // else Cargo wants one in its configuration
+	}
 	if own := of(job.PresetMaven, all); len(own) > 0 && home != "" {
 		k.shown[mavenSettingsIn(home)] = mavenSettings(own)
 	}

@@ -1,0 +1,209 @@
+package main_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+)
+
+// registryToken is what opens the registries.
+const registryToken = "tok-Zm9v/YmFy+4711-private=="
+
+// client is a program that fetches something private, by a run's setup.
+type client struct {
+	program string
+	needs   string // what makes the program fit, a command; empty for any
+	secret  string // entry of policy.secrets, but for its variable
+	setup   string
+	files   map[string]string // of the checkout
+}
+
+var clients = map[string]client{
+	"npm": {
+		program: "npm",
+		secret:  "{name: NPM_TOKEN, preset: npm, hosts: [npm.example.test/npm]}",
+		setup:   `npm install --no-audit --no-fund --no-update-notifier @team/words && node -e 'console.log(require("@team/words"))' > out`,
+		files:   map[string]string{".npmrc": "@team:registry=https://npm.example.test/npm/\n", "package.json": `{"name": "x", "version": "1.0.0", "private": true}`},
+	},
+	"pip": {
+		program: "python3", needs: "PATH=/usr/bin:$PATH python3 -m pip --version",
+		secret: "{name: PYPI_TOKEN, preset: pypi, hosts: [pypi.example.test/simple]}",
+		setup:  `PATH="/usr/bin:$PATH" && python3 -m pip --disable-pip-version-check --no-cache-dir install --index-url https://pypi.example.test/simple --target packages words && PYTHONPATH=packages python3 -c 'import words; print(words.text)' > out`,
+	},
+	"go": {
+		program: "go",
+		secret:  "{name: GOPROXY_TOKEN, preset: goproxy, hosts: [go.example.test/modules]}",
+		setup:   `go get private.example.test/words@v1.0.0 && go run . > out`,
+		files: map[string]string{
+			"go.mod": "module example.test/x\n\ngo 1.21\n", "main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"private.example.test/words\"\n)\n\nfunc main() { fmt.Println(words.Text) }\n",
+		},
+	},
+	"git": {
+		program: "git",
+		secret:  "{name: GIT_TOKEN, preset: git, hosts: [git.example.test/team/words]}",
+		setup:   `git clone --quiet https://git.example.test/team/words.git words && cp words/file out`,
+	},
+	"git push": {
+		program: "git",
+		secret:  "{name: GIT_TOKEN, preset: git, hosts: [git.example.test/team/words]}",
+		setup: `git clone --quiet https://git.example.test/team/words.git words && cp words/file out && cd words && git -c user.name=x -c user.email=x@example.invalid commit --quiet --allow-empty -m pushed
+for to in https://git.example.test/team/words.git "https://x-access-token:$GIT_TOKEN@git.example.test/team/words.git" https://git.example.test/team/words/; do if git push --quiet "$to" HEAD:main HEAD:more 2> said; then exit 1; fi; grep -q 403 said || exit 1; done`,
+	},
+	"curl": {
+		program: "curl",
+		secret:  "{name: API_TOKEN, hosts: [api.example.test]}",
+		setup: `for how in --http1.1 --http2; do curl -sSf -D - $how -H "Authorization: Bearer $API_TOKEN" https://api.example.test/a > seen && grep -qi "^X-Told: Bearer $API_TOKEN" seen && grep -q "^Authorization: .Bearer $API_TOKEN.$" seen || exit 1; done
+grep -q "by HTTP/2.0" seen && echo private words > out`,
+	},
+	"cargo": {
+		program: "cargo", needs: `case "$(cargo --version)" in "cargo 0."*|"cargo 1."[0-9].*|"cargo 1."[0-6]*|"cargo 1.7"[0-3]*) exit 1;; esac`, // asks for private indexes since 1.74
+		secret: "{name: CARGO_REGISTRIES_TEAM_TOKEN, preset: cargo, hosts: [cargo.example.test]}",
+		setup:  `cargo fetch && find "$CARGO_HOME" -name lib.rs -path '*words*' | xargs grep -o 'private words' > out`,
+		files: map[string]string{
+			"Cargo.toml": "[package]\nname = \"x\"\nversion = \"1.0.0\"\nedition = \"2021\"\n\n[dependencies]\nwords = { version = \"1\", registry = \"team\" }\n", "src/lib.rs": "",
+			".cargo/config.toml": "[registries.team]\nindex = \"sparse+https://cargo.example.test/index/\"\n",
+		},
+	},
+	"maven": {
+		program: "mvn",
+		secret:  "{name: MAVEN_TOKEN, preset: maven, server: team, hosts: [maven.example.test/maven]}",
+		setup:   `MAVEN_OPTS="-Duser.home=$HOME" mvn --batch-mode --quiet validate && echo private words > out`,
+		files: map[string]string{"pom.xml": `<project><modelVersion>4.0.0</modelVersion>
+<parent><groupId>test.example</groupId><artifactId>parent</artifactId><version>1.0</version><relativePath/></parent>
+<artifactId>x</artifactId><packaging>pom</packaging>
+<repositories><repository><id>team</id><url>https://maven.example.test/maven</url></repository></repositories></project>`},
+	},
+}
+
+// TestClients has the setup of a run fetch what is private by each client, with a secret
+// that no command sees. AGENT_CI_CLIENTS=all fails where a client is missing.
+func TestClients(t *testing.T) {
+	if !everything() {
+		t.Skip("clients are run in make e2e only (AGENT_CI_E2E=1)")
+	}
+	if confines() != sandbox.LevelFull {
+		t.Skip("needs confinement with all layers")
+	}
+	repositories := t.TempDir()
+	internet := proxytest.Start(t, map[string]http.Handler{
+		"npm.example.test:443": npmRegistry(t), "pypi.example.test:443": pypiIndex(t), "go.example.test:443": goProxy(t),
+		"git.example.test:443": gitServer(t, repositories), "api.example.test:443": guarded("Bearer "+registryToken, http.HandlerFunc(mirror)),
+		"cargo.example.test:443": cargoRegistry(t), "maven.example.test:443": mavenRepository(t),
+	})
+	makeTeamRepository(t, repositories)
+	for name, c := range clients {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.check(t)
+			out := c.run(t, internet)
+			text, err := os.ReadFile(filepath.Join(out, "checkout", "out"))
+			if err != nil || strings.TrimSpace(string(text)) != "private words" {
+				t.Errorf("the client got %q, %v", text, err)
+			}
+			standsNowhere(t, out)
+		})
+	}
+	t.Cleanup(func() { // once all have ended
+		log, err := exec.Command("git", "-C", filepath.Join(repositories, "team", "words.git"), "log", "--all", "--format=%s").Output()
+		if err != nil || string(log) != "begin\n" {
+			t.Errorf("the repository has the commits %q, %v", log, err)
+		}
+	})
+}
+
+func (c client) check(t *testing.T) {
+	t.Helper()
+	_, err := exec.LookPath(c.program)
+	if err == nil && c.needs != "" {
+		err = exec.Command("sh", "-c", c.needs).Run()
+	}
+	switch {
+	case err != nil && os.Getenv("AGENT_CI_CLIENTS") == "all":
+		t.Fatalf("%s: %v", c.program, err)
+	case err != nil:
+		t.Skipf("needs another %s than is here: %v", c.program, err)
+	}
+}
+
+// run gives the folder of a run that has ended well, with its checkout and run directory.
+func (c client) run(t *testing.T, internet *proxytest.Internet) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
+	name, _, _ := strings.Cut(strings.TrimPrefix(c.secret, "{name: "), ",")
+	host := strings.FieldsFunc(c.secret[strings.Index(c.secret, "[")+1:], func(c rune) bool { return c == '/' || c == ']' })[0]
+	job := "version: 1\ntask: {prompt: x, expects: answer}\nwork_in: checkout\npolicy:\n  network: {allow: [{host: " + host + ", ca: " + filepath.Join(dir, "ca.pem") + "}], proxy: inherit}\n" +
+		"  secrets: [" + c.secret + "]\nsetup:\n- name: fetch\n  run: |\n    " + strings.ReplaceAll(c.setup, "\n", "\n    ") + "\n"
+	content := map[string]string{
+		"job.yml": job, "session.yml": "version: 1\nturns: [{output: [{say: Done.}]}]\n", "ca.pem": string(internet.Authority), "checkout/file": "x\n",
+		"checkout/.gitignore": "*\n!file\n", "home/.profile": "\n",
+	}
+	for path, text := range c.files {
+		content["checkout/"+path] = text
+	}
+	for path, text := range content {
+		path = filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{
+		"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"GOFLAGS=-mod=mod", "GOPROXY=https://go.example.test/modules", "GONOSUMDB=*", "GOTOOLCHAIN=local", "CARGO_HOME=" + filepath.Join(dir, "home", ".cargo"),
+		"RUSTUP_HOME=" + cmp.Or(os.Getenv("RUSTUP_HOME"), filepath.Join(os.Getenv("HOME"), ".rustup")),
+	}
+	for _, args := range []string{"init --quiet --initial-branch=main", "add --force file .gitignore", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
+		git := exec.Command("git", append([]string{"-C", filepath.Join(dir, "checkout")}, strings.Fields(args)...)...)
+		git.Env = env
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+	run := exec.Command(binary, "run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none")
+	run.Dir, run.Env = dir, append(env, "HTTPS_PROXY="+internet.Proxy, name+"="+registryToken)
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+// standsNowhere looks for the token in all files.
+func standsNowhere(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte(registryToken)) {
+			t.Errorf("the secret stands in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// makeTeamRepository makes team/words.git, which takes what is pushed.
+func makeTeamRepository(t *testing.T, folder string) {
+	t.Helper()
+	script := `git init --quiet --bare --initial-branch=main team/words.git && git -C team/words.git config http.receivepack true &&
+git init --quiet --initial-branch=main work && echo private words > work/file && git -C work add file &&
+git -C work -c user.name=x -c user.email=x@example.invalid commit --quiet -m begin && git -C work push --quiet ../team/words.git main`
+	sh := exec.Command("sh", "-ec", script)
+	sh.Dir, sh.Env = folder, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + folder, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
+	if out, err := sh.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}

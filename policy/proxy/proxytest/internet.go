@@ -1,0 +1,149 @@
+// Package proxytest owns an internet for tests: names under which TLS servers answer, and
+// the HTTP proxy on loopback that leads to them, as a machine has one that reaches the
+// internet by nothing else. It refuses to know what the servers serve.
+package proxytest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Internet is some hosts and the way to them.
+type Internet struct {
+	Proxy     string // its address, http://127.0.0.1:PORT
+	Authority []byte // that vouches for the hosts, in PEM
+
+	servers map[string]*httptest.Server // by host and port
+
+	mu      sync.Mutex
+	reached []string
+}
+
+// Start has a TLS server for each host and port, until the test ends. They speak HTTP/1.1
+// and h2.
+func Start(t testing.TB, hosts map[string]http.Handler) *Internet {
+	t.Helper()
+	vouch := newAuthority(t)
+	n := &Internet{Authority: vouch.pem, servers: make(map[string]*httptest.Server)}
+	for at, handler := range hosts {
+		name, _, err := net.SplitHostPort(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewUnstartedServer(handler)
+		s.EnableHTTP2 = true
+		s.TLS = &tls.Config{Certificates: []tls.Certificate{vouch.leaf(t, name)}}
+		s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that break off, for one
+		s.StartTLS()
+		t.Cleanup(s.Close)
+		n.servers[at] = s
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(n.connect))
+	t.Cleanup(proxy.Close)
+	n.Proxy = proxy.URL
+	return n
+}
+
+// Reached is what the proxy was asked to connect to, in this order.
+func (n *Internet) Reached() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]string{}, n.reached...)
+}
+
+func (n *Internet) connect(w http.ResponseWriter, r *http.Request) {
+	n.mu.Lock()
+	n.reached = append(n.reached, r.Host)
+	n.mu.Unlock()
+	server := n.servers[strings.ToLower(r.Host)]
+	if r.Method != http.MethodConnect || server == nil {
+		http.Error(w, "no such host", http.StatusBadGateway)
+		return
+	}
+	to, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		http.Error(w, "the server is gone", http.StatusBadGateway)
+		return
+	}
+	defer to.Close()
+	from, early, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer from.Close()
+	if _, err := io.WriteString(from, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { pass(to, early.Reader) })
+	both.Go(func() { pass(from, to) })
+	both.Wait()
+}
+
+// pass copies to the end and says so.
+func pass(to net.Conn, from io.Reader) {
+	_, _ = io.Copy(to, from) // who breaks off has its reason
+	_ = to.(*net.TCPConn).CloseWrite()
+}
+
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
+}
+
+func newAuthority(t testing.TB) *authority {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	key := newKey(t)
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})}
+}
+
+func (a *authority) leaf(t testing.TB, host string) tls.Certificate {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	key := newKey(t)
+	raw, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
