@@ -11,7 +11,7 @@ func (h Hosts) openForCredentials(t reach.Target) (HostDecision, bool) {
 	if len(names) == 0 {
 		return HostDecision{}, false
 	}
-	return HostDecision{Allowed: true, Bound: true, Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for what that is for."}, true
+	return HostDecision{Allowed: true, Bound: true, Private: h.Credentials.Private(t), Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for what that is for."}, true
 }
 
 // NotForCredential is the refusal of a request that a credential, or its placeholder, is

@@ -31,24 +31,28 @@ func TestCredentialsOpenTheirHosts(t *testing.T) {
 		return c
 	}
 	hosts := Hosts{List: list, Key: "policy.network", Rules: set, Credentials: credential.Set{
-		scoped("ONE", false, "npm.example.org/a", "ruled.example.org", "listed.example.org", "port.example.org:8443"), scoped("TWO", false, "npm.example.org/b"), scoped("THREE", true, "npm.example.org", "other.example.org"),
+		scoped("ONE", false, "npm.example.org/a", "ruled.example.org", "listed.example.org", "port.example.org:8443"), scoped("TWO", false, "npm.example.org/b"), scoped("THREE", true, "npm.example.org", "other.example.org"), scoped("FOUR", false, "private.example.org"),
 	}}
+	for i := range hosts.Credentials {
+		hosts.Credentials[i].Private = i >= 2
+	}
 	type decision struct {
-		allowed, bound bool
-		rule           string
+		allowed, bound, private bool
+		rule                    string
 	}
 	for _, test := range []struct {
 		protocol, target string
 		want             decision
 	}{
-		{reach.HTTPS, "npm.example.org:443", decision{true, true, "policy.secrets: ONE, TWO"}},
-		{reach.HTTPS, "port.example.org:8443", decision{true, true, "policy.secrets: ONE"}},
+		{reach.HTTPS, "npm.example.org:443", decision{true, true, false, "policy.secrets: ONE, TWO"}},
+		{reach.HTTPS, "private.example.org:443", decision{true, true, true, "policy.secrets: FOUR"}},
+		{reach.HTTPS, "port.example.org:8443", decision{true, true, false, "policy.secrets: ONE"}},
 		{reach.HTTPS, "port.example.org:443", decision{}},
 		{reach.HTTPS, "npm.example.org:444", decision{}},
 		{reach.HTTPS, "below.npm.example.org:443", decision{}},
 		{reach.HTTP, "npm.example.org", decision{}},
-		{reach.HTTPS, "listed.example.org:443", decision{true, false, "policy.network: listed.example.org"}},
-		{reach.HTTPS, "ruled.example.org:443", decision{false, false, "r.rules:1"}},
+		{reach.HTTPS, "listed.example.org:443", decision{true, false, false, "policy.network: listed.example.org"}},
+		{reach.HTTPS, "ruled.example.org:443", decision{false, false, false, "r.rules:1"}},
 		{reach.HTTPS, "other.example.org:443", decision{}},
 	} {
 		t.Run(test.protocol+" "+test.target, func(t *testing.T) {
@@ -57,7 +61,7 @@ func TestCredentialsOpenTheirHosts(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := hosts.Decide(target)
-			if diff := cmp.Diff(test.want, decision{d.Allowed, d.Bound, d.Rule}, cmp.AllowUnexported(decision{})); diff != "" {
+			if diff := cmp.Diff(test.want, decision{d.Allowed, d.Bound, d.Private, d.Rule}, cmp.AllowUnexported(decision{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -35,6 +35,8 @@ type Credential struct {
 	// Fetch lets nothing through but what git asks for to fetch the repositories of
 	// Scopes, whatever Methods are.
 	Fetch bool
+	// Private lets the hosts have private addresses.
+	Private bool
 	// Withheld is that the commands who ask are not to have it: wherever its
 	// placeholder is seen, the request is refused.
 	Withheld bool

@@ -188,6 +188,12 @@ func (r *Refusal) Rule() string { return Rule(r.Names...) }
 // Rule names credentials as rules of decisions do.
 func Rule(names ...string) string { return "policy.secrets: " + strings.Join(names, ", ") }
 
+// Private says whether a credential that commands may have for a target lets it have
+// private addresses.
+func (s Set) Private(t reach.Target) bool {
+	return slices.ContainsFunc(s, func(c Credential) bool { return c.Private && !c.Withheld && c.isFor(t) })
+}
+
 // Names are those of the credentials that commands may have for a target.
 func (s Set) Names(t reach.Target) []string {
 	var names []string

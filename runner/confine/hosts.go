@@ -20,7 +20,7 @@ import (
 // those of secrets.
 func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 	return func(l net.Listener) func() {
-		served := proxy.Start(l, s.proxyOptions(p.Key, p.Network, p.Scratch, s.credentialsAt(p)))
+		served := proxy.Start(l, s.proxyOptions(p, s.credentialsAt(p)))
 		return func() {
 			served.Close()
 			s.tellUses(p.Scratch)
@@ -30,20 +30,20 @@ func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 
 // proxyOptions are those of that proxy. What is wrong with the list, or with the proxy
 // of the machine, was told before the run; nothing is opened then.
-func (s *Sandboxes) proxyOptions(key string, network job.Network, by string, own credential.Set) proxy.Options {
-	list, err := network.List()
-	via, errVia := s.via(network)
+func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
+	list, err := p.Network.List()
+	via, errVia := s.via(p.Network)
 	if err != nil || errVia != nil {
 		list, own = nil, nil
 	}
 	return proxy.Options{
-		Decide:  policy.Hosts{List: list, Key: key, Rules: s.Rules, Credentials: own}.Decide,
-		Observe: func(asked proxy.Request) error { return s.noteHost(by, asked) },
+		Decide:  policy.Hosts{List: list, Key: p.Key, Rules: s.Rules, Credentials: own}.Decide,
+		Observe: func(asked proxy.Request) error { return s.noteHost(p.Scratch, asked) },
 		Via:     via,
-		Roots:   s.Authorities.Roots(network),
+		Roots:   s.Authorities.Roots(slices.Concat(p.Network.Allow, entriesOf(s.secretsAt(p)))),
 
 		Credentials: own, Authority: s.equipment.authority,
-		Used: func(name string, to reach.Target) error { return s.noteUse(by, name, to) },
+		Used: func(name string, to reach.Target) error { return s.noteUse(p.Scratch, name, to) },
 	}
 }
 

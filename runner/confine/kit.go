@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"maps"
@@ -94,19 +93,14 @@ func (s *Sandboxes) withoutMaven(k *kit, home string) {
 
 // trustedBy are the certificates of authorities that the job names for hosts of a kind of
 // commands, in PEM.
-func (s *Sandboxes) trustedBy(kind string) (all []byte) {
-	networks := []job.Network{s.Job.Policy.Network}
+func (s *Sandboxes) trustedBy(kind string) []byte {
+	entries := slices.Concat(s.Job.Policy.Network.Allow, entriesOf(secretsFor(s.Job, kind)))
 	if kind == job.CommandsSetup {
 		for _, step := range s.Job.Setup {
-			networks = append(networks, step.Network)
+			entries = append(entries, step.Network.Allow...)
 		}
 	}
-	for _, network := range networks {
-		if own := s.Authorities.Of(network); !bytes.Contains(all, own) {
-			all = append(all, own...)
-		}
-	}
-	return all
+	return s.Authorities.Of(entries)
 }
 
 // kitAt is what the commands of a place have of the kit of their kind.

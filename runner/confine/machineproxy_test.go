@@ -83,7 +83,7 @@ func TestAProxyThatCantBeUsedIsRefusedBeforeTheRun(t *testing.T) {
 			if err != nil && (strings.Contains(err.Error(), "secret-wo") || !strings.Contains(err.Error(), strings.ToUpper(test.variable[:4]))) {
 				t.Errorf("the message is %v", err)
 			}
-			o := s.proxyOptions("setup[1].network", inheriting, SetupScratch, nil)
+			o := s.proxyOptions(Place{Key: "setup[1].network", Network: inheriting, Scratch: SetupScratch}, nil)
 			target := reach.Target{Protocol: reach.HTTPS, Name: "a.example", Port: 443}
 			if got := o.Decide(target).Allowed; got != test.usable {
 				t.Errorf("what is listed is let through: %t", got)

@@ -326,7 +326,11 @@ func (s *Sandboxes) Network() string {
 	case s.level() == sandbox.LevelLandlock && policy.Network.Mode == string(sandbox.NetworkLoopback):
 		return string(sandbox.NetworkNone)
 	case len(s.secretsAt(Agent())) > 0:
-		return policy.Network.String() + "; by secrets: " + secretsWords(s.secretsAt(Agent()))
+		words := policy.Network.String() + "; by secrets: " + secretsWords(s.secretsAt(Agent()))
+		if policy.Network.Inherits() && !policy.Network.Listed() {
+			words += "; by the machine's proxy"
+		}
+		return words
 	default:
 		return policy.Network.String()
 	}

@@ -102,6 +102,14 @@ func secretsFor(j *job.Job, kind string) (own []job.Secret) {
 	return own
 }
 
+// entriesOf are the hosts of secrets.
+func entriesOf(secrets []job.Secret) (entries []job.Allowed) {
+	for _, secret := range secrets {
+		entries = append(entries, secret.Entries()...)
+	}
+	return entries
+}
+
 // proxied says whether the commands of a place reach the network through a proxy.
 func (s *Sandboxes) proxied(p Place) bool {
 	listed := p.Network.Listed() || p.Network.IsZero() && s.Job.Policy.Network.Listed()

@@ -21,7 +21,7 @@ import (
 type Network struct {
 	Mode  string    // none, loopback, full; empty where there is a list
 	Allow []Allowed // of a list
-	Proxy string    // of a list: inherit, or empty for none
+	Proxy string    // of a list, or with loopback of what secrets open: inherit, or empty for none
 }
 
 // Allowed is an entry of a list: a host, or the hosts of a preset. In YAML and JSON an
@@ -42,6 +42,26 @@ func (n Network) IsZero() bool { return n.Mode == "" && !n.Listed() }
 
 // Inherits says that the hosts are reached by the machine's proxy.
 func (n Network) Inherits() bool { return n.Proxy == InheritProxy }
+
+// Entries are all hosts that a job gives more of than names, by the keys where they stand.
+func (j *Job) Entries() iter.Seq2[string, Allowed] {
+	return func(yield func(string, Allowed) bool) {
+		for key, network := range j.Networks() {
+			for i, entry := range network.Allow {
+				if !yield(fmt.Sprintf("%s.%s[%d]", key, allowKey, i), entry) {
+					return
+				}
+			}
+		}
+		for i, secret := range j.Policy.Secrets {
+			for _, entry := range secret.Entries() {
+				if !yield(fmt.Sprintf("policy.secrets[%d]", i), entry) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Networks are those of a job that say anything, by the keys where they stand.
 func (j *Job) Networks() iter.Seq2[string, Network] {
@@ -121,12 +141,12 @@ func (a Allowed) String() string {
 }
 
 type allowedHosts struct {
-	Allow []Allowed `json:"allow"`
+	Allow []Allowed `json:"allow,omitempty"`
 	Proxy string    `json:"proxy,omitempty"`
 }
 
 func (n Network) MarshalJSON() ([]byte, error) {
-	if n.Listed() {
+	if n.Listed() || n.Inherits() {
 		return json.Marshal(allowedHosts{n.Allow, n.Proxy})
 	}
 	return json.Marshal(n.Mode)
@@ -137,10 +157,19 @@ func (n *Network) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '{' {
 		var list allowedHosts
 		err := json.Unmarshal(data, &list)
-		n.Allow, n.Proxy = list.Allow, list.Proxy
+		*n = list.network()
 		return err
 	}
 	return json.Unmarshal(data, &n.Mode)
+}
+
+// network is what a mapping stands for: without a list what secrets open, beside the
+// commands' own loopback.
+func (l allowedHosts) network() Network {
+	if len(l.Allow) == 0 && l.Proxy != "" {
+		return Network{Mode: modeLoopback, Proxy: l.Proxy}
+	}
+	return Network{Allow: l.Allow, Proxy: l.Proxy}
 }
 
 func (a Allowed) MarshalJSON() ([]byte, error) {
@@ -161,7 +190,9 @@ func (a *Allowed) UnmarshalJSON(data []byte) error {
 }
 
 const (
-	allowKey = "allow"
+	modeLoopback = "loopback"
+	allowKey     = "allow"
+	proxyKey     = "proxy"
 	// maxHosts bounds a list: each request looks through all of it.
 	maxHosts = 1000
 )
@@ -187,8 +218,8 @@ func (d *decoder) network(k *key, path string, node *yaml.Node, into reflect.Val
 	if node.Kind == yaml.MappingNode {
 		var list allowedHosts
 		fits := d.fields(networkKeys(), path, node, reflect.ValueOf(&list).Elem(), allowKey)
-		into.Set(reflect.ValueOf(Network{Allow: list.Allow, Proxy: list.Proxy}))
-		return fits && d.fitList(path, node, list.Allow)
+		into.Set(reflect.ValueOf(list.network()))
+		return fits && (list.Allow == nil && list.Proxy != "" || d.fitList(path, node, list.Allow))
 	}
 	var mode string
 	fits := d.text(k, path, node, reflect.ValueOf(&mode).Elem())
@@ -291,7 +322,18 @@ func networkSchema(schema map[string]any, k *key) {
 		map[string]any{"enum": k.values},
 		object(allowKey, map[string]any{
 			allowKey: map[string]any{"type": "array", "minItems": 1, "maxItems": maxHosts, "items": map[string]any{"anyOf": entries}},
-			"proxy":  map[string]any{"enum": []string{"", InheritProxy}},
+			proxyKey: map[string]any{"enum": []string{"", InheritProxy}},
 		}),
+		object(proxyKey, map[string]any{proxyKey: map[string]any{"enum": []string{InheritProxy}}}),
 	}
 }
+
+// fitProxies refuses a proxy to nothing.
+func (d *decoder) fitProxies() {
+	for path, network := range d.job.Networks() {
+		if network.Inherits() && !network.Listed() && len(d.job.Policy.Secrets) == 0 {
+			d.complainAt(d.places[path], path, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy", "")
+		}
+	}
+}
+

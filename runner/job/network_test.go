@@ -2,6 +2,8 @@ package job
 
 import (
 	"encoding/json"
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -74,6 +76,19 @@ func TestASetupCommandHasANetworkOfItsOwn(t *testing.T) {
 	}
 }
 
+// Without a list there is something to reach by a proxy where there are secrets.
+func TestSecretsAreReachedByAProxyWithoutAList(t *testing.T) {
+	job := mustLoad(t, jobFile(start+"policy: {network: {proxy: inherit}, secrets: [{name: X, hosts: [a.example.com]}]}\n"))
+	if diff := cmp.Diff(Network{Mode: "loopback", Proxy: InheritProxy}, job.Policy.Network); diff != "" {
+		t.Errorf("network (-want +got):\n%s", diff)
+	}
+	raw, err := json.Marshal(job.Policy.Network)
+	var again Network
+	if err := errors.Join(err, json.Unmarshal(raw, &again)); err != nil || string(raw) != `{"proxy":"inherit"}` || !reflect.DeepEqual(again, job.Policy.Network) {
+		t.Errorf("it marshals to %s, which is %v, %v", raw, again, err)
+	}
+}
+
 func TestMistakesOfANetwork(t *testing.T) {
 	for _, test := range []struct{ value, want string }{
 		{"loopbak", `policy.network: "loopbak" is not one of none, loopback, full; did you mean loopback?`},
@@ -93,7 +108,7 @@ func TestMistakesOfANetwork(t *testing.T) {
 		{"{allow: [127.0.0.1]}", "policy.network.allow[0]: is a loopback address, which no list opens"},
 		{"{allow: [a.example.com], proxi: inherit}", "policy.network.proxi: unknown key; did you mean proxy?"},
 		{"{allow: [a.example.com], proxy: direct}", `policy.network.proxy: "direct" is not one of "", inherit`},
-		{"{proxy: inherit}", "policy.network: must have the key allow with a list of hosts"},
+		{"{proxy: inherit}", "policy.network: must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy"},
 		{"{allow: [10.0.0.5]}", "policy.network.allow[0]: is a private address; one that commands are to reach is written as {host: …, private: true}"},
 		{"{allow: [metadata.google.internal]}", "policy.network.allow[0]: is the metadata service of a cloud, which no list opens"},
 		{"{allow: [[a.example.com]]}", "policy.network.allow[0]: must be a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}, not a list"},

@@ -59,6 +59,7 @@ func (d *decoder) relations(needsTask bool) {
 	d.chatHasLess()
 	d.fitServices()
 	d.fitSecrets()
+	d.fitProxies()
 	if commit := d.job.PullRequest.Commit; commit.Sign == "ssh" && commit.KeyEnv == "" {
 		d.complainAt(d.places["pull_request.commit.sign"], "pull_request.commit.sign", "is ssh, and pull_request.commit.key_env names no variable with the key", "")
 	}

@@ -79,7 +79,6 @@ func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		"policy: {network: {allow: [a.example.com, 'https://x']}}",
 		"policy: {network: {deny: [a.example.com]}}",
 		"policy: {network: {}}",
-		"policy: {network: {proxy: inherit}}",
 		"policy: {network: {allow: [a.example.com], proxy: direct}}",
 		"policy: {network: {allow: [{}]}}",
 		"policy: {network: {allow: [{preset: later}]}}",

@@ -19,6 +19,8 @@ type Secret struct {
 	From      string   `json:"from"`   // a variable of agent-ci's own environment, or a file; once loaded never empty
 	Preset    string   `json:"preset"` // npm, pypi, goproxy, git, cargo, maven; "" for none
 	Hosts     []string `json:"hosts"`  // as credential.ParseScope reads them
+	Private   bool     `json:"private"`
+	CA        string   `json:"ca"`     // file with who vouches for the hosts besides the machine's own
 	In        string   `json:"in"`     // header, query, basic
 	Header    string   `json:"header"` // of header
 	Parameter string   `json:"parameter"`
@@ -50,6 +52,17 @@ func (s Secret) FromFile() bool { return strings.Contains(s.From, "/") }
 
 // For says whether a kind of commands has the secret.
 func (s Secret) For(commands string) bool { return slices.Contains(s.Commands, commands) }
+
+// Entries are the hosts as a list would have them.
+func (s Secret) Entries() []Allowed {
+	entries := make([]Allowed, 0, len(s.Hosts))
+	for _, text := range s.Hosts {
+		if scope, err := credential.ParseScope(text); err == nil {
+			entries = append(entries, Allowed{Host: scope.Host.Host(), Private: s.Private, CA: s.CA})
+		}
+	}
+	return entries
+}
 
 // SecretsFor says whether a kind of commands has any secrets.
 func (p Policy) SecretsFor(commands string) bool {
@@ -164,6 +177,11 @@ func (d *decoder) fitSecret(i int) {
 	d.fitName(i, *s)
 	if len(s.Hosts) == 0 {
 		d.complainOf(i, "hosts", "names no host")
+	}
+	for _, entry := range s.Entries() {
+		if _, wrong := entry.misfit(); wrong != "" {
+			d.complainOf(i, "hosts", "has "+entry.Host+", which "+wrong)
+		}
 	}
 	if len(s.Hosts) > mostScopes {
 		d.complainOf(i, "hosts", fmt.Sprintf("names more than %d", mostScopes))

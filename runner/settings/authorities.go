@@ -14,24 +14,22 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// Authorities are the certificates, in PEM, of the files that lists of hosts name by ca,
+// Authorities are the certificates, in PEM, of the files that lists of hosts and secrets name by ca,
 // by the names that the job has for the files.
 type Authorities map[string][]byte
 
-// ReadAuthorities reads the files that the lists of a job name: as those of policy.rules,
+// ReadAuthorities reads the files that a job names: as those of policy.rules,
 // from the base commit where they lie in the checkout.
 func ReadAuthorities(ctx context.Context, base Commit, j *job.Job) (Authorities, error) {
 	all := make(Authorities)
-	for key, network := range j.Networks() {
-		for _, host := range network.Allow {
-			if name := host.CA; name != "" && all[name] == nil {
-				read, err := base.readAuthority(ctx, name)
-				if err != nil {
-					return nil, outcome.Stopf(outcome.InvalidInput, "authority", "The authority %s of %s (%s.allow) cannot be used: %v; correct the path, or give a file with certificates in PEM.",
-						name, host.Host, key, outcome.RootCause(err)).Because(err)
-				}
-				all[name] = read
+	for key, host := range j.Entries() {
+		if name := host.CA; name != "" && all[name] == nil {
+			read, err := base.readAuthority(ctx, name)
+			if err != nil {
+				return nil, outcome.Stopf(outcome.InvalidInput, "authority", "The authority %s of %s (%s) cannot be used: %v; correct the path, or give a file with certificates in PEM.",
+					name, host.Host, key, outcome.RootCause(err)).Because(err)
 			}
+			all[name] = read
 		}
 	}
 	return all, nil
@@ -69,11 +67,11 @@ func certificates(raw []byte) (all []byte, err error) {
 	return all, nil
 }
 
-// Of are the certificates, in PEM, that the list of a network names; empty for none.
-func (a Authorities) Of(network job.Network) []byte {
+// Of are the certificates, in PEM, that entries name; empty for none.
+func (a Authorities) Of(entries []job.Allowed) []byte {
 	var all []byte
 	var known []string
-	for _, host := range network.Allow {
+	for _, host := range entries {
 		if host.CA != "" && !slices.Contains(known, host.CA) {
 			known = append(known, host.CA)
 			all = append(all, a[host.CA]...)
@@ -82,11 +80,11 @@ func (a Authorities) Of(network job.Network) []byte {
 	return all
 }
 
-// Roots gives who vouches for a target of a network: the machine's authorities and those
-// of its entries in the list; nil for the machine's alone.
-func (a Authorities) Roots(network job.Network) func(reach.Target) *x509.CertPool {
+// Roots gives who vouches for a target: the machine's authorities and those of its
+// entries; nil for the machine's alone.
+func (a Authorities) Roots(entries []job.Allowed) func(reach.Target) *x509.CertPool {
 	return func(t reach.Target) (pool *x509.CertPool) {
-		for _, host := range network.Allow {
+		for _, host := range entries {
 			if entry, file, ok := host.Trusts(); ok && entry.Opens(t) {
 				if pool == nil {
 					pool = machineRoots()

@@ -61,7 +61,7 @@ func TestAuthoritiesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
 		"by its whole path":   {filepath.Join(base.Root(), "certs/corp.pem"), committedOne, ""},
 		"through a link":      {filepath.Join(operator, "checkout/certs/corp.pem"), committedOne, ""},
 		"the operator's":      {filepath.Join(operator, "op.pem"), changedOne, ""},
-		"not committed":       {"certs/new.pem", "", "The authority certs/new.pem of a.corp.example (policy.network.allow) cannot be used: "},
+		"not committed":       {"certs/new.pem", "", "The authority certs/new.pem of a.corp.example (policy.network.allow[0]) cannot be used: "},
 		"not there":           {filepath.Join(operator, "none.pem"), "", "none.pem"},
 		"a folder":            {operator, "", "cannot be used: "},
 		"out of the checkout": {"../op.pem", "", "../op.pem"},
@@ -102,7 +102,7 @@ func TestAuthoritiesVouchForTheirHosts(t *testing.T) {
 	one, oneCertificate := authority(t, "one")
 	two, twoCertificate := authority(t, "two")
 	folder := t.TempDir()
-	files{"one.pem": one, "two.pem": two}.put(t, folder)
+	files{"one.pem": one, "two.pem": two, "three.pem": two}.put(t, folder)
 	var j job.Job
 	j.Policy.Network.Allow = []job.Allowed{
 		{Host: "*.corp.example", CA: filepath.Join(folder, "one.pem")},
@@ -112,20 +112,24 @@ func TestAuthoritiesVouchForTheirHosts(t *testing.T) {
 		{Host: "open.example"},
 	}
 	j.Setup = []job.SetupStep{{}, {Network: job.Network{Allow: []job.Allowed{{Host: "x.example", CA: filepath.Join(folder, "two.pem")}}}}}
+	j.Policy.Secrets = []job.Secret{{Name: "X", Hosts: []string{"secret.example/team", "10.0.0.6:8443"}, Private: true, CA: filepath.Join(folder, "three.pem")}}
 	all, err := settings.ReadAuthorities(t.Context(), settings.Commit{}, &j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := all.Of(j.Policy.Network); !bytes.Equal(got, []byte(one+two)) {
+	if got := all.Of(j.Policy.Network.Allow); !bytes.Equal(got, []byte(one+two)) {
 		t.Errorf("those of the list are %s", got)
 	}
-	if got := all.Of(j.Setup[1].Network); string(got) != two {
+	if got := all.Of(j.Setup[1].Network.Allow); string(got) != two {
 		t.Errorf("those of the setup command are %s", got)
 	}
-	if got := all.Of(job.Network{Mode: "full"}); len(got) > 0 {
+	if got := all.Of(nil); len(got) > 0 {
 		t.Errorf("those of no list are %s", got)
 	}
-	roots := all.Roots(j.Policy.Network)
+	if got := all.Of(j.Policy.Secrets[0].Entries()); string(got) != two {
+		t.Errorf("those of the secret are %s", got)
+	}
+	roots := all.Roots(j.Policy.Network.Allow)
 	for authority, want := range map[string][2]bool{ // whether one vouches, and two
 		"a.corp.example:443": {true, false}, "10.0.0.5:8443": {false, true}, "both.corp.example:443": {true, true},
 		"10.0.0.5:443": {}, "corp.example:443": {}, "registry.npmjs.org:443": {}, "open.example:443": {}, "x.example:443": {},

@@ -57,7 +57,7 @@ func ReadCredentials(ctx context.Context, env Environment, j *job.Job, kinds ...
 }
 
 func readCredential(ctx context.Context, env Environment, s job.Secret) (c credential.Credential, err error) {
-	c = credential.Credential{Name: s.Name, In: credential.In(s.In), Methods: s.Methods, Fetch: s.Preset == job.PresetGit}
+	c = credential.Credential{Name: s.Name, In: credential.In(s.In), Private: s.Private, Methods: s.Methods, Fetch: s.Preset == job.PresetGit}
 	switch c.In {
 	case credential.InHeader:
 		c.Field = s.Header
