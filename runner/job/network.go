@@ -336,4 +336,3 @@ func (d *decoder) fitProxies() {
 		}
 	}
 }
-
