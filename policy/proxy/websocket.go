@@ -11,9 +11,14 @@ import (
 	"time"
 )
 
-// upgrades says whether a request asks for another protocol (RFC 9110, 7.8).
+// upgrades says whether a request asks for another protocol (RFC 9110, 7.8) than TLS, which
+// is spoken already: some clients offer that always, and it is left out.
 func upgrades(r *http.Request) bool {
-	return len(r.Header["Upgrade"]) > 0
+	return slices.ContainsFunc(r.Header["Upgrade"], func(protocols string) bool {
+		return slices.ContainsFunc(strings.Split(protocols, ","), func(one string) bool {
+			return !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(one)), "TLS/")
+		})
+	})
 }
 
 // toWebSocket says whether a request opens a WebSocket (RFC 6455, 4.1).
@@ -25,7 +30,7 @@ func toWebSocket(r *http.Request) bool {
 }
 
 // joinWebSocket joins who asked with the target. What the target sends is searched, which
-// is in plain text there. What it gets is masked, frame by frame, and is not.
+// is in plain text there. What it gets is masked, and is not.
 func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.Response, idle *time.Timer) {
 	server, ok := response.Body.(io.ReadWriteCloser)
 	if !ok || !strings.EqualFold(response.Header.Get("Upgrade"), "websocket") || len(response.Header["Sec-Websocket-Extensions"]) > 0 {
@@ -51,7 +56,7 @@ func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.R
 	})
 	both.Go(func() {
 		defer breakOff()
-		_ = p.guard.Copy(client, p.watch(server, idle))
+		_ = p.carry(&frames{guard: p.guard, to: client}, server, idle)
 	})
 	both.Wait()
 }
