@@ -6,9 +6,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
@@ -214,6 +218,61 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	if refusal := g.Elsewhere(request(t, "GET /\nAuthorization: Bearer mine")); refusal != nil {
 		t.Error(refusal)
+	}
+}
+
+// Whatever a request is put together from: a value is in it where it belongs, or nowhere,
+// and no placeholder goes out.
+func TestValuesAreNowhereElse(t *testing.T) {
+	s := set(t)
+	g := NewGuard(s)
+	h, q, b := s[0], s[2], s[3]
+	basic := func(plain string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(plain)) }
+	parts := []string{"", "x", "Bearer ", " ", ",", h.Placeholder, q.Placeholder, b.Placeholder, "/team", "/", "%2f", "..", "%2e", "token", "=", "&", "?", ";", basic("me:" + b.Placeholder), basic(b.Placeholder + ":"), "%61"}
+	text := rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 0, 4).Draw(t, "parts"), "")
+	})
+	sent := 0
+	rapid.Check(t, func(t *rapid.T) {
+		path, query := rapid.SampledFrom([]string{"/team/", "/team", "/"}).Draw(t, "path")+text.Draw(t, "rest"), rapid.SampledFrom([]string{"", "token=" + q.Placeholder, "token="}).Draw(t, "query")+text.Draw(t, "query")
+		u, err := url.ParseRequestURI(path + "?" + query)
+		if err != nil {
+			t.Skip(err)
+		}
+		r := &http.Request{Method: rapid.SampledFrom([]string{"GET", "POST"}).Draw(t, "method"), URL: u, Host: "npm.example.org", Header: http.Header{}}
+		for _, name := range []string{"Authorization", "X-Other"} {
+			values := append(rapid.SliceOfN(text, 0, 1).Draw(t, name), rapid.SliceOfN(rapid.SampledFrom([]string{"Bearer " + h.Placeholder, basic("me:" + b.Placeholder)}), 0, 1).Draw(t, name)...)
+			if len(values) > 0 {
+				r.Header[name] = values
+			}
+		}
+		x, refusal := g.Exchange(r, npm, false)
+		if refusal != nil {
+			return
+		}
+		if len(x.Uses) > 0 {
+			sent++
+			if troubled(r.URL.EscapedPath()) != "" || r.Method != "GET" {
+				t.Fatalf("%s %s goes out with %q", r.Method, r.URL, x.Uses)
+			}
+		}
+		authorization := strings.Join(x.Header["Authorization"], "|")
+		_, password, _ := (&http.Request{Header: x.Header}).BasicAuth()
+		user, _, _ := (&http.Request{Header: x.Header}).BasicAuth()
+		for name, stands := range map[string]bool{"HEADER": strings.HasSuffix(authorization, h.Value), "QUERY": x.URL.Query().Get("token") == q.Value, "BASIC": user == b.Value || password == b.Value} {
+			if stands != slices.Contains(x.Uses, name) {
+				t.Fatalf("%s: %t, uses %q, of %s %v", name, stands, x.Uses, x.URL, x.Header)
+			}
+		}
+		whole := x.URL.String() + " " + x.URL.Path + authorization + user + password + strings.Join(x.Header["X-Other"], "|")
+		for _, c := range []Credential{h, q, b} {
+			if strings.Contains(whole, c.Placeholder) || strings.Contains(strings.Join(x.Header["X-Other"], ""), c.Value) || strings.Contains(x.URL.Path, c.Value) {
+				t.Fatalf("%s goes out in %s", c.Name, whole)
+			}
+		}
+	})
+	if sent == 0 {
+		t.Error("no request went out with a value")
 	}
 }
 

@@ -128,6 +128,7 @@ func (p *Proxy) refuseHandshake(conn *ended, err error) {
 type inside struct {
 	server *http.Server
 	handed chan net.Conn
+	places chan struct{} // of requests
 	end    <-chan struct{}
 	addr   net.Addr
 }
@@ -135,8 +136,12 @@ type inside struct {
 // tunnelOf is the key under which the context of a request has its *ended.
 type tunnelOf struct{}
 
-// mostStreams is how many requests a client may have on one connection of HTTP/2.
-const mostStreams = 100
+// How many requests a client may have on one connection of HTTP/2, and how many all
+// clients may have at once; more wait.
+const (
+	mostStreams = 100
+	mostInside  = 256
+)
 
 func (p *Proxy) newInside(addr net.Addr) *inside {
 	both := new(http.Protocols)
@@ -150,7 +155,7 @@ func (p *Proxy) newInside(addr net.Addr) *inside {
 			return context.WithValue(ctx, tunnelOf{}, conn.(*tls.Conn).NetConn())
 		},
 	}
-	return &inside{server, make(chan net.Conn), p.ctx.Done(), addr}
+	return &inside{server, make(chan net.Conn), make(chan struct{}, mostInside), p.ctx.Done(), addr}
 }
 
 // take hands a connection to the server. It says whether that has it.

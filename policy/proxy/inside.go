@@ -20,6 +20,12 @@ import (
 func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
 	p.work.Add(1)
 	defer p.work.Done()
+	select {
+	case p.inside.places <- struct{}{}:
+		defer func() { <-p.inside.places }()
+	case <-r.Context().Done():
+		return
+	}
 	tunnel := r.Context().Value(tunnelOf{}).(*ended)
 	t := tunnel.target
 	if reason := strays(r, t); reason != "" {
@@ -70,13 +76,15 @@ func strays(r *http.Request, t reach.Target) string {
 		return otherHost
 	case slices.ContainsFunc(r.Header["Host"], func(host string) bool { return !names(host, t) }): // beside :authority
 		return otherHost
-	case r.URL.Opaque != "" || !strings.HasPrefix(r.URL.Path, "/"):
-		return "The request is for no path of the host."
+	case r.URL.Opaque != "" || !strings.HasPrefix(r.URL.Path, "/") || strings.ContainsFunc(r.URL.RawQuery, unprintable):
+		return "The request is for no path of the host." // by HTTP/2 the query may have spaces
 	case upgrades(r) && !toWebSocket(r):
 		return "The request asks for another protocol than HTTP and WebSocket."
 	}
 	return ""
 }
+
+func unprintable(c rune) bool { return c <= ' ' || c == 0x7f }
 
 // names says whether host and port of a request are those of a target of HTTPS.
 func names(authority string, t reach.Target) bool {

@@ -509,6 +509,57 @@ func TestOtherTunnelsAreNotOpened(t *testing.T) {
 	}
 }
 
+// Of a host that the list opens as well, requests without a placeholder pass as they are.
+func TestAListedHostStaysOpen(t *testing.T) {
+	handler, sent := watching(t, nil)
+	h := holding(t, true, handler)
+	for _, method := range []string{"GET", "DELETE", "PROPFIND"} {
+		if response, text := get(t, h.client(true), method, "https://listed.example.org/a/../b?_method=PUT", nil, "Authorization", "Bearer mine"); response.StatusCode != http.StatusOK {
+			t.Errorf("%s gives %s: %s", method, response.Status, text)
+		}
+	}
+	for _, s := range sent() {
+		if s.Target != "/a/../b?_method=PUT" || s.Header.Get("Authorization") != "Bearer mine" || len(h.used) > 0 {
+			t.Errorf("the server was sent %+v with %q", s, h.used)
+		}
+	}
+}
+
+// What comes before an answer is not given on, nor what the server calls its status.
+func TestWhatComesBeforeAnAnswer(t *testing.T) {
+	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "HTTP/1.1 103 Early\r\nLink: <%s>\r\n\r\nHTTP/1.1 200 %[1]s\r\nAlt-Svc: h3=\":443\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok", secret)
+	})
+	answer := h.raw("npm.example.org:443", "GET /team/a HTTP/1.1\r\nHost: npm.example.org\r\nConnection: close\r\n\r\n")
+	if want := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"; answer != want {
+		t.Errorf("the answer is %q", answer)
+	}
+}
+
+// A query with a space in it, which HTTP/2 can have, would end the target of HTTP/1.1.
+func TestASpaceInAQuery(t *testing.T) {
+	handler, sent := watching(t, nil)
+	h := holding(t, false, handler)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.URL.RawQuery = "x HTTP/1.1"
+	response, err := h.client(true).Do(r)
+	if err == nil {
+		response.Body.Close()
+	}
+	if len(sent()) > 0 || err == nil && response.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("the server was sent %v, %v", sent(), err)
+	}
+}
+
 func TestUntrustedServersGetNothing(t *testing.T) {
 	handler, sent := watching(t, nil)
 	h := holding(t, false, handler, func(o *Options) { o.Roots = nil })
