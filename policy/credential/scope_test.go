@@ -1,6 +1,8 @@
 package credential
 
 import (
+	"path"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -92,4 +94,29 @@ func TestTroubledPaths(t *testing.T) {
 			t.Errorf("%s %s", path, problem)
 		}
 	}
+}
+
+// However a server unescapes and cleans a path that is let through, it stays in its scope.
+func FuzzPathsStayInTheirScope(f *testing.F) {
+	for _, seed := range []string{"/a/b/c", "/a/b%2fc", "/a/b/%2e%2e/c", "/a/b/..;/c", "/a/b/%252e%252e%255c", "/%61/b//..", "/a/b/.%20/", "/a/b;x/../c", `/a/b\..\c`} {
+		f.Add(seed)
+	}
+	scope := scopes(f, "h.example.org/a/b")[0]
+	parameters := regexp.MustCompile(`;[^/]*`)
+	f.Fuzz(func(t *testing.T, escaped string) {
+		if !strings.HasPrefix(escaped, "/") || !scope.covers(escaped) || troubled(escaped) != "" {
+			t.Skip()
+		}
+		for level := escaped; ; {
+			level = unescape(level)
+			for _, read := range []string{level, strings.ReplaceAll(level, `\`, "/"), parameters.ReplaceAllString(level, ""), strings.ToLower(level)} {
+				if cleaned := path.Clean(read); cleaned != "/a/b" && !strings.HasPrefix(cleaned, "/a/b/") {
+					t.Fatalf("%q is read as %q", escaped, cleaned)
+				}
+			}
+			if plain := unescape(level); plain == level {
+				return
+			}
+		}
+	})
 }

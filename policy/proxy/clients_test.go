@@ -124,8 +124,12 @@ func TestGit(t *testing.T) {
 	if err != nil {
 		t.Skip("git is not on this machine")
 	}
+	server := filepath.Join(strings.TrimSpace(string(programs)), "git-http-backend")
+	if _, err := os.Stat(server); err != nil {
+		t.Skip("git has no git-http-backend on this machine")
+	}
 	backend := &cgi.Handler{
-		Path: filepath.Join(strings.TrimSpace(string(programs)), "git-http-backend"), Root: "/",
+		Path: server, Root: "/",
 		Env: append([]string{"GIT_PROJECT_ROOT=" + repositories, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "HOME=" + dir}, config...),
 	}
 	const value = "git-secret-value"

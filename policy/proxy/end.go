@@ -91,7 +91,8 @@ func (p *Proxy) faceOf(t reach.Target) (*tls.Config, error) {
 		Certificates: []tls.Certificate{*leaf}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			if name := hello.ServerName; name != "" && !strings.EqualFold(name, t.Host()) {
-				return nil, errOtherName
+				_, err := p.noted(t, "The TLS inside the tunnel is for another server name.")
+				return nil, errors.Join(errOtherName, err)
 			}
 			return nil, nil
 		},
@@ -99,29 +100,27 @@ func (p *Proxy) faceOf(t reach.Target) (*tls.Config, error) {
 	return p.faces[t], nil
 }
 
-// refuseHandshake records why TLS did not come about, where that is who asked's doing,
-// and tells it where it can be told.
+// noted records why a tunnel whose TLS is to be ended is not used as one.
+func (p *Proxy) noted(t reach.Target, reason string) (Request, error) {
+	d := policy.NotTheTarget(p.options.Credentials.Names(t), reason)
+	asked := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
+	return asked, p.options.Observe(asked)
+}
+
+// refuseHandshake records that what came is no TLS, and tells who sent it.
 func (p *Proxy) refuseHandshake(conn *ended, err error) {
-	names := p.options.Credentials.Names(conn.target)
-	asked := Request{Protocol: reach.HTTPS, Target: conn.target.String()}
 	plain, isPlain := errors.AsType[tls.RecordHeaderError](err)
-	switch {
-	case errors.Is(err, errOtherName):
-		asked.HostDecision = policy.NotTheTarget(names, "The TLS inside the tunnel is for another server name.")
-	case isPlain && plain.Conn != nil: // before a record was understood
-		asked.HostDecision = policy.NotTheTarget(names, "Inside the tunnel is no TLS.")
-	default:
+	if !isPlain || plain.Conn == nil { // the first record was one
 		return
 	}
+	asked, err := p.noted(conn.target, "Inside the tunnel is no TLS.")
 	a := refusal(asked)
-	if p.options.Observe(asked) != nil {
+	if err != nil {
 		a = unrecorded
 	}
-	if isPlain {
-		_ = conn.SetDeadline(time.Now().Add(p.limits.Header))
-		_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", a.status, statusPhrase(a.phrase), len(a.body), a.body)
-		linger(conn)
-	}
+	_ = conn.SetDeadline(time.Now().Add(p.limits.Header))
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", a.status, statusPhrase(a.phrase), len(a.body), a.body)
+	linger(conn)
 }
 
 // inside is the server of the requests in tunnels whose TLS is ended.

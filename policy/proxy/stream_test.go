@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -210,8 +211,8 @@ func TestExpectContinue(t *testing.T) {
 			if got := response.Status + " " + text; got != want {
 				t.Errorf("it is %s, want %s", got, want)
 			}
-			if path == "no" && body.read > 0 && !inside {
-				t.Errorf("%d bytes were sent", body.read)
+			if path == "no" && body.read.Load() > 0 && !inside {
+				t.Errorf("%d bytes were sent", body.read.Load())
 			}
 		}
 	})
@@ -226,12 +227,12 @@ func (zeros) Read(to []byte) (int, error) {
 
 type counting struct {
 	from io.Reader
-	read int
+	read atomic.Int64
 }
 
 func (c *counting) Read(to []byte) (int, error) {
 	n, err := c.from.Read(to)
-	c.read += n
+	c.read.Add(int64(n))
 	return n, err
 }
 

@@ -11,9 +11,14 @@ import (
 	"time"
 )
 
-// upgrades says whether a request asks for another protocol (RFC 9110, 7.8).
+// upgrades says whether a request asks for another protocol (RFC 9110, 7.8) than TLS, which
+// is spoken already: some clients offer that always, and it is left out.
 func upgrades(r *http.Request) bool {
-	return len(r.Header["Upgrade"]) > 0
+	return slices.ContainsFunc(r.Header["Upgrade"], func(protocols string) bool {
+		return slices.ContainsFunc(strings.Split(protocols, ","), func(one string) bool {
+			return !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(one)), "TLS/")
+		})
+	})
 }
 
 // toWebSocket says whether a request opens a WebSocket (RFC 6455, 4.1).
