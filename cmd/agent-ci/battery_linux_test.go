@@ -107,6 +107,31 @@ func TestHiddenFilesOfAReadOnlyCheckout(t *testing.T) {
 	}
 }
 
+// Without network namespaces nothing holds commands to the hosts of a secret, which is
+// found before one is run.
+func TestSecretsTakeNamespaces(t *testing.T) {
+	t.Parallel()
+	programs := besiegers(t)
+	for _, kind := range []string{"agent", "setup", "verify"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := newSiege(t, programs, "landlock", os.Getuid())
+			run := []any{map[string]string{"run": "echo it ran"}}
+			job := s.job(map[string]any{"setup": run, "verify": run})
+			job["policy"].(map[string]any)["secrets"] = []any{map[string]any{
+				"name": "CANARY", "from": "TOKEN_OF_AGENT_CI", "hosts": []string{"registry.siege.example"}, "commands": []string{kind},
+			}}
+			s.play(job, []map[string]any{command("change", "echo it ran")})
+			if !strings.HasPrefix(s.printed, "sandbox_unavailable/network: ") || !strings.Contains(s.printed, "keeps secrets from them") {
+				t.Errorf("the run ended as %s", s.printed)
+			}
+			if logs, err := os.ReadDir(filepath.Join(s.out(), "outputs")); len(logs) > 0 || err != nil {
+				t.Errorf("there are outputs of commands: %v, %v", logs, err)
+			}
+		})
+	}
+}
+
 // TestWhatLandlockLeavesToGitIsFoundOut makes the attempts that Landlock alone
 // does not keep from .git, in every place where commands run.
 func TestWhatLandlockLeavesToGitIsFoundOut(t *testing.T) {

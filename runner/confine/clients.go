@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -176,13 +175,3 @@ func (k *kit) clientFiles(all []placed, home string, variable func(name string) 
 }
 
 func mavenSettingsIn(home string) string { return filepath.Join(home, ".m2", "settings.xml") }
-
-// names are the variables of a kit.
-func (k kit) names() []string {
-	names := map[string]bool{}
-	for _, variable := range k.variables {
-		name, _, _ := strings.Cut(variable, "=")
-		names[name] = true
-	}
-	return slices.Sorted(maps.Keys(names))
-}

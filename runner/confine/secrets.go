@@ -14,10 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// placeholdersFile of the run directory has the placeholders of secrets by their names:
-// what setup commands made may hold them, so that a run which goes on has the same.
-const placeholdersFile = record.StateFolder + "/placeholders.json"
-
 // kinds are those of commands that can have secrets.
 var kinds = []string{job.CommandsAgent, job.CommandsSetup, job.CommandsVerify}
 
@@ -54,7 +50,7 @@ func (s *Sandboxes) Equip() (err error) {
 // made where there are none.
 func (s *Sandboxes) withPlaceholders() (credential.Set, error) {
 	kept := map[string]string{}
-	if _, err := s.Record.ReadJSON(placeholdersFile, &kept); err != nil {
+	if _, err := s.Record.ReadJSON(record.PlaceholdersFile, &kept); err != nil {
 		return nil, fmt.Errorf("read the placeholders of secrets: %w", err)
 	}
 	all := slices.Clone(s.Credentials)
@@ -67,7 +63,7 @@ func (s *Sandboxes) withPlaceholders() (credential.Set, error) {
 	if _, err := s.Record.MakeFolder(record.StateFolder); err != nil {
 		return nil, err
 	}
-	return all, s.Record.WriteJSON(placeholdersFile, kept)
+	return all, s.Record.WriteJSON(record.PlaceholdersFile, kept)
 }
 
 // credentialsAt are the credentials of the run as the commands of a place have them:

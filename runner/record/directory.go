@@ -38,6 +38,10 @@ const (
 	PublishFile     = "publish.json" // the result of publishing a bundle
 )
 
+// PlaceholdersFile has the placeholders of secrets by their names: what setup commands made
+// may hold them, so that a run which goes on has the same.
+const PlaceholdersFile = StateFolder + "/placeholders.json"
+
 // Directory is a run directory. Only its owner may read it.
 type Directory struct {
 	path string // absolute

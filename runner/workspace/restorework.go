@@ -315,7 +315,7 @@ func (w *Workspace) readPack(ctx context.Context, d *record.Directory, name, tre
 
 // DropState removes the working files of a run that has ended. A run whose work
 // stays in the checkout, to go on there, leaves the mark by which the work is known,
-// and what was hidden there; one whose work was not in the checkout yet leaves what
+// what was hidden there, and the placeholders of secrets; one whose work was not in the checkout yet leaves what
 // has the work; one whose overlay alone has it leaves all.
 func (w *Workspace) DropState(stays bool) {
 	if w.left {
@@ -326,12 +326,16 @@ func (w *Workspace) DropState(stays bool) {
 		name = awayFile
 	}
 	left, err := w.rec.Read(name)
+	placeholders, without := w.rec.Read(record.PlaceholdersFile)
 	w.rec.Remove(record.StateFolder)
 	if err != nil || !w.moving && (!stays || w.keptOut != nil) {
 		return
 	}
 	if stays {
 		err = w.keepHidden()
+	}
+	if stays && without == nil { // files that commands left in the checkout may hold them
+		err = errors.Join(err, w.rec.Write(record.PlaceholdersFile, placeholders))
 	}
 	if err = errors.Join(err, w.rec.Write(name, left)); err != nil {
 		w.rec.Remove(record.StateFolder)
