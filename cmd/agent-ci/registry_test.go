@@ -98,6 +98,7 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
 	verdict, status := "let in", http.StatusOK
 	if !slices.Contains(given, r.token) {
 		verdict, status = "not let in", http.StatusUnauthorized
+		w.Header().Set("WWW-Authenticate", `Basic realm="the registry"`) // some clients wait for it
 	}
 	r.mu.Lock()
 	r.served = append(r.served, fmt.Sprintf("%s %s%s: %s", asked.Method, asked.Host, asked.URL.Path, verdict))
