@@ -93,6 +93,11 @@ func (g *Guard) Copy(to io.Writer, from io.Reader) error {
 	}
 }
 
+// Replace puts placeholders where values stand in a text, in its place, as far as that can
+// be done before more of it is there: whole says that no more comes. What is before clean
+// is done.
+func (g *Guard) Replace(text []byte, whole bool) (clean int) { return g.values.replace(text, whole) }
+
 // searched is an answer on its way.
 type searched struct {
 	guard *Guard

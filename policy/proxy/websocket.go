@@ -30,7 +30,7 @@ func toWebSocket(r *http.Request) bool {
 }
 
 // joinWebSocket joins who asked with the target. What the target sends is searched, which
-// is in plain text there. What it gets is masked, frame by frame, and is not.
+// is in plain text there. What it gets is masked, and is not.
 func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.Response, idle *time.Timer) {
 	server, ok := response.Body.(io.ReadWriteCloser)
 	if !ok || !strings.EqualFold(response.Header.Get("Upgrade"), "websocket") || len(response.Header["Sec-Websocket-Extensions"]) > 0 {
@@ -56,7 +56,7 @@ func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.R
 	})
 	both.Go(func() {
 		defer breakOff()
-		_ = p.guard.Copy(client, p.watch(server, idle))
+		_ = p.carry(&frames{guard: p.guard, to: client}, server, idle)
 	})
 	both.Wait()
 }

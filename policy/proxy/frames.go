@@ -1,0 +1,120 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/agent-ci/agent-ci/policy/credential"
+)
+
+// frames gives on what a server sends over a WebSocket (RFC 6455, 5.2), without the values
+// of credentials: a message is searched as a whole, in however many frames it comes, and
+// what is at the end of a message waits for nothing.
+type frames struct {
+	guard *credential.Guard
+	to    io.Writer
+
+	raw   []byte // what is not given on yet
+	next  int    // of raw, what no frame was read of
+	left  uint64 // bytes of the frame that is being read
+	final bool   // that is the last of its message
+
+	text  []byte // of the message, as far as it is in raw and may be the beginning of a value
+	where []int  // in raw each byte of text stands
+}
+
+var errNoFrame = errors.New("a frame of a WebSocket that is compressed or masked, or a control frame that is too long")
+
+func (f *frames) Write(part []byte) (int, error) {
+	f.raw = append(f.raw, part...)
+	for f.next < len(f.raw) {
+		if f.left == 0 {
+			if read, err := f.head(); err != nil {
+				return 0, err
+			} else if !read {
+				break
+			}
+		}
+		f.take()
+	}
+	f.replace(false)
+	ready := f.next
+	if len(f.where) > 0 {
+		ready = f.where[0]
+	}
+	if ready > 0 {
+		if _, err := f.to.Write(f.raw[:ready]); err != nil {
+			return 0, err
+		}
+	}
+	f.raw = append(f.raw[:0], f.raw[ready:]...)
+	f.next -= ready
+	for i := range f.where {
+		f.where[i] -= ready
+	}
+	return len(part), nil
+}
+
+// head reads the head of a frame, and a control frame whole, as one may stand between
+// those of a message. It says whether all of that is there.
+func (f *frames) head() (read bool, err error) {
+	const (
+		final, reserved, control, masked = 0x80, 0x70, 0x08, 0x80
+		longestControl                   = 125
+	)
+	rest := f.raw[f.next:]
+	if len(rest) < 2 {
+		return false, nil
+	}
+	length, head := uint64(rest[1]&^masked), 2
+	switch length {
+	case 126:
+		head = 4
+	case 127:
+		head = 10
+	}
+	switch isControl := rest[0]&control != 0; {
+	case rest[0]&reserved != 0 || rest[1]&masked != 0 || isControl && length > longestControl:
+		return false, errNoFrame
+	case len(rest) < head || isControl && len(rest) < head+int(length):
+		return false, nil
+	case isControl:
+		f.guard.Replace(rest[head:head+int(length)], true)
+		f.next += head + int(length)
+		return true, nil
+	case head == 4:
+		length = uint64(binary.BigEndian.Uint16(rest[2:]))
+	case head == 10:
+		length = binary.BigEndian.Uint64(rest[2:])
+	}
+	f.final, f.left = rest[0]&final != 0, length
+	f.next += head
+	if f.left == 0 && f.final {
+		f.replace(true)
+	}
+	return true, nil
+}
+
+// take reads what is there of a frame's text.
+func (f *frames) take() {
+	n := int(min(f.left, uint64(len(f.raw)-f.next)))
+	for i := range n {
+		f.where = append(f.where, f.next+i)
+	}
+	f.text = append(f.text, f.raw[f.next:f.next+n]...)
+	f.next += n
+	if f.left -= uint64(n); f.left == 0 && n > 0 && f.final {
+		f.replace(true)
+	}
+}
+
+// replace takes values out of the text, and lets go what cannot be the beginning of one.
+func (f *frames) replace(whole bool) {
+	clean := f.guard.Replace(f.text, whole)
+	for i, c := range f.text[:clean] {
+		f.raw[f.where[i]] = c
+	}
+	f.text = append(f.text[:0], f.text[clean:]...)
+	f.where = append(f.where[:0], f.where[clean:]...)
+}
