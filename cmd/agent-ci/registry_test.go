@@ -74,19 +74,15 @@ func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(machine.Close)
 	ts.Setenv("HTTPS_PROXY", machine.URL)
 	ts.Setenv("HTTP_PROXY", machine.URL)
-	registries.Store(worldOf(ts).t, r)
+	worldOf(ts).registry = r
 }
-
-// registries are those of scripts that run.
-var registries sync.Map // of *testing.T and *registry
 
 // showServed prints what the hosts were asked, and whether they let it in: served.
 func showServed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: served")
 	}
-	found, _ := registries.Load(worldOf(ts).t)
-	r := found.(*registry)
+	r := worldOf(ts).registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintln(ts.Stdout(), strings.Join(r.served, "\n"))
@@ -98,6 +94,7 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
 	verdict, status := "let in", http.StatusOK
 	if !slices.Contains(given, r.token) {
 		verdict, status = "not let in", http.StatusUnauthorized
+		w.Header().Set("WWW-Authenticate", `Basic realm="the registry"`) // some clients wait for it
 	}
 	r.mu.Lock()
 	r.served = append(r.served, fmt.Sprintf("%s %s%s: %s", asked.Method, asked.Host, asked.URL.Path, verdict))

@@ -151,6 +151,8 @@ type world struct {
 	repo  *forgetest.Repository
 	model *modeltest.Server
 	proxy *machineProxy
+	// registry is what hosts of the machine's proxy are.
+	registry *registry
 	// counted is how many of the forge's requests were looked at already.
 	counted int
 }
