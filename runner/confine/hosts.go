@@ -77,7 +77,7 @@ type hosts struct {
 func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	event := transcript.Network{
 		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
-		Rule: asked.Rule, Reason: asked.Reason, Remedy: asked.Opens, Via: s.Record.Redact(asked.Via),
+		Rule: asked.Rule, Reason: s.Record.Redact(asked.Reason), Remedy: asked.Opens, Via: s.Record.Redact(asked.Via),
 	}
 	if event.Via != "" {
 		event.Reason += " A proxy of the machine connects to it and looks its name up, so that its address was not checked."
