@@ -350,11 +350,12 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 // takeCredentials reads the values of the job's secrets, and keeps them out of all that the
 // run writes from here on.
 func (in *invocation) takeCredentials(ctx context.Context, so *reached) (err error) {
-	if so.boxes.Credentials, err = settings.ReadCredentials(ctx, in.env, so.job()); err != nil {
+	if so.boxes.Credentials, err = settings.ReadCredentials(ctx, in.env, so.job()); err != nil || len(so.boxes.Credentials) == 0 {
 		return err
 	}
 	values := settings.CredentialSecrets(so.boxes.Credentials)
 	in.rec.KeepOut(append(settings.Secrets(in.env, so.job()), values...))
+	in.rec.SpareBase(ctx, so.workspace.Checkout().BaseHolds)
 	in.watch.Mask(values)
 	return nil
 }
