@@ -41,6 +41,7 @@ type HostDecision struct {
 const (
 	ruleAddress = "built-in:local-address"
 	ruleTarget  = "built-in:target"
+	ruleTrace   = "built-in:trace"
 )
 
 const doWithout = "Do without it; if there is no other way, say so in your last message instead of trying variations of the request."
@@ -152,5 +153,14 @@ func UnreadableTarget(problem string) HostDecision {
 	return HostDecision{
 		Rule: ruleTarget, Reason: fmt.Sprintf("What it wants to reach %s.", problem),
 		Remedy: "Ask for https by CONNECT host:port, for http by the whole address of what is wanted: GET http://host/path. A program does so by itself when HTTPS_PROXY and HTTP_PROXY are set.",
+	}
+}
+
+// TracedOnTheWay is the refusal of TRACE where another proxy leads to the target: that one
+// may answer it, with all that it was sent.
+func TracedOnTheWay() HostDecision {
+	return HostDecision{
+		Rule: ruleTrace, Reason: "TRACE has a server tell what it was sent, and the machine's proxy, which would be asked, is sent what commands are not to see.",
+		Remedy: "Use another method.",
 	}
 }
