@@ -62,6 +62,7 @@ func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
 		{"fd20:ce::254", "a cloud's own service", ""},
 		{"fd00:42::42", "a cloud's own service", ""},
 		{"fd00:c1::a9fe:a9fe", "a cloud's own service", ""},
+		{"fd00:a9fe:a9fe::1", "a cloud's own service", ""},
 		{"168.63.129.16", "a cloud's own service", ""},
 		{"100.100.100.200", "a provider's own network", ""},
 		{"192.0.0.192", "an address of a protocol", ""},
