@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"net/netip"
 	"strconv"
 	"strings"
 
@@ -132,17 +131,24 @@ func privateEntry(t reach.Target) string {
 
 const ownServers = " Servers that commands start themselves are reached without the proxy, at 127.0.0.1."
 
+// OfThisMachine is what an address is that this machine has itself.
+const OfThisMachine = "one of this machine"
+
 // LocalAddress is the refusal of a target, let through by its name, for its address, of
-// which what says what kind of one it is. Where that is private, the list can open it.
-func LocalAddress(t reach.Target, address netip.Addr, what string) HostDecision {
+// which what says what kind of one it is. Where nothing but its being private is in the
+// way, the list can open it.
+func LocalAddress(t reach.Target, what string, openable bool) HostDecision {
 	d := HostDecision{
-		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, and a list of hosts opens the public internet only.", what),
+		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, which no list of hosts opens.", what),
 		Remedy: doWithout + ownServers,
 	}
-	if reach.Private(address) && reach.Inside(address) == what {
+	switch {
+	case openable:
 		d.Reason = fmt.Sprintf("Its address is %s, which a list of hosts opens only where it says so.", what)
 		d.Opens = "write " + privateEntry(t) + " in the list"
 		d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
+	case what == OfThisMachine:
+		d.Remedy = doWithout + " Whoever runs agent-ci can give commands what runs on this machine as a service of the job (services)."
 	}
 	return d
 }

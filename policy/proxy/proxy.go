@@ -185,7 +185,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // decide decides on a request that the proxy is sent. No placeholder has business in one.
 func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
 	d := p.options.Decide(t)
-	if !d.Allowed {
+	switch {
+	case d.Allowed:
+	case reach.Private(t.Addr) && d.Rule == "":
+		return closed(t, d)
+	default:
 		return d
 	}
 	if refused := p.guard.Elsewhere(r); refused != nil {
