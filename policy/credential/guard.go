@@ -58,30 +58,34 @@ func (g *Guard) Header(h http.Header) {
 	}
 }
 
-// What may be the beginning of a value is held back. When nothing follows for a while,
-// the first letters are let through, so that whoever waits for a message that happens to
-// end so gets it; the rest of the value is still known when it comes.
+// What is held back of an answer while more is to come says nothing of what was looked for:
+// it is as many bytes as the longest spelling of a value has but one, whatever they are. Who
+// writes an answer without knowing the value would else find it letter by letter, from how
+// its bytes arrive. When nothing follows for a while, what can't be the beginning of a value
+// goes on, and the first letters of what can, so that whoever waits for a message gets it.
 const (
-	patience = 100 * time.Millisecond
+	patience = 50 * time.Millisecond
 	mostHint = 4 // bytes
 )
 
 // Copy copies an answer with placeholders where values stand. They are as long, so that
-// lengths and offsets stay right. It holds no more of the answer than fits one buffer,
-// and gives on what it can at once.
-func (g *Guard) Copy(to io.Writer, from io.Reader) error {
+// lengths and offsets stay right. It holds no more of the answer than fits one buffer.
+func (g *Guard) Copy(to io.Writer, from io.Reader) error { return g.copy(to, from, patience) }
+
+// copy lets what is held back go after so long; never, where that is 0.
+func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error {
 	buffer := g.buffers.Get().(*[]byte)
 	defer g.buffers.Put(buffer)
 	s := &searched{guard: g, to: to, buffer: *buffer}
-	late := time.AfterFunc(patience, s.hint)
-	late.Stop()
 	defer s.end()
+	late := time.AfterFunc(time.Hour, s.hint)
+	late.Stop()
 	defer late.Stop()
 	for {
 		n, err := from.Read(s.buffer[s.held:])
 		if waits, failed := s.more(n, err == io.EOF); failed != nil {
 			return failed
-		} else if waits {
+		} else if waits && patience > 0 {
 			late.Reset(patience)
 		}
 		if err == io.EOF {
@@ -106,6 +110,7 @@ type searched struct {
 	mu     sync.Mutex
 	buffer []byte // begins with what is held back
 	held   int
+	clean  int   // of what is held, what can't be the beginning of a value
 	gone   int   // of what is held, what was let through already
 	failed error // of hint
 	done   bool
@@ -120,24 +125,32 @@ func (s *searched) more(n int, whole bool) (waits bool, err error) {
 	}
 	all := s.buffer[:s.held+n]
 	clean := s.guard.values.replace(all, whole)
-	if clean > s.gone {
-		if _, err := s.to.Write(all[s.gone:clean]); err != nil {
+	ready := clean
+	if !whole {
+		ready = min(clean, max(0, len(all)-s.guard.values.longest+1))
+	}
+	if ready > s.gone {
+		if _, err := s.to.Write(all[s.gone:ready]); err != nil {
 			return false, err
 		}
 	}
-	s.gone = max(s.gone-clean, 0)
-	s.held = copy(s.buffer, all[clean:])
+	s.gone = max(s.gone-ready, 0)
+	s.held, s.clean = copy(s.buffer, all[ready:]), clean-ready
 	return s.held > s.gone, nil
 }
 
 func (s *searched) hint() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.done || s.failed != nil || s.held > mostHint || s.gone == s.held {
+	until := s.clean
+	if s.held-s.clean <= mostHint {
+		until = s.held
+	}
+	if s.done || s.failed != nil || until <= s.gone {
 		return
 	}
-	_, s.failed = s.to.Write(s.buffer[s.gone:s.held])
-	s.gone = s.held
+	_, s.failed = s.to.Write(s.buffer[s.gone:until])
+	s.gone = until
 }
 
 // end keeps hint from writing where nobody waits any more.
