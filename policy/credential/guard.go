@@ -61,12 +61,9 @@ func (g *Guard) Header(h http.Header) {
 // What is held back of an answer while more is to come says nothing of what was looked for:
 // it is as many bytes as the longest spelling of a value has but one, whatever they are. Who
 // writes an answer without knowing the value would else find it letter by letter, from how
-// its bytes arrive. When nothing follows for a while, what can't be the beginning of a value
-// goes on, and the first letters of what can, so that whoever waits for a message gets it.
-const (
-	patience = 50 * time.Millisecond
-	mostHint = 4 // bytes
-)
+// its bytes arrive. When nothing follows for a while all of it goes on, so that whoever waits
+// for a message gets it.
+const patience = 200 * time.Millisecond
 
 // Copy copies an answer with placeholders where values stand. They are as long, so that
 // lengths and offsets stay right. It holds no more of the answer than fits one buffer.
@@ -78,7 +75,7 @@ func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error
 	defer g.buffers.Put(buffer)
 	s := &searched{guard: g, to: to, buffer: *buffer}
 	defer s.end()
-	late := time.AfterFunc(time.Hour, s.hint)
+	late := time.AfterFunc(time.Hour, s.letGo)
 	late.Stop()
 	defer late.Stop()
 	for {
@@ -110,9 +107,8 @@ type searched struct {
 	mu     sync.Mutex
 	buffer []byte // begins with what is held back
 	held   int
-	clean  int   // of what is held, what can't be the beginning of a value
 	gone   int   // of what is held, what was let through already
-	failed error // of hint
+	failed error // of letGo
 	done   bool
 }
 
@@ -124,10 +120,9 @@ func (s *searched) more(n int, whole bool) (waits bool, err error) {
 		return false, s.failed
 	}
 	all := s.buffer[:s.held+n]
-	clean := s.guard.values.replace(all, whole)
-	ready := clean
+	ready := s.guard.values.replace(all, whole)
 	if !whole {
-		ready = min(clean, max(0, len(all)-s.guard.values.longest+1))
+		ready = min(ready, max(0, len(all)-s.guard.values.longest+1))
 	}
 	if ready > s.gone {
 		if _, err := s.to.Write(all[s.gone:ready]); err != nil {
@@ -135,25 +130,22 @@ func (s *searched) more(n int, whole bool) (waits bool, err error) {
 		}
 	}
 	s.gone = max(s.gone-ready, 0)
-	s.held, s.clean = copy(s.buffer, all[ready:]), clean-ready
+	s.held = copy(s.buffer, all[ready:])
 	return s.held > s.gone, nil
 }
 
-func (s *searched) hint() {
+// letGo gives on what is held back.
+func (s *searched) letGo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until := s.clean
-	if s.held-s.clean <= mostHint {
-		until = s.held
-	}
-	if s.done || s.failed != nil || until <= s.gone {
+	if s.done || s.failed != nil || s.held == s.gone {
 		return
 	}
-	_, s.failed = s.to.Write(s.buffer[s.gone:until])
-	s.gone = until
+	_, s.failed = s.to.Write(s.buffer[s.gone:s.held])
+	s.gone = s.held
 }
 
-// end keeps hint from writing where nobody waits any more.
+// end keeps letGo from writing where nobody waits any more.
 func (s *searched) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"html"
-	"net/url"
 	"strings"
 )
 
@@ -25,8 +25,8 @@ func spellings(text, instead string, of int) []needle {
 		}
 		all = append(all, needle{[]byte(spelt), []byte(replacement[:len(spelt)]), of})
 	}
-	for _, spell := range plainSpellings {
-		add(spell(text), spell(instead))
+	for _, spelt := range plainSpellings(text) {
+		add(spelt, instead)
 	}
 	// Who sends a user and a password as Basic has a colon before or behind them: with
 	// it, no bit of the value is in a letter that it shares with something unknown.
@@ -42,28 +42,56 @@ func spellings(text, instead string, of int) []needle {
 	return all
 }
 
-var plainSpellings = []func(string) string{
-	func(text string) string { return text },
-	url.QueryEscape, url.PathEscape,
-	func(text string) string { return lowerEscapes(url.QueryEscape(text)) },
-	func(text string) string { return lowerEscapes(url.PathEscape(text)) },
-	inJSON, html.EscapeString,
-	func(text string) string { return withoutHTML(inJSON(text)) },
-	func(text string) string { return strings.ReplaceAll(withoutHTML(inJSON(text)), "/", `\/`) },
-	func(text string) string { return strings.ReplaceAll(inJSON(text), "/", `\/`) },
-	func(text string) string { return hex.EncodeToString([]byte(text)) },
-	func(text string) string { return strings.ToUpper(hex.EncodeToString([]byte(text))) },
-}
-
-// lowerEscapes writes the digits of %XX small.
-func lowerEscapes(text string) string {
-	lower := []byte(text)
-	for i := 0; i+2 < len(lower); i++ {
-		if lower[i] == '%' {
-			copy(lower[i+1:i+3], strings.ToLower(text[i+1:i+3]))
+// plainSpellings are text as it is, in hexadecimal, and escaped, once and twice over: an
+// address within an address, or within a page or a document.
+func plainSpellings(text string) []string {
+	all := []string{text, hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text)))}
+	for _, inner := range escapes {
+		once := inner(text)
+		all = append(all, once)
+		for _, outer := range escapes {
+			all = append(all, outer(once))
 		}
 	}
-	return string(lower)
+	return all
+}
+
+// escapes are those of addresses, JSON and HTML, as libraries in use write them: each by
+// the characters that it escapes, of those that may stand in a credential.
+var escapes = []func(string) string{
+	escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}", "%%%02X"), // Go's QueryEscape
+	escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}", "%%%02x"),
+	escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}~", "%%%02X"), // PHP before 5.3, Python before 3.7
+	escaping(`!"#$%&'()*+,:;<=>?@[\]^`+"`{|}", "%%%02X"),   // Python's quote
+	escaping(`"#$%&+,/:;<=>?@[\]^`+"`{|}", "%%%02X"),       // encodeURIComponent
+	escaping(`"%<>[\]^`+"`{|}", "%%%02X"),                  // encodeURI
+	escaping(`!"#%'()*,/;<>?[\]^`+"`{|}", "%%%02X"),        // Go's PathEscape
+	escaping(`"#%/<>?[\]^`+"`{|}", "%%%02X"),               // a segment of a path (RFC 3986, 3.3)
+	inJSON, slashes(inJSON),
+	func(text string) string { return withoutHTML(inJSON(text)) },
+	slashes(func(text string) string { return withoutHTML(inJSON(text)) }),
+	escaping(`"&'+<>\`+"`", `\u%04X`), escaping(`"&'+<>\`+"`", `\u%04x`), // .NET, PHP
+	html.EscapeString,
+	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#x27;").Replace,                                             // Python
+	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#039;").Replace,                                             // PHP
+	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;").Replace,                                                            // without the apostrophe
+	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#x27;", `+`, "&#x2B;", "`", "&#x60;").Replace,               // .NET
+	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#39;", `/`, "&#x2F;", `=`, "&#x3D;", "`", "&#x60;").Replace, // Mustache
+	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#x27;", `=`, "&#x3D;", "`", "&#x60;").Replace,               // Handlebars
+}
+
+// escaping writes each of some characters by a format of its number.
+func escaping(some, format string) func(string) string {
+	pairs := make([]string, 0, 2*len(some))
+	for _, c := range []byte(some) {
+		pairs = append(pairs, string(c), fmt.Sprintf(format, c))
+	}
+	return strings.NewReplacer(pairs...).Replace
+}
+
+// slashes escapes them in JSON, as some encoders do.
+func slashes(quoted func(string) string) func(string) string {
+	return func(text string) string { return strings.ReplaceAll(quoted(text), "/", `\/`) }
 }
 
 func inJSON(text string) string {
