@@ -94,10 +94,16 @@ func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error
 	}
 }
 
-// Replace puts placeholders where values stand in a text, in its place, as far as that can
-// be done before more of it is there: whole says that no more comes. What is before clean
-// is done.
-func (g *Guard) Replace(text []byte, whole bool) (clean int) { return g.values.replace(text, whole) }
+// Replace puts placeholders where values stand in a text, in its place: whole says that no
+// more of it comes. What is before ready can be given on; what is not belongs to the
+// beginning of the next text.
+func (g *Guard) Replace(text []byte, whole bool) (ready int) {
+	clean := g.values.replace(text, whole)
+	if whole {
+		return clean
+	}
+	return min(clean, max(0, len(text)-g.values.longest+1))
+}
 
 // searched is an answer on its way.
 type searched struct {
@@ -120,10 +126,7 @@ func (s *searched) more(n int, whole bool) (waits bool, err error) {
 		return false, s.failed
 	}
 	all := s.buffer[:s.held+n]
-	ready := s.guard.values.replace(all, whole)
-	if !whole {
-		ready = min(ready, max(0, len(all)-s.guard.values.longest+1))
-	}
+	ready := s.guard.Replace(all, whole)
 	if ready > s.gone {
 		if _, err := s.to.Write(all[s.gone:ready]); err != nil {
 			return false, err

@@ -9,8 +9,8 @@ import (
 )
 
 // frames gives on what a server sends over a WebSocket (RFC 6455, 5.2), without the values
-// of credentials: a message is searched as a whole, in however many frames it comes, and
-// what is at the end of a message waits for nothing.
+// of credentials: a message is searched as a whole, in however many frames it comes. What
+// is at the end of a message waits for nothing.
 type frames struct {
 	guard *credential.Guard
 	to    io.Writer
@@ -20,7 +20,7 @@ type frames struct {
 	left  uint64 // bytes of the frame that is being read
 	final bool   // that is the last of its message
 
-	text  []byte // of the message, as far as it is in raw and may be the beginning of a value
+	text  []byte // of the message, as far as the guard holds it back
 	where []int  // in raw each byte of text stands
 }
 
@@ -109,12 +109,12 @@ func (f *frames) take() {
 	}
 }
 
-// replace takes values out of the text, and lets go what cannot be the beginning of one.
+// replace takes values out of the text, and lets go what the guard does.
 func (f *frames) replace(whole bool) {
-	clean := f.guard.Replace(f.text, whole)
-	for i, c := range f.text[:clean] {
+	ready := f.guard.Replace(f.text, whole)
+	for i, c := range f.text[:ready] {
 		f.raw[f.where[i]] = c
 	}
-	f.text = append(f.text[:0], f.text[clean:]...)
-	f.where = append(f.where[:0], f.where[clean:]...)
+	f.text = append(f.text[:0], f.text[ready:]...)
+	f.where = append(f.where[:0], f.where[ready:]...)
 }
