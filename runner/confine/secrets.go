@@ -113,13 +113,25 @@ func (s *Sandboxes) proxied(p Place) bool {
 }
 
 // MostConfined is the place of a trial of what the commands of the job need: through a proxy
-// where some of them are.
+// where some of them are, or where there are secrets to keep.
 func (s *Sandboxes) MostConfined() Place {
-	trial, all := Place{Scratch: ProbeScratch}, s.places()
+	trial, all := Place{Scratch: ProbeScratch}, s.tried()
 	if i := slices.IndexFunc(all, s.proxied); i >= 0 {
 		trial.Network, trial.Commands = all[i].Network, all[i].Commands
 	}
 	return trial
+}
+
+// tried are the places of which one that is proxied tells whether secrets can be kept. A
+// secret that no command has needs that too: commands without confinement read its file.
+func (s *Sandboxes) tried() []Place {
+	all := s.places()
+	for _, secret := range s.Job.Policy.Secrets {
+		for _, kind := range secret.Commands {
+			all = append(all, Place{Commands: kind})
+		}
+	}
+	return all
 }
 
 // UnusableSecrets are the names of secrets that no command of the job has.
