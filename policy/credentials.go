@@ -17,7 +17,7 @@ func (h Hosts) openForCredentials(t reach.Target) (HostDecision, bool) {
 // NotForCredential is the refusal of a request that a credential, or its placeholder, is
 // not for.
 func NotForCredential(r *credential.Refusal) HostDecision {
-	d := HostDecision{Rule: r.Rule(), Reason: r.Reason, Opens: "change what the job has at policy.secrets"}
+	d := HostDecision{Rule: r.Rule(), Reason: r.Reason, Request: r.Request, Opens: "change what the job has at policy.secrets"}
 	d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
 	return d
 }

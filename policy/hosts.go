@@ -26,6 +26,9 @@ type HostDecision struct {
 	Allowed bool
 	Rule    string // that decides: file:line, an entry of the list, or built-in:name; empty where none is for it
 	Reason  string // a sentence
+	// Request is the request that was refused, where that is not the target alone: method
+	// and path.
+	Request string
 	Remedy  string // what to do instead, sentences; of a refusal
 	// Opens is what whoever runs agent-ci can do to have it let through, the end of a
 	// sentence; empty where nothing does.

@@ -103,6 +103,9 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 			return ""
 		}
 		line := fmt.Sprintf("  refused to reach %s: %s", d.Target, d.Reason)
+		if d.Request != "" {
+			line += " The request was " + d.Request + "."
+		}
 		if d.Remedy != "" {
 			line += " To let it through, " + d.Remedy + "."
 		}

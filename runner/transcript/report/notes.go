@@ -109,6 +109,9 @@ func (a *assembler) network(n *entry, d transcript.Network) {
 	}
 	a.part(n, "By", d.By+", "+d.Protocol)
 	a.part(n, "Why", strings.TrimSpace(d.Rule+" "+d.Reason))
+	if d.Request != "" {
+		a.part(n, "First request", d.Request)
+	}
 	if d.Remedy != "" {
 		a.part(n, "To let it through", d.Remedy)
 	}
