@@ -10,7 +10,7 @@ import (
 
 func TestBodyTellsOfCredentials(t *testing.T) {
 	run := append(transcripttest.Greeting(),
-		transcripttest.Happening{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 1204}},
+		transcripttest.Happening{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 1204, Ended: true}},
 		transcripttest.Happening{Kind: transcript.TypeNetwork, Data: transcript.Network{By: "agent", Target: "evil.example.com:80", Protocol: "http", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "The placeholder is in the path."}},
 		transcripttest.Happening{Kind: transcript.TypeNetwork, Data: transcript.Network{By: "agent", Target: "npm.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "It is for GET alone.", Request: "PUT /a|b`<b>"}},
 	)
