@@ -187,6 +187,8 @@ type Refusal struct {
 	Reason string
 	// Request is the request of which it was seen: method and path, and what of it is meant.
 	Request string
+	// Never is that nothing the job could say lets it through.
+	Never bool
 }
 
 // about notes of which request a refusal is, unless a placeholder stands in what would be
@@ -217,6 +219,17 @@ func Rule(names ...string) string { return "policy.secrets: " + strings.Join(nam
 // private addresses.
 func (s Set) Private(t reach.Target) bool {
 	return slices.ContainsFunc(s, func(c Credential) bool { return c.Private && !c.Withheld && c.isFor(t) })
+}
+
+// WithheldFor are the names of the credentials that are for a target, and not for the
+// commands who ask.
+func (s Set) WithheldFor(t reach.Target) (names []string) {
+	for _, c := range s {
+		if c.Withheld && c.isFor(t) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // Names are those of the credentials that commands may have for a target.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // Secret is a credential that commands use and never have: they see a placeholder, and
@@ -179,7 +180,11 @@ func (d *decoder) fitSecret(i int) {
 		d.complainOf(i, "hosts", "names no host")
 	}
 	for _, entry := range s.Entries() {
-		if _, wrong := entry.misfit(); wrong != "" {
+		_, wrong := entry.misfit()
+		if _, err := reach.ParsePrivate(entry.Host); err == nil && wrong != "" {
+			wrong = "is a private address; give the secret private: true"
+		}
+		if wrong != "" {
 			d.complainOf(i, "hosts", "has "+entry.Host+", which "+wrong)
 		}
 	}

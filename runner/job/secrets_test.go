@@ -69,7 +69,7 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 		"{name: X, from: 'sk-value', hosts: [a.example.com]}":                   "never the value itself",
 		"{name: X, from: a/b, hosts: [a.example.com]}":                          "nothing of a repository is secret",
 		"{name: X, from: /a/../b, hosts: [a.example.com]}":                      "without //, ./ and ../",
-		"{name: X, hosts: [10.0.0.5]}":                                          "policy.secrets[0].hosts: has 10.0.0.5, which is a private address",
+		"{name: X, hosts: [10.0.0.5]}":                                          "policy.secrets[0].hosts: has 10.0.0.5, which is a private address; give the secret private: true",
 		"{name: X, hosts: [127.0.0.1], private: true}":                          "is a loopback address, which no list opens",
 		"{name: X, hosts: [169.254.169.254], private: true}":                    "is a link-local address, which no list opens",
 		"{name: X, hosts: ['*.example.com']}":                                   "policy.secrets[0].hosts[0]: has a wildcard",
