@@ -32,7 +32,7 @@ func (u SecretUse) Count() string {
 }
 
 // SecretRule begins the rule of a refused request that had a placeholder where it has no
-// business; the name of the secret follows.
+// business; the name of the secret follows, or those of several with commas.
 const SecretRule = "policy.secrets: "
 
 // Secret is what became of one secret of a run.
@@ -64,7 +64,11 @@ func (v *View) loseUses() {
 }
 
 func (f *fold) network(_ Event, d Network) {
-	if name, is := strings.CutPrefix(d.Rule, SecretRule); is && !d.Allowed {
+	names, is := strings.CutPrefix(d.Rule, SecretRule)
+	if !is || d.Allowed {
+		return
+	}
+	for name := range strings.SplitSeq(names, ", ") {
 		s := f.view.secret(name)
 		s.Refused = append(s.Refused, d)
 	}

@@ -55,3 +55,11 @@ func TestUsesOfWhatWasKilledAreAtLeastSoMany(t *testing.T) {
 		t.Errorf("gone on (-want +got):\n%s", diff)
 	}
 }
+
+func TestARefusalForSecretsOfOneHostIsOneOfEach(t *testing.T) {
+	refused := transcript.Network{By: "setup", Target: "a.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "A, B", Reason: "The host is open for what a secret is for alone."}
+	want := []transcript.Secret{{Name: "A", Refused: []transcript.Network{refused}}, {Name: "B", Refused: []transcript.Network{refused}}}
+	if diff := cmp.Diff(want, projected(t, []transcripttest.Happening{{Kind: transcript.TypeNetwork, Data: refused}}).Secrets); diff != "" {
+		t.Errorf("secrets (-want +got):\n%s", diff)
+	}
+}
