@@ -65,13 +65,8 @@ func (s Secret) Entries() []Allowed {
 	return entries
 }
 
-// SecretsFor says whether a kind of commands has any secrets.
-func (p Policy) SecretsFor(commands string) bool {
-	return slices.ContainsFunc(p.Secrets, func(s Secret) bool { return s.For(commands) })
-}
-
-// MostSecrets is how many a job may have.
-const MostSecrets = 32
+// mostSecrets is how many a job may have.
+const mostSecrets = 32
 
 // mostScopes is how many hosts each may have.
 const mostScopes = 100
@@ -148,8 +143,8 @@ func (d *decoder) fitSecrets() {
 	if len(all) == 0 {
 		return
 	}
-	if len(all) > MostSecrets {
-		d.complainAt(d.places["policy.secrets"], "policy.secrets", fmt.Sprintf("has more than %d", MostSecrets), "")
+	if len(all) > mostSecrets {
+		d.complainAt(d.places["policy.secrets"], "policy.secrets", fmt.Sprintf("has more than %d", mostSecrets), "")
 	}
 	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
 		d.complainAt(d.places["policy.network"], "policy.network", "is "+mode+", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts", "")
