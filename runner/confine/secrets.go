@@ -158,13 +158,23 @@ func (s *Sandboxes) places() []Place {
 	return all
 }
 
-// secretsWords tell what a secret is for, by name and hosts.
+// secretsWords tell what secrets are for, and where in a request they stand.
 func secretsWords(own []job.Secret) string {
 	words := make([]string, len(own))
 	for i, secret := range own {
-		words[i] = secret.Name + " for " + strings.Join(secret.Hosts, ", ") + " (" + cmp.Or(strings.Join(secret.Methods, ", "), "git fetch") + ")"
+		words[i] = secret.Name + " for " + strings.Join(secret.Hosts, ", ") + " (" + cmp.Or(strings.Join(secret.Methods, ", "), "git fetch") + ", " + standsIn(secret) + ")"
 	}
 	return strings.Join(words, "; ")
+}
+
+func standsIn(secret job.Secret) string {
+	switch credential.In(secret.In) {
+	case credential.InQuery:
+		return "parameter " + secret.Parameter
+	case credential.InBasic:
+		return "password or user of Basic"
+	}
+	return "header " + secret.Header
 }
 
 // useWords tell the model which secrets its commands have and how; empty for none.

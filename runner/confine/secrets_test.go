@@ -78,7 +78,7 @@ func TestCommandsHaveTheSecretsOfTheirKind(t *testing.T) {
 	if got := s.UnusableSecrets(); !slices.Equal(got, []string{"OF_SETUP"}) { // there are no setup commands
 		t.Errorf("of no use are %q", got)
 	}
-	if got := s.NetworkWords(); !strings.Contains(got, "secrets: OF_AGENT for api.example.com/v1 (GET, HEAD)") || strings.Contains(got, "OF_SETUP") {
+	if got := s.NetworkWords(); !strings.Contains(got, "secrets: OF_AGENT for api.example.com/v1 (GET, HEAD, header Authorization)") || strings.Contains(got, "OF_SETUP") {
 		t.Errorf("the model is told %q", got)
 	}
 }
