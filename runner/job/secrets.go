@@ -159,7 +159,12 @@ func (d *decoder) fitSecrets() {
 
 func secretKey(i int, key string) string { return fmt.Sprintf("policy.secrets[%d].%s", i, key) }
 
+// complainOf tells what is wrong with a key of a secret, unless something else of it is told
+// already.
 func (d *decoder) complainOf(i int, key, message string) {
+	if d.report.mentions(secretKey(i, key)) {
+		return
+	}
 	at, set := d.places[secretKey(i, key)]
 	if !set {
 		at = d.places[fmt.Sprintf("policy.secrets[%d]", i)]
@@ -189,9 +194,10 @@ func (d *decoder) fitSecret(i int) {
 	if len(s.Commands) == 0 {
 		d.complainOf(i, "commands", "names no commands; give some of agent, setup and verify")
 	}
-	if p, is := presets[s.Preset]; is {
+	switch p, is := presets[s.Preset]; {
+	case is:
 		d.fitPreset(i, s, p)
-	} else {
+	case !d.report.mentions(secretKey(i, "preset")): // else it is not known which keys it takes
 		d.fitBinding(i, s)
 	}
 	if len(s.Methods) == 0 && s.Preset != PresetGit {

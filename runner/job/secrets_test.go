@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -108,6 +109,19 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 				t.Errorf("it says %v, not %q", err, want)
 			}
 		})
+	}
+}
+
+// What follows from a mistake is not told beside it.
+func TestAMistakeOfASecretIsToldOnce(t *testing.T) {
+	for _, secrets := range []string{
+		"{name: X}", "{name: X, hosts: a.example.com}", "{name: X, hosts: [a.example.com], preset: yarn, server: s, user: u}",
+		"{name: X, hosts: [a.example.com], user: 'a:b'}", "{name: NETRC, hosts: [a.example.com], preset: cargo}",
+	} {
+		var problems Problems
+		if _, err := Load(jobFile(start + "policy: {secrets: [" + secrets + "]}\n")); !errors.As(err, &problems) || len(problems) != 1 {
+			t.Errorf("of %s is told %v", secrets, err)
+		}
 	}
 }
 
