@@ -158,6 +158,15 @@ func (s *Sandboxes) places() []Place {
 	return all
 }
 
+// SecretsWords tell people of each secret of the job what it is for, and whose.
+func (s *Sandboxes) SecretsWords() []string {
+	words := []string{}
+	for _, secret := range s.Job.Policy.Secrets {
+		words = append(words, secretsWords([]job.Secret{secret})+", of "+strings.Join(secret.Commands, ", "))
+	}
+	return words
+}
+
 // secretsWords tell what secrets are for, and where in a request they stand.
 func secretsWords(own []job.Secret) string {
 	words := make([]string, len(own))
