@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"strings"
+
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
@@ -14,10 +16,34 @@ func (h Hosts) openForCredentials(t reach.Target) (HostDecision, bool) {
 	return HostDecision{Allowed: true, Bound: true, Private: h.Credentials.Private(t), Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for what that is for."}, true
 }
 
+// withheldFrom is what to do to have a target let through that is the host of secrets
+// which these commands don't have; empty where it is none.
+func (h Hosts) withheldFrom(t reach.Target) string {
+	names := h.Credentials.WithheldFor(t)
+	if len(names) == 0 {
+		return ""
+	}
+	return "name these commands in commands of the secret " + strings.Join(names, " or ") + " (policy.secrets), or, to open the host without it, "
+}
+
+// privateOfSecret is what to do to have a target let through that is open as the host of
+// secrets and has a private address; empty where it is open otherwise.
+func privateOfSecret(by HostDecision) string {
+	names, is := strings.CutPrefix(by.Rule, credential.Rule())
+	if !is {
+		return ""
+	}
+	return "write private: true at the secret " + strings.ReplaceAll(names, ", ", " or ") + " (policy.secrets)"
+}
+
 // NotForCredential is the refusal of a request that a credential, or its placeholder, is
 // not for.
 func NotForCredential(r *credential.Refusal) HostDecision {
-	d := HostDecision{Rule: r.Rule(), Reason: r.Reason, Opens: "change what the job has at policy.secrets"}
+	d := HostDecision{Rule: r.Rule(), Reason: r.Reason, Request: r.Request, Remedy: doWithout}
+	if r.Never {
+		return d
+	}
+	d.Opens = "change what the job has at policy.secrets"
 	d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
 	return d
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,6 +27,9 @@ type HostDecision struct {
 	Allowed bool
 	Rule    string // that decides: file:line, an entry of the list, or built-in:name; empty where none is for it
 	Reason  string // a sentence
+	// Request is the request that was refused, where that is not the target alone: method
+	// and path.
+	Request string
 	Remedy  string // what to do instead, sentences; of a refusal
 	// Opens is what whoever runs agent-ci can do to have it let through, the end of a
 	// sentence; empty where nothing does.
@@ -67,6 +71,7 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 	if len(h.List) == 0 {
 		d.Opens = "write " + h.Key + ": {allow: [" + entryFor(t) + "]}"
 	}
+	d.Opens = h.withheldFrom(t) + d.Opens
 	d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
 	if ruled {
 		d.Reason = fmt.Sprintf("No rule allows it but the one at %s, which adds nothing to the list: %s in the job %s.", rule.At, h.Key, h.shownList())
@@ -136,16 +141,16 @@ const OfThisMachine = "one of this machine"
 
 // LocalAddress is the refusal of a target, let through by its name, for its address, of
 // which what says what kind of one it is. Where nothing but its being private is in the
-// way, the list can open it.
-func LocalAddress(t reach.Target, what string, openable bool) HostDecision {
+// way, what let it through can open it: an entry of the list, or a secret.
+func LocalAddress(t reach.Target, by HostDecision, what string, openable bool) HostDecision {
 	d := HostDecision{
 		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, which no list of hosts opens.", what),
 		Remedy: doWithout + ownServers,
 	}
 	switch {
 	case openable:
-		d.Reason = fmt.Sprintf("Its address is %s, which a list of hosts opens only where it says so.", what)
-		d.Opens = "write " + privateEntry(t) + " in the list"
+		d.Reason = fmt.Sprintf("Its address is %s, which is open only where the job says so of the host.", what)
+		d.Opens = cmp.Or(privateOfSecret(by), "write "+privateEntry(t)+" in the list")
 		d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
 	case what == OfThisMachine:
 		d.Remedy = doWithout + " Whoever runs agent-ci can give commands what runs on this machine as a service of the job (services)."

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/policy/rules"
 )
@@ -107,7 +108,7 @@ func TestWhatOpensAHost(t *testing.T) {
 func TestAPrivateAddressBehindANameIsOpenedByItsEntry(t *testing.T) {
 	target := reach.Target{Protocol: reach.HTTPS, Name: "db.corp.example", Port: 443}
 	for _, openable := range []bool{true, false} {
-		d := LocalAddress(target, "a private address", openable)
+		d := LocalAddress(target, HostDecision{Allowed: true, Rule: "policy.network: db.corp.example"}, "a private address", openable)
 		if got := d.Opens == "write {host: db.corp.example, private: true} in the list"; got != openable || (d.Opens != "") != openable {
 			t.Errorf("openable %t: opened by %q", openable, d.Opens)
 		}
@@ -115,9 +116,35 @@ func TestAPrivateAddressBehindANameIsOpenedByItsEntry(t *testing.T) {
 			t.Errorf("openable %t: %s", openable, d.Reason)
 		}
 	}
-	d := LocalAddress(target, OfThisMachine, false)
+	d := LocalAddress(target, HostDecision{}, OfThisMachine, false)
 	if d.Opens != "" || !strings.Contains(d.Reason, "one of this machine, which no list") || !strings.Contains(d.Remedy, "as a service of the job") || strings.Contains(d.Remedy, "private: true") {
 		t.Errorf("of an address of this machine is told %+v", d)
+	}
+}
+
+// The host of a secret is opened by that secret, and not by a list.
+func TestWhatOpensTheHostOfASecret(t *testing.T) {
+	scope, err := credential.ParseScope("npm.example.org/team")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := reach.Target{Protocol: reach.HTTPS, Name: "npm.example.org", Port: 443}
+	hosts := Hosts{Key: "policy.network", Credentials: credential.Set{{Name: "A", Scopes: []credential.Scope{scope}}, {Name: "B", Scopes: []credential.Scope{scope}}}}
+	if d := LocalAddress(target, hosts.Decide(target), "a private address", true); d.Opens != "write private: true at the secret A or B (policy.secrets)" || !strings.Contains(d.Remedy, d.Opens) {
+		t.Errorf("its private address is opened by %q: %s", d.Opens, d.Remedy)
+	}
+	for i := range hosts.Credentials {
+		hosts.Credentials[i].Withheld = true
+	}
+	want := "name these commands in commands of the secret A or B (policy.secrets), or, to open the host without it, write policy.network: {allow: [npm.example.org]}"
+	if d := hosts.Decide(target); d.Allowed || d.Opens != want || !strings.Contains(d.Remedy, want) {
+		t.Errorf("for others it is opened by %q: %s", d.Opens, d.Remedy)
+	}
+	for never, want := range map[bool]string{true: "", false: "change what the job has at policy.secrets"} {
+		d := NotForCredential(&credential.Refusal{Names: []string{"A"}, Reason: "So it is.", Never: never})
+		if d.Opens != want || strings.Contains(d.Remedy, "Whoever runs agent-ci can") == never {
+			t.Errorf("never %t: opened by %q: %s", never, d.Opens, d.Remedy)
+		}
 	}
 }
 

@@ -71,6 +71,12 @@ func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 	line("agent-ci", "%s on %s", d.AgentCI, d.System)
 	c := d.Confinement
 	line("confinement", "%s, with policy.sandbox: %s, policy.network: %s", c.Level, c.Sandbox, c.Network)
+	if c.Proxy != "" {
+		line("", "hosts are reached by the machine's proxy: %s", progress.Printable(c.Proxy))
+	}
+	for _, secret := range c.Secrets {
+		line("", "secret %s", secret)
+	}
 	for _, layer := range c.Layers {
 		line("", "- %s", layer)
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,8 +147,10 @@ func TestTLSWithALeaf(t *testing.T) {
 }
 
 func TestSystemBundle(t *testing.T) {
+	a := newAuthority(t, "example.org")
 	file := filepath.Join(t.TempDir(), "roots.pem")
-	if err := os.WriteFile(file, []byte("roots"), 0o600); err != nil {
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")})
+	if err := os.WriteFile(file, slices.Concat([]byte("# roots\n"), key, a.Certificate()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	named := func(value string) func(string) string {
@@ -158,7 +161,7 @@ func TestSystemBundle(t *testing.T) {
 			return value
 		}
 	}
-	if got, err := SystemBundle(named(file)); err != nil || string(got) != "roots" {
+	if got, err := SystemBundle(named(file)); err != nil || !bytes.Equal(got, a.Certificate()) {
 		t.Errorf("it is %q, %v", got, err)
 	}
 	if _, err := SystemBundle(named(file + "x")); err == nil {

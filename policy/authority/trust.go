@@ -5,9 +5,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 
 	"software.sslmate.com/src/go-pkcs12"
 )
@@ -25,35 +23,20 @@ var bundles = []string{
 // longestBundle bounds what is read; Debian's has 220 KB.
 const longestBundle = 16 << 20
 
-// SystemBundle are the authorities that the machine trusts, in PEM: those of the file
-// that variable says SSL_CERT_FILE names, or of the usual places. It is empty where none
-// is found.
+// SystemBundle are the authorities that the machine trusts, in PEM and without anything
+// else: those of the file that variable says SSL_CERT_FILE names, or of the usual places.
+// It is empty where none is found.
 func SystemBundle(variable func(name string) string) ([]byte, error) {
 	if named := variable("SSL_CERT_FILE"); named != "" {
-		return readBundle(named)
+		return NamedBundle(named)
 	}
 	for _, place := range bundles {
-		if bundle, err := readBundle(place); !errors.Is(err, fs.ErrNotExist) {
+		bundle, err := NamedBundle(place)
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNoBundle) {
 			return bundle, err
 		}
 	}
 	return nil, nil
-}
-
-func readBundle(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read the authorities that this machine trusts: %w", err)
-	}
-	defer f.Close()
-	bundle, err := io.ReadAll(io.LimitReader(f, longestBundle+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read the authorities that this machine trusts: %w", err)
-	case len(bundle) > longestBundle:
-		return nil, fmt.Errorf("read the authorities that this machine trusts: %s has more than %d bytes", name, longestBundle)
-	}
-	return bundle, nil
 }
 
 // JavaStore is a trust store with the certificates of a bundle in PEM, in the format

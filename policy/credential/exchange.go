@@ -21,6 +21,11 @@ type Exchange struct {
 // TLS is ended, or refuses it. Bound is that the target is open for what credentials are
 // for alone. The request stays as it is.
 func (g *Guard) Exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
+	x, refusal := g.exchange(r, t, bound)
+	return x, g.about(r, refusal)
+}
+
+func (g *Guard) exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
 	// What is left of the request when all placeholders that stand right are out of it.
 	left := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}
 	out := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}
@@ -57,15 +62,15 @@ func clone(u *url.URL) *url.URL {
 func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
 	if c.Fetch {
 		if !c.fits(r, t) {
-			return c.refusal("%s is for fetching with git from %s alone, not for %s.", c.Name, c.shownScopes(), shown(r))
+			return c.refusal("%s is for fetching with git from %s alone.", c.Name, c.shownScopes())
 		}
 		return nil
 	}
 	if !c.covers(r, t) {
-		return c.refusal("%s is for %s alone, not for %s.", c.Name, c.shownScopes(), shown(r))
+		return c.refusal("%s is for %s alone, not for other paths.", c.Name, c.shownScopes())
 	}
 	if !slices.Contains(c.Methods, r.Method) {
-		return c.refusal("%s is for %s alone, not for %s.", c.Name, strings.Join(c.Methods, " and "), shown(r))
+		return c.refusal("%s is for %s alone, not for other methods.", c.Name, strings.Join(c.Methods, " and "))
 	}
 	return nil
 }
@@ -74,19 +79,19 @@ func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
 func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refusal {
 	names := g.set.Names(t)
 	if strings.Contains(strings.ToLower(plainest(r.URL.RequestURI())), receivePack) && slices.ContainsFunc(g.set, func(c Credential) bool { return c.Fetch && !c.Withheld && c.isFor(t) }) {
-		return &Refusal{names, "Nothing is pushed to a host of a secret that is for fetching with git."}
+		return &Refusal{Names: names, Reason: "Nothing is pushed to a host of a secret that is for fetching with git.", Never: true}
 	}
 	if !used && !bound {
 		return nil
 	}
 	if problem := troubled(r.URL.EscapedPath()); problem != "" {
-		return &Refusal{names, "The path of the request " + problem + ", so that servers may read another one out of it."}
+		return &Refusal{Names: names, Reason: "The path of the request " + problem + ", so that servers may read another one out of it.", Never: true}
 	}
 	if override := overrides(r); override != "" {
-		return &Refusal{names, "The request asks by " + override + " for something else than by its first line."}
+		return &Refusal{Names: names, Reason: "The request asks by " + override + " for something else than by its first line.", Never: true}
 	}
 	if bound && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Withheld && c.fits(r, t) }) {
-		return &Refusal{names, fmt.Sprintf("The host is open for what a secret is for alone, which %s is not.", shown(r))}
+		return &Refusal{Names: names, Reason: "The host is open for what a secret is for alone, which the request is not."}
 	}
 	return nil
 }
@@ -163,7 +168,7 @@ func plainest(text string) string {
 }
 
 func (c *Credential) refusal(format string, args ...any) *Refusal {
-	return &Refusal{[]string{c.Name}, fmt.Sprintf(format, args...)}
+	return &Refusal{Names: []string{c.Name}, Reason: fmt.Sprintf(format, args...)}
 }
 
 func (c *Credential) shownScopes() string {
@@ -172,14 +177,4 @@ func (c *Credential) shownScopes() string {
 		texts[i] = s.String()
 	}
 	return strings.Join(texts, ", ")
-}
-
-// shown is method and path of a request for people.
-func shown(r *http.Request) string {
-	const longest = 100
-	text := r.Method + " " + r.URL.EscapedPath()
-	if len(text) > longest {
-		text = text[:longest] + "…"
-	}
-	return fmt.Sprintf("%q", text)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -138,21 +139,21 @@ func TestWhatIsRefused(t *testing.T) {
 		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Original-URL: /admin", "HEADER, KEYED, QUERY, BASIC", "asks by its header x-original-url"},
 		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Forwarded-Host: evil.example.org", "HEADER, KEYED, QUERY, BASIC", "asks by its header x-forwarded-host"},
 		{npm, false, "GET /team/a?_%6dethod=DELETE\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "asks by the parameter _method"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer  {H}", "HEADER", "the header Authorization"},
-		{npm, false, "GET /team/a\nAuthorization: a b {H}", "HEADER", "the header Authorization"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H},x", "HEADER", "the header Authorization"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H} {H}", "HEADER", "the header Authorization"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer x{H}", "HEADER", "the header Authorization"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nAuthorization: Bearer x", "HEADER", "the header Authorization"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Other: {H}", "HEADER", "the header X-Other"},
-		{npm, false, "GET /team/a\nAuthorization: {{:H}}", "HEADER", "the header Authorization"},
-		{npm, false, "GET /team/a\nProxy-Authorization: {{:H}}", "HEADER", "the header Proxy-Authorization"},
-		{npm, false, "GET /team/a\nProxy-Authorization: Bearer {H}", "HEADER", "the header Proxy-Authorization"},
-		{npm, false, "GET /team/a\nCookie: a=b; session={H}", "HEADER", "the header Cookie"},
-		{npm, false, "GET /team/a\nCookie: a=%68hhhPlaceholder00000", "HEADER", "the header Cookie"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer  {H}", "HEADER", ", header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: a b {H}", "HEADER", ", header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H},x", "HEADER", ", header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H} {H}", "HEADER", ", header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer x{H}", "HEADER", ", header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nAuthorization: Bearer x", "HEADER", ", header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Other: {H}", "HEADER", ", header X-Other"},
+		{npm, false, "GET /team/a\nAuthorization: {{:H}}", "HEADER", ", header Authorization"},
+		{npm, false, "GET /team/a\nProxy-Authorization: {{:H}}", "HEADER", ", header Proxy-Authorization"},
+		{npm, false, "GET /team/a\nProxy-Authorization: Bearer {H}", "HEADER", ", header Proxy-Authorization"},
+		{npm, false, "GET /team/a\nCookie: a=b; session={H}", "HEADER", ", header Cookie"},
+		{npm, false, "GET /team/a\nCookie: a=%68hhhPlaceholder00000", "HEADER", ", header Cookie"},
 		{npm, false, "GET /team/a\nX-{H}: 1", "HEADER", "the name of a header"},
-		{npm, false, "GET /team/a\nReferer: https://npm.example.org/{H}", "HEADER", "the header Referer"},
-		{npm, false, "GET /team/a\nUser-Agent: {H}", "HEADER", "the header User-Agent"},
+		{npm, false, "GET /team/a\nReferer: https://npm.example.org/{H}", "HEADER", ", header Referer"},
+		{npm, false, "GET /team/a\nUser-Agent: {H}", "HEADER", ", header User-Agent"},
 		{npm, false, "GET /team/{H}", "HEADER", "the path"},
 		{npm, false, "GET /team/%68hhhPlaceholder00000", "HEADER", "the path"},
 		{npm, false, "GET /team/%2568hhhPlaceholder00000", "HEADER", "the path"},
@@ -168,10 +169,10 @@ func TestWhatIsRefused(t *testing.T) {
 		{npm, false, "GET /x?token=x{Q}", "QUERY", "the query"},
 		{npm, false, "GET /x?token[]={Q}", "QUERY", "the query"},
 		{npm, false, "POST /x?token={Q}", "QUERY", "GET and HEAD alone"},
-		{npm, false, "GET /x\nAuthorization: Bearer {B}", "BASIC", "the header Authorization"},
-		{npm, false, "GET /x\nAuthorization: {{xB}}", "BASIC", "the header Authorization"},
-		{npm, false, "GET /x\nAuthorization: {{B:B}}", "BASIC", "the header Authorization"},
-		{npm, false, "GET /x\nAuthorization: {{:B}}\nAuthorization: {{:B}}", "BASIC", "the header Authorization"},
+		{npm, false, "GET /x\nAuthorization: Bearer {B}", "BASIC", ", header Authorization"},
+		{npm, false, "GET /x\nAuthorization: {{xB}}", "BASIC", ", header Authorization"},
+		{npm, false, "GET /x\nAuthorization: {{B:B}}", "BASIC", ", header Authorization"},
+		{npm, false, "GET /x\nAuthorization: {{:B}}\nAuthorization: {{:B}}", "BASIC", ", header Authorization"},
 		{npm, false, "GET /x\nAuthorization: Bearer {O}", "OTHERS", "are not to have it"},
 		{npm, false, "GET /x\nAuthorization: {{:G}}", "GIT", "git.example.org/owner/repository, git.example.org/other.git alone"},
 		{other, false, "GET /x\nX-Api-Key: {K}", "KEYED", "npm.example.org alone"},
@@ -203,12 +204,12 @@ func TestWhatIsRefused(t *testing.T) {
 			switch {
 			case refusal == nil:
 				t.Fatalf("it goes out as %s %v", x.URL, x.Header)
-			case refusal.Rule() != "policy.secrets: "+test.names || !strings.Contains(refusal.Reason, test.because):
-				t.Errorf("it is refused by %s: %s", refusal.Rule(), refusal.Reason)
+			case refusal.Rule() != "policy.secrets: "+test.names || !strings.Contains(refusal.Reason+" "+refusal.Request, test.because):
+				t.Errorf("it is refused by %s: %s (%s)", refusal.Rule(), refusal.Reason, refusal.Request)
 			}
 			for _, c := range s {
-				if strings.Contains(refusal.Reason, c.Placeholder) || strings.Contains(refusal.Reason, c.Value) {
-					t.Errorf("the reason tells: %s", refusal.Reason)
+				if told := refusal.Reason + refusal.Request; strings.Contains(told, c.Placeholder) || strings.Contains(told, c.Value) {
+					t.Errorf("the refusal tells: %s", told)
 				}
 			}
 		})
@@ -218,6 +219,30 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	if refusal := g.Elsewhere(request(t, "GET /\nAuthorization: Bearer mine")); refusal != nil {
 		t.Error(refusal)
+	}
+}
+
+// There are as many reasons as ways to misuse a credential, and not as many as requests:
+// what of a request is its own stands apart.
+func TestReasonsAreOfTheKindOfMisuse(t *testing.T) {
+	s := set(t)
+	g := NewGuard(s)
+	reasons := map[string]bool{}
+	for i := range 20 {
+		for _, format := range []string{"GET /x%d\nAuthorization: Bearer {H}", "M%d /team/a\nAuthorization: Bearer {H}", "GET /team/a\nX-%d: {H}", "GET /team/%d/{H}"} {
+			text := fmt.Sprintf(format, i)
+			_, refusal := g.Exchange(request(t, written(text, s, false)), npm, false)
+			if refusal == nil {
+				t.Fatalf("%s is let through", text)
+			}
+			reasons[refusal.Reason] = true
+			if strings.HasSuffix(text, "{H}") && strings.Contains(text, "\n") && !strings.Contains(refusal.Request, fmt.Sprint(i)) {
+				t.Errorf("of %s is noted %q", text, refusal.Request)
+			}
+		}
+	}
+	if len(reasons) != 4 {
+		t.Errorf("there are %d reasons: %v", len(reasons), reasons)
 	}
 }
 

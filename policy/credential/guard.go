@@ -189,9 +189,31 @@ func (s *sent) Read(to []byte) (int, error) {
 
 // Refusal is that a request is not to go out as it stands. It is an error.
 type Refusal struct {
-	Names  []string // of the credentials that it is about
-	Reason string   // a sentence, which has no placeholder and no value
+	Names []string // of the credentials that it is about
+	// Reason is a sentence on the kind of misuse, which has no placeholder, no value and
+	// nothing else of the request, so that there are not as many reasons as requests.
+	Reason string
+	// Request is the request of which it was seen: method and path, and what of it is meant.
+	Request string
+	// Never is that nothing the job could say lets it through.
+	Never bool
 }
+
+// about notes of which request a refusal is, unless a placeholder stands in what would be
+// noted; nil stays so.
+func (g *Guard) about(r *http.Request, refusal *Refusal) *Refusal {
+	if refusal == nil {
+		return nil
+	}
+	refusal.Request = Shown(r) + refusal.Request
+	if g.inText(refusal.Request, "") != nil {
+		refusal.Request = ""
+	}
+	return refusal
+}
+
+// Shown is method and path of a request for people.
+func Shown(r *http.Request) string { return strings.TrimSpace(r.Method + " " + r.URL.EscapedPath()) }
 
 func (r *Refusal) Error() string { return r.Reason }
 
@@ -205,6 +227,17 @@ func Rule(names ...string) string { return "policy.secrets: " + strings.Join(nam
 // private addresses.
 func (s Set) Private(t reach.Target) bool {
 	return slices.ContainsFunc(s, func(c Credential) bool { return c.Private && !c.Withheld && c.isFor(t) })
+}
+
+// WithheldFor are the names of the credentials that are for a target, and not for the
+// commands who ask.
+func (s Set) WithheldFor(t reach.Target) (names []string) {
+	for _, c := range s {
+		if c.Withheld && c.isFor(t) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // Names are those of the credentials that commands may have for a target.

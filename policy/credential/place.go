@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"net/url"
@@ -131,12 +132,11 @@ func (g *Guard) inHeader(h http.Header, place string) *Refusal {
 		if i := slices.IndexFunc(g.set, func(c Credential) bool { return folded(name, c.Placeholder) }); i >= 0 {
 			return g.misplaced(i, "the name of a header")
 		}
-		in := place
-		if in == "" {
-			in = "the header " + name[:min(len(name), 100)]
-		}
 		for _, value := range values {
-			if refusal := g.inText(value, in); refusal != nil {
+			if refusal := g.inText(value, cmp.Or(place, "a header")); refusal != nil {
+				if place == "" {
+					refusal.Request = ", header " + name
+				}
 				return refusal
 			}
 		}
@@ -191,5 +191,5 @@ func (g *Guard) Elsewhere(r *http.Request) *Refusal {
 	if g == nil {
 		return nil
 	}
-	return g.inRequest(r, r.URL, r.Header)
+	return g.about(r, g.inRequest(r, r.URL, r.Header))
 }

@@ -31,13 +31,27 @@ func refusal(asked Request) reply {
 	}
 }
 
-// Words tell of a refusal: what, by which rule, why, and what to do instead.
+// Words tell of a refusal: what, by which rule, why, of which request, and what to do
+// instead.
 func (r Request) Words() string {
 	rule := ""
 	if r.Rule != "" {
 		rule = " (" + r.Rule + ")"
 	}
-	return fmt.Sprintf("agent-ci refused to reach %q by %s%s. %s %s", r.Target, r.Protocol, rule, r.Reason, r.Remedy)
+	why := r.Reason
+	if r.Request != "" {
+		why += fmt.Sprintf(" The request was %q.", shortened(r.Request))
+	}
+	return fmt.Sprintf("agent-ci refused to reach %q by %s%s. %s %s", r.Target, r.Protocol, rule, why, r.Remedy)
+}
+
+// shortened is what is shown of a text that may be long.
+func shortened(text string) string {
+	const longest = 100 // bytes
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "…"
 }
 
 // unrecorded is the answer where the run can't keep its record.

@@ -76,7 +76,7 @@ func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error 
 	if worst == "" {
 		return nil
 	}
-	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(t, worst, openable)}
+	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(t, p.options.Decide(t), worst, openable)}
 	return errors.Join(&refusedError{refused}, p.options.Observe(refused))
 }
 
@@ -84,7 +84,7 @@ func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error 
 // unless this machine has the address.
 func closed(t reach.Target, d policy.HostDecision) policy.HostDecision {
 	if own, err := ownAddresses(); err == nil && own[t.Addr] {
-		return policy.LocalAddress(t, policy.OfThisMachine, false)
+		return policy.LocalAddress(t, d, policy.OfThisMachine, false)
 	}
 	return d
 }

@@ -205,6 +205,7 @@ func (p *Proxy) search(r *http.Request, t reach.Target) *searchedBody {
 	}
 	b.Reader = p.guard.Body(r.Body, func() http.Header { return r.Trailer })
 	b.refuse = func(refused *credential.Refusal) *Request {
+		refused.Request = credential.Shown(r)
 		asked := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.NotForCredential(refused)}
 		_ = p.options.Observe(asked) // it is refused in any case
 		return &asked

@@ -160,7 +160,7 @@ func openUnconfined(o Options) (*Sandbox, error) {
 	switch {
 	case o.Network == NetworkProxied:
 		refused.Missing = []string{"the mode " + string(grants.DangerFullAccess) + " confines nothing"}
-		refused.Remedy = "A list of hosts needs confinement, and so do secrets: choose another mode, or give the network as full."
+		refused.Remedy = "A list of hosts needs confinement, and so do secrets: choose another mode, or give the network as full, without policy.secrets."
 	case o.Neighbours.any():
 		refused.Missing = []string{errNoNeighbours.Error()}
 		refused.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another.", grants.DangerFullAccess)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/credential"
 )
 
 // commandTools are the tools whose outputs are what commands printed.
@@ -44,6 +46,7 @@ type passing struct {
 var prepared = sync.OnceValue(func() passing {
 	return passing{
 		masks: []mask{
+			{regexp.MustCompile(`\b` + credential.Marked + `[A-Za-z0-9]{16,}`), "<id>"}, // of a secret, anew in each run
 			{regexp.MustCompile(`\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`), "<id>"},
 			{regexp.MustCompile(`\b\d{4}[-/]\d{2}[-/]\d{2}(?:[T ]+` + clock + zone + `)?`), "<time>"},
 			{regexp.MustCompile(weekday + `\b` + month + ` +\d{1,2}\b(?:,? +\d{4}\b)?(?: +` + clock + zone + `)?(?: +\d{4}\b)?`), "<time>"},

@@ -7,11 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 func TestWhatPassesIsNotCompared(t *testing.T) {
+	secret := strings.Repeat("x", 24)
 	for name, pair := range map[string][2]string{
 		"go test":           {"ok  \texample.org/a\t0.004s", "ok  \texample.org/a\t12.310s"},
 		"go test, cached":   {"ok  \texample.org/a\t0.004s", "ok  \texample.org/a\t(cached)"},
@@ -28,6 +30,7 @@ func TestWhatPassesIsNotCompared(t *testing.T) {
 		"ls -l":             {"-rw-r--r-- 1 me me 4 Nov 22 18:28 a", "-rw-r--r-- 1 me me 4 Nov  3 08:01 a"},
 		"a log":             {"18:28:35.123 INFO up", "08:00:00.001 INFO up"},
 		"since 1970":        {"seed 1795372115123", "seed 1795372999001"},
+		"a placeholder":     {"TOKEN=" + credential.NewPlaceholder(secret), "TOKEN=" + credential.NewPlaceholder(secret)},
 		"a UUID":            {"id 3f2504e0-4f89-41d3-9a0c-0305e82c3301", "id 9b2d04e0-1111-41d3-9a0c-0305e82c33ff"},
 		"a commit":          {"HEAD is now at 6ff86bc docs", "HEAD is now at 7601ee5 docs"},
 		"an address":        {"*T(0xc000012345)", "*T(0xc0000a8000)"},

@@ -3,6 +3,7 @@ package confine
 import (
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,5 +57,34 @@ func TestFilesOfClients(t *testing.T) {
 	}
 	if got := gitConfiguration(nil, count); got != nil {
 		t.Errorf("without secrets git is configured: %q", got)
+	}
+}
+
+// The run directory may be anywhere.
+func TestJavaFindsItsTrustStoreInAnyFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), `of "my" own, it's`)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := kit{folder: folder, files: map[string][]byte{}, shown: map[string][]byte{}}
+	if err := k.trustJava(nil, "-Dkept=1"); err != nil {
+		t.Fatal(err)
+	}
+	options := variable(k.variables, "JAVA_TOOL_OPTIONS")
+	if want := `-Dkept=1 "-Djavax.net.ssl.trustStore=` + strings.ReplaceAll(filepath.Join(folder, "authorities.p12"), `"`, `"'"'"`) + `" -D`; !strings.HasPrefix(options, want) {
+		t.Errorf("a JVM gets %s, want %s…", options, want)
+	}
+	java, err := exec.LookPath("java")
+	if err != nil {
+		t.Skip("java is not on this machine")
+	}
+	if err := os.WriteFile(filepath.Join(folder, "authorities.p12"), k.files["authorities.p12"], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), java, "-XshowSettings:properties", "-version")
+	cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS="+options)
+	said, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "javax.net.ssl.trustStore = "+filepath.Join(folder, "authorities.p12")+"\n") {
+		t.Errorf("%v:\n%s", err, said)
 	}
 }

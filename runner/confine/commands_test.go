@@ -126,3 +126,21 @@ func TestAListOfSetupAloneIsTried(t *testing.T) {
 		}
 	}
 }
+
+// Its file could be read otherwise.
+func TestASecretThatNoCommandHasIsTried(t *testing.T) {
+	s := confined(t)
+	s.Job.Policy.Secrets = []job.Secret{{Name: "TOKEN", From: "/token", Hosts: []string{"npm.example.com"}, Commands: []string{job.CommandsVerify}}}
+	if s.Reached().Level == string(sandbox.LevelFull) {
+		if err := s.ConfineOthers(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
+	if err := s.ConfineOthers(t.Context()); err == nil || reason(err) != "sandbox_unavailable/network" {
+		t.Errorf("it runs unconfined: %v", err)
+	}
+	if o := s.Options(s.MostConfined()); o.Network != sandbox.NetworkProxied {
+		t.Errorf("a trial is for the network %s", o.Network)
+	}
+}

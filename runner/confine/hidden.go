@@ -57,6 +57,7 @@ func (s *Sandboxes) findHidden(ctx context.Context) error {
 }
 
 func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
+	s.nameSecrets(found)
 	if s.LeaveOut != nil {
 		found, err = s.LeaveOut(found)
 	}
@@ -64,4 +65,17 @@ func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
 		s.hidden = found
 	}
 	return err
+}
+
+// nameSecrets says of files with the values of secrets that the job names them as such, and
+// not as what is not to be read.
+func (s *Sandboxes) nameSecrets(found *grants.Secrets) {
+	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
+	for i, one := range found.Found {
+		for _, secret := range s.Job.Policy.Secrets {
+			if one.By == grants.DeniedBy && one.Named == s.Environ.SecretFile(secret) && !slices.Contains(denied, one.Named) {
+				found.Found[i].By = grants.SecretBy + secret.Name
+			}
+		}
+	}
 }

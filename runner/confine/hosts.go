@@ -63,20 +63,41 @@ func hostsWords(network job.Network) string {
 }
 
 // mostHosts bounds what commands can write into the transcript by asking: so many
-// hosts that are let through, and so many that are refused.
+// hosts that are let through, so many that are refused, and so many refusals for secrets,
+// which no others crowd out.
 const mostHosts = 500
+
+// askedKind is what is counted together.
+type askedKind int
+
+const (
+	letThrough askedKind = iota
+	refusedHost
+	refusedForSecret
+)
+
+func kindOf(asked transcript.Network) askedKind {
+	switch {
+	case asked.Allowed:
+		return letThrough
+	case strings.HasPrefix(asked.Rule, transcript.SecretRule):
+		return refusedForSecret
+	}
+	return refusedHost
+}
 
 // hosts are what commands asked for on the network. The zero value is ready.
 type hosts struct {
 	mu     sync.Mutex
-	seen   map[transcript.Network]bool
-	counts map[bool]int // of these, by whether they were let through
-	untold []string     // refusals that the model has not heard of
-	missed int          // of these, that were too many
+	seen   map[transcript.Network]bool // without their requests
+	counts map[askedKind]int           // of these
+	untold []string                    // refusals that the model has not heard of
+	missed int                         // of these, that were too many
 }
 
 // noteHost records what is new in what was asked for, before it has an effect.
 func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
+	asked.Request = atMost(transcript.RequestBytes, s.Record.Redact(asked.Request))
 	event := transcript.Network{
 		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
 		Rule: asked.Rule, Reason: s.Record.Redact(asked.Reason), Remedy: asked.Opens, Via: s.Record.Redact(asked.Via),
@@ -90,21 +111,31 @@ func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	if !asked.Allowed && by == AgentScratch {
 		h.tell(s.Record.Redact(asked.Words()))
 	}
-	if h.seen[event] {
+	kind := kindOf(event)
+	switch {
+	case h.seen[event]:
 		return nil
-	}
-	if h.counts[asked.Allowed] == mostHosts {
-		return s.tooManyHosts(asked.Allowed)
-	}
-	if h.seen == nil {
-		h.seen, h.counts = make(map[transcript.Network]bool), make(map[bool]int)
+	case h.counts[kind] == mostHosts:
+		return s.tooManyHosts(kind)
+	case h.seen == nil:
+		h.seen, h.counts = make(map[transcript.Network]bool), make(map[askedKind]int)
 	}
 	h.seen[event] = true
-	h.counts[asked.Allowed]++
+	h.counts[kind]++
 	if !asked.Allowed {
 		s.denied.Add(1)
 	}
+	event.Request = asked.Request // the first of them stands for all
 	return s.Record.Append(transcript.TypeNetwork, event)
+}
+
+// atMost is the beginning of a text, of so many bytes.
+func atMost(bytes int, text string) string {
+	if len(text) <= bytes {
+		return text
+	}
+	const more = "…"
+	return strings.ToValidUTF8(text[:bytes-len(more)], "") + more
 }
 
 // byMachinesProxy tells what else there is to know of what the machine's proxy is asked for.
@@ -117,9 +148,13 @@ func byMachinesProxy(asked proxy.Request) string {
 
 // tooManyHosts keeps what is not in the transcript from being reached. Of refusals
 // the first tell enough.
-func (s *Sandboxes) tooManyHosts(allowed bool) error {
-	if !allowed {
+func (s *Sandboxes) tooManyHosts(kind askedKind) error {
+	switch kind {
+	case refusedHost:
 		s.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", mostHosts)
+		return nil
+	case refusedForSecret:
+		s.Record.Warn("many_hosts", "Commands were refused requests for secrets in more than %d ways (host, secret and reason); the transcript has the first of them.", mostHosts)
 		return nil
 	}
 	s.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are let through; no further one was.", mostHosts)

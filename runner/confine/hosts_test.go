@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/proxy"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -47,6 +48,41 @@ func TestWhatIsLetThroughIsAllInTheTranscript(t *testing.T) {
 				t.Errorf("%d denied, warnings %v", got, s.Record.Warnings())
 			}
 		})
+	}
+}
+
+// Nothing that commands choose at will makes a refusal go unrecorded.
+func TestRefusalsForSecretsAreNotCrowdedOut(t *testing.T) {
+	s, log := recording(t)
+	misused := func(target, request string) {
+		t.Helper()
+		if err := s.noteHost(AgentScratch, proxy.Request{Protocol: "https", Target: target, HostDecision: policy.HostDecision{
+			Rule: credential.Rule("TOKEN"), Reason: "TOKEN is for npm.example.org/team alone.", Request: request,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range mostHosts + 1 {
+		misused("npm.example.org:443", fmt.Sprintf("GET /%d/%s", i, strings.Repeat("x", 200)))
+	}
+	for i := range mostHosts + 1 {
+		if err := s.noteHost(AgentScratch, asked(fmt.Sprintf("h%d.example.com", i), false)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	misused("evil.example.org:443", "PUT /")
+	all := log()
+	if len(all) != mostHosts+2 || all[len(all)-1].Target != "evil.example.org:443" || all[len(all)-1].Request != "PUT /" {
+		t.Errorf("%d events, the last is %+v", len(all), all[len(all)-1])
+	}
+	if first := all[0].Request; !strings.HasPrefix(first, "GET /0/xx") || len(first) != transcript.RequestBytes {
+		t.Errorf("the first request is %q", first)
+	}
+	for i := range mostHosts {
+		misused(fmt.Sprintf("h%d.example.com:443", i), "PUT /")
+	}
+	if got := fmt.Sprint(s.Record.Warnings()); !strings.Contains(got, "requests for secrets in more than 500 ways") {
+		t.Errorf("the warnings are %s", got)
 	}
 }
 

@@ -33,6 +33,28 @@ func (s *Sandboxes) SettleProxy() error {
 	return nil
 }
 
+// MachineProxy tells people by which proxy of the machine hosts of the job are reached, without
+// its user and password; empty for none.
+func (s *Sandboxes) MachineProxy() string {
+	for _, network := range s.Job.Networks() {
+		if !network.Inherits() {
+			continue
+		}
+		found, err := machineProxies(s.Environ)
+		if err != nil {
+			return ""
+		}
+		var words []string
+		for _, of := range []struct{ protocol, address string }{{"https", found.HTTPSProxy}, {"http", found.HTTPProxy}} {
+			if read := proxyAddress(of.address); read != nil {
+				words = append(words, of.protocol+" by "+read.Host)
+			}
+		}
+		return strings.Join(words, ", ")
+	}
+	return ""
+}
+
 // via gives the proxy by which targets of a network are reached; nil for none. An
 // address of a proxy that can't be used is an error, so that nothing goes past it.
 func (s *Sandboxes) via(network job.Network) (func(reach.Target) *url.URL, error) {
@@ -66,21 +88,25 @@ func machineProxies(env settings.Environment) (*httpproxy.Config, error) {
 	either := func(name string) string { return cmp.Or(env.Get(name), env.Get(strings.ToLower(name))) }
 	found := &httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
 	for name, address := range map[string]string{"HTTP_PROXY": found.HTTPProxy, "HTTPS_PROXY": found.HTTPSProxy} {
-		if address != "" && !isProxy(address) {
+		if address != "" && proxyAddress(address) == nil {
 			return nil, fmt.Errorf("%s of agent-ci's environment is no address of a proxy for HTTP, such as http://proxy.example.com:3128; what a URL does not take of a password is written as %%XX", name)
 		}
 	}
 	return found, nil
 }
 
-// isProxy says whether an address is one that httpproxy reads and a proxy for HTTP has.
-func isProxy(address string) bool {
+// proxyAddress is an address that httpproxy reads and a proxy for HTTP has; nil for
+// another one.
+func proxyAddress(address string) *url.URL {
 	read, err := url.Parse(address)
 	if err != nil || read.Scheme != "http" && read.Scheme != "https" {
 		if strings.Contains(address, "://") {
-			return false
+			return nil
 		}
 		read, err = url.Parse("http://" + address)
 	}
-	return err == nil && read.Hostname() != ""
+	if err != nil || read.Hostname() == "" {
+		return nil
+	}
+	return read
 }

@@ -135,14 +135,15 @@ func (s *Sandboxes) MakeFolders() error {
 }
 
 // ConfineOthers finds out whether setup commands and checks that have a list of hosts, or
-// secrets, can be held to them, where the agent's have neither: that takes more than
-// the agent's need.
+// secrets, can be held to them, where the agent's have neither, and whether secrets that
+// no command has can be kept: that takes more than the agent's need.
 func (s *Sandboxes) ConfineOthers(ctx context.Context) error {
-	i := slices.IndexFunc(s.places(), s.proxied)
+	all := s.tried()
+	i := slices.IndexFunc(all, s.proxied)
 	if i <= 0 { // none, or the agent's, for which it is known
 		return nil
 	}
-	_, _, err := s.probe(ctx, s.places()[i])
+	_, _, err := s.probe(ctx, all[i])
 	return err
 }
 

@@ -113,13 +113,25 @@ func (s *Sandboxes) proxied(p Place) bool {
 }
 
 // MostConfined is the place of a trial of what the commands of the job need: through a proxy
-// where some of them are.
+// where some of them are, or where there are secrets to keep.
 func (s *Sandboxes) MostConfined() Place {
-	trial, all := Place{Scratch: ProbeScratch}, s.places()
+	trial, all := Place{Scratch: ProbeScratch}, s.tried()
 	if i := slices.IndexFunc(all, s.proxied); i >= 0 {
 		trial.Network, trial.Commands = all[i].Network, all[i].Commands
 	}
 	return trial
+}
+
+// tried are the places of which one that is proxied tells whether secrets can be kept. A
+// secret that no command has needs that too: commands without confinement read its file.
+func (s *Sandboxes) tried() []Place {
+	all := s.places()
+	for _, secret := range s.Job.Policy.Secrets {
+		for _, kind := range secret.Commands {
+			all = append(all, Place{Commands: kind})
+		}
+	}
+	return all
 }
 
 // UnusableSecrets are the names of secrets that no command of the job has.
@@ -146,13 +158,32 @@ func (s *Sandboxes) places() []Place {
 	return all
 }
 
-// secretsWords tell what a secret is for, by name and hosts.
+// SecretsWords tell people of each secret of the job what it is for, and whose.
+func (s *Sandboxes) SecretsWords() []string {
+	words := []string{}
+	for _, secret := range s.Job.Policy.Secrets {
+		words = append(words, secretsWords([]job.Secret{secret})+", of "+strings.Join(secret.Commands, ", "))
+	}
+	return words
+}
+
+// secretsWords tell what secrets are for, and where in a request they stand.
 func secretsWords(own []job.Secret) string {
 	words := make([]string, len(own))
 	for i, secret := range own {
-		words[i] = secret.Name + " for " + strings.Join(secret.Hosts, ", ") + " (" + cmp.Or(strings.Join(secret.Methods, ", "), "git fetch") + ")"
+		words[i] = secret.Name + " for " + strings.Join(secret.Hosts, ", ") + " (" + cmp.Or(strings.Join(secret.Methods, ", "), "git fetch") + ", " + standsIn(secret) + ")"
 	}
 	return strings.Join(words, "; ")
+}
+
+func standsIn(secret job.Secret) string {
+	switch credential.In(secret.In) {
+	case credential.InQuery:
+		return "parameter " + secret.Parameter
+	case credential.InBasic:
+		return "password or user of Basic"
+	}
+	return "header " + secret.Header
 }
 
 // useWords tell the model which secrets its commands have and how; empty for none.

@@ -78,7 +78,7 @@ func TestCommandsHaveTheSecretsOfTheirKind(t *testing.T) {
 	if got := s.UnusableSecrets(); !slices.Equal(got, []string{"OF_SETUP"}) { // there are no setup commands
 		t.Errorf("of no use are %q", got)
 	}
-	if got := s.NetworkWords(); !strings.Contains(got, "secrets: OF_AGENT for api.example.com/v1 (GET, HEAD)") || strings.Contains(got, "OF_SETUP") {
+	if got := s.NetworkWords(); !strings.Contains(got, "secrets: OF_AGENT for api.example.com/v1 (GET, HEAD, header Authorization)") || strings.Contains(got, "OF_SETUP") {
 		t.Errorf("the model is told %q", got)
 	}
 }
@@ -182,16 +182,16 @@ func TestFilesOfSecretsAreKeptFromCommands(t *testing.T) {
 	}
 }
 
-func TestUsesAreRecordedAtFirstAndAtTheEnd(t *testing.T) {
+func TestUsesAreRecordedAsTheyDoubleAndAtTheEnd(t *testing.T) {
 	s, _ := recording(t)
-	s.Used = []transcript.Secret{{Name: "B", Uses: []transcript.SecretUsed{{By: "agent", Name: "B", Target: "b.example.com:443", Uses: 5}}}}
+	s.Used = []transcript.Secret{{Name: "B", Uses: []transcript.SecretUse{{SecretUsed: transcript.SecretUsed{By: "agent", Name: "B", Target: "b.example.com:443", Uses: 5}}}}}
 	use := func(by, name, host string) {
 		t.Helper()
 		if err := s.noteUse(by, name, reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for range 3 {
+	for range 11 {
 		use("agent", "A", "a.example.com")
 	}
 	use("agent", "B", "b.example.com")
@@ -211,10 +211,16 @@ func TestUsesAreRecordedAtFirstAndAtTheEnd(t *testing.T) {
 	}
 	want := []string{
 		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":1}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":2}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":4}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":8}`,
 		`secret_used {"by":"agent","name":"B","target":"b.example.com:443","uses":6}`,
 		`secret_used {"by":"setup","name":"A","target":"a.example.com:443","uses":1}`,
-		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":3}`,
-		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":4}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":11,"ended":true}`,
+		`secret_used {"by":"agent","name":"B","target":"b.example.com:443","uses":6,"ended":true}`,
+		`secret_used {"by":"setup","name":"A","target":"a.example.com:443","uses":1,"ended":true}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":12}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":12,"ended":true}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

@@ -83,7 +83,7 @@ func (k *kit) trustJava(bundle []byte, options string) error {
 	if info, err := os.Stat(javaBundle); err == nil && info.Mode().IsRegular() {
 		k.shown[javaBundle] = store
 	}
-	all := []string{"-Djavax.net.ssl.trustStore=" + file, "-Djavax.net.ssl.trustStoreType=PKCS12", "-Djavax.net.ssl.trustStorePassword=changeit"}
+	all := []string{javaQuoted("-Djavax.net.ssl.trustStore=" + file), "-Djavax.net.ssl.trustStoreType=PKCS12", "-Djavax.net.ssl.trustStorePassword=changeit"}
 	for _, protocol := range []string{"https", "http"} {
 		all = append(all, fmt.Sprintf("-D%s.proxyHost=%s", protocol, proxyHost), fmt.Sprintf("-D%s.proxyPort=%d", protocol, sandbox.ProxyPort))
 	}
@@ -93,4 +93,13 @@ func (k *kit) trustJava(bundle []byte, options string) error {
 	}
 	k.variables = append(k.variables, "JAVA_TOOL_OPTIONS="+strings.Join(all, " "))
 	return nil
+}
+
+// javaQuoted is an option as it stands in JAVA_TOOL_OPTIONS: white space parts options
+// there, but for what is between quotes of one kind.
+func javaQuoted(option string) string {
+	if !strings.ContainsAny(option, " \t\n\v\f\r'\"") {
+		return option
+	}
+	return `"` + strings.ReplaceAll(option, `"`, `"'"'"`) + `"`
 }

@@ -13,36 +13,39 @@ import (
 // uses counts in how many requests credentials went out. The zero value is ready.
 type uses struct {
 	mu     sync.Mutex
-	counts map[use]*count
+	counts map[use]count
 }
 
 // use is a credential by whom it went where; count says how often, and how often the
-// transcript has it.
+// transcript has it while these commands are not known to have ended.
 type (
 	use   struct{ by, name, target string }
 	count struct{ uses, told int }
 )
 
-// noteUse counts a request with a credential before it goes out, and records the first:
-// what is not in the transcript has no effect.
+// noteUse counts a request with a credential before it goes out, and records the first of
+// commands that were started, and each that doubles the count: what is not in the
+// transcript has no effect, and of a run that is killed most of it is there.
 func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
 	u := &s.uses
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	of := use{by, name, to.String()}
-	counted := u.counts[of]
-	if counted == nil {
-		before := s.usedBefore(of)
-		if err := s.recordUse(of, before+1); err != nil {
-			return err
-		}
-		if u.counts == nil {
-			u.counts = make(map[use]*count)
-		}
-		counted = &count{before, before + 1}
-		u.counts[of] = counted
+	counted, known := u.counts[of]
+	if !known {
+		counted.uses = s.usedBefore(of)
 	}
 	counted.uses++
+	if counted.told == 0 || counted.uses >= 2*counted.told {
+		if err := s.recordUse(of, counted.uses, false); err != nil {
+			return err
+		}
+		counted.told = counted.uses
+	}
+	if u.counts == nil {
+		u.counts = make(map[use]count)
+	}
+	u.counts[of] = counted
 	return nil
 }
 
@@ -66,22 +69,22 @@ func (s *Sandboxes) tellUses(by string) {
 	defer u.mu.Unlock()
 	var all []use
 	for of, counted := range u.counts {
-		if of.by == by && counted.uses > counted.told {
+		if of.by == by && counted.told > 0 {
 			all = append(all, of)
 		}
 	}
 	slices.SortFunc(all, func(a, b use) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.target, b.target)) })
 	for _, of := range all {
-		if err := s.recordUse(of, u.counts[of].uses); err != nil {
+		if err := s.recordUse(of, u.counts[of].uses, true); err != nil {
 			s.Record.Warn("secret_uses", "How often the secret %s was used is not in the transcript: %v.", of.name, err)
 			return
 		}
-		u.counts[of].told = u.counts[of].uses
+		u.counts[of] = count{uses: u.counts[of].uses}
 	}
 }
 
-func (s *Sandboxes) recordUse(of use, uses int) error {
-	event := transcript.SecretUsed{By: of.by, Name: of.name, Target: of.target, Uses: uses}
+func (s *Sandboxes) recordUse(of use, uses int, ended bool) error {
+	event := transcript.SecretUsed{By: of.by, Name: of.name, Target: of.target, Uses: uses, Ended: ended}
 	if err := s.Record.Append(transcript.TypeSecretUsed, event); err != nil {
 		return fmt.Errorf("record the use of a secret: %w", err)
 	}

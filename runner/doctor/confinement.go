@@ -16,6 +16,8 @@ import (
 type Confinement struct {
 	Sandbox   string            `json:"sandbox"` // policy.sandbox as it is configured
 	Network   string            `json:"network"`
+	Proxy     string            `json:"proxy,omitempty"` // of the machine, by which hosts are reached
+	Secrets   []string          `json:"secrets"`         // of the job: what each is for, and whose
 	Require   string            `json:"require,omitempty"`
 	Level     string            `json:"level"` // that a run reaches
 	Layers    []string          `json:"layers"`
@@ -38,6 +40,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	p := prepared.Job.Policy
 	c := &d.Confinement
 	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
+	c.Proxy, c.Secrets = boxes.MachineProxy(), boxes.SecretsWords()
 	c.Settings, c.Layers, c.WorkIn = sandbox.Settings(), []string{}, prepared.Job.WorkIn
 	found, err := sandbox.Probe(ctx, options)
 	if err != nil {

@@ -94,6 +94,23 @@ func TestAMistakeHidesNothingOfTheMachine(t *testing.T) {
 	}
 }
 
+func TestSecretsAndTheProxyAreNamed(t *testing.T) {
+	const network = "AGENT_CI_POLICY_NETWORK={proxy: inherit}"
+	const secrets = "AGENT_CI_POLICY_SECRETS=[{name: TOKEN, hosts: [npm.example.com/team]}, {name: KEY, hosts: [a.example.com], in: query, parameter: k, commands: [agent, verify]}]"
+	d, err := Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: surroundings(t, network, secrets, "TOKEN=v4lue-of-the-token", "KEY=v4lue-of-the-key-1", "HTTPS_PROXY=http://me:p4ssword-of-mine@proxy.example.com:3128", "HTTP_PROXY=other.example.com:80")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"TOKEN for npm.example.com/team (GET, HEAD, header Authorization), of setup", "KEY for a.example.com (GET, HEAD, parameter k), of agent, verify"}
+	if !slices.Equal(d.Confinement.Secrets, want) || d.Confinement.Proxy != "https by proxy.example.com:3128, http by other.example.com:80" {
+		t.Errorf("named are %q, and the proxy %q", d.Confinement.Secrets, d.Confinement.Proxy)
+	}
+	raw, err := json.Marshal(d)
+	if err != nil || strings.Contains(string(raw), "v4lue") || strings.Contains(string(raw), "p4ssword") {
+		t.Errorf("%s, %v", raw, err)
+	}
+}
+
 // What a run would be told of its hosts before it begins, the diagnosis tells.
 func TestHostsAreDiagnosed(t *testing.T) {
 	const inherit = "AGENT_CI_POLICY_NETWORK={allow: [{host: a.example.com, ca: certs/none.pem}], proxy: inherit}"

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // Secret is a credential that commands use and never have: they see a placeholder, and
@@ -64,13 +65,8 @@ func (s Secret) Entries() []Allowed {
 	return entries
 }
 
-// SecretsFor says whether a kind of commands has any secrets.
-func (p Policy) SecretsFor(commands string) bool {
-	return slices.ContainsFunc(p.Secrets, func(s Secret) bool { return s.For(commands) })
-}
-
-// MostSecrets is how many a job may have.
-const MostSecrets = 32
+// mostSecrets is how many a job may have.
+const mostSecrets = 32
 
 // mostScopes is how many hosts each may have.
 const mostScopes = 100
@@ -147,8 +143,8 @@ func (d *decoder) fitSecrets() {
 	if len(all) == 0 {
 		return
 	}
-	if len(all) > MostSecrets {
-		d.complainAt(d.places["policy.secrets"], "policy.secrets", fmt.Sprintf("has more than %d", MostSecrets), "")
+	if len(all) > mostSecrets {
+		d.complainAt(d.places["policy.secrets"], "policy.secrets", fmt.Sprintf("has more than %d", mostSecrets), "")
 	}
 	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
 		d.complainAt(d.places["policy.network"], "policy.network", "is "+mode+", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts", "")
@@ -163,7 +159,12 @@ func (d *decoder) fitSecrets() {
 
 func secretKey(i int, key string) string { return fmt.Sprintf("policy.secrets[%d].%s", i, key) }
 
+// complainOf tells what is wrong with a key of a secret, unless something else of it is told
+// already.
 func (d *decoder) complainOf(i int, key, message string) {
+	if d.report.mentions(secretKey(i, key)) {
+		return
+	}
 	at, set := d.places[secretKey(i, key)]
 	if !set {
 		at = d.places[fmt.Sprintf("policy.secrets[%d]", i)]
@@ -179,7 +180,11 @@ func (d *decoder) fitSecret(i int) {
 		d.complainOf(i, "hosts", "names no host")
 	}
 	for _, entry := range s.Entries() {
-		if _, wrong := entry.misfit(); wrong != "" {
+		_, wrong := entry.misfit()
+		if _, err := reach.ParsePrivate(entry.Host); err == nil && wrong != "" {
+			wrong = "is a private address; give the secret private: true"
+		}
+		if wrong != "" {
 			d.complainOf(i, "hosts", "has "+entry.Host+", which "+wrong)
 		}
 	}
@@ -189,9 +194,10 @@ func (d *decoder) fitSecret(i int) {
 	if len(s.Commands) == 0 {
 		d.complainOf(i, "commands", "names no commands; give some of agent, setup and verify")
 	}
-	if p, is := presets[s.Preset]; is {
+	switch p, is := presets[s.Preset]; {
+	case is:
 		d.fitPreset(i, s, p)
-	} else {
+	case !d.report.mentions(secretKey(i, "preset")): // else it is not known which keys it takes
 		d.fitBinding(i, s)
 	}
 	if len(s.Methods) == 0 && s.Preset != PresetGit {

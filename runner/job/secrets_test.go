@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -69,7 +70,7 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 		"{name: X, from: 'sk-value', hosts: [a.example.com]}":                   "never the value itself",
 		"{name: X, from: a/b, hosts: [a.example.com]}":                          "nothing of a repository is secret",
 		"{name: X, from: /a/../b, hosts: [a.example.com]}":                      "without //, ./ and ../",
-		"{name: X, hosts: [10.0.0.5]}":                                          "policy.secrets[0].hosts: has 10.0.0.5, which is a private address",
+		"{name: X, hosts: [10.0.0.5]}":                                          "policy.secrets[0].hosts: has 10.0.0.5, which is a private address; give the secret private: true",
 		"{name: X, hosts: [127.0.0.1], private: true}":                          "is a loopback address, which no list opens",
 		"{name: X, hosts: [169.254.169.254], private: true}":                    "is a link-local address, which no list opens",
 		"{name: X, hosts: ['*.example.com']}":                                   "policy.secrets[0].hosts[0]: has a wildcard",
@@ -111,6 +112,19 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 	}
 }
 
+// What follows from a mistake is not told beside it.
+func TestAMistakeOfASecretIsToldOnce(t *testing.T) {
+	for _, secrets := range []string{
+		"{name: X}", "{name: X, hosts: a.example.com}", "{name: X, hosts: [a.example.com], preset: yarn, server: s, user: u}",
+		"{name: X, hosts: [a.example.com], user: 'a:b'}", "{name: NETRC, hosts: [a.example.com], preset: cargo}",
+	} {
+		var problems Problems
+		if _, err := Load(jobFile(start + "policy: {secrets: [" + secrets + "]}\n")); !errors.As(err, &problems) || len(problems) != 1 {
+			t.Errorf("of %s is told %v", secrets, err)
+		}
+	}
+}
+
 func presetFor(name, preset, host string) string {
 	return "{name: " + name + ", preset: " + preset + ", hosts: ['" + host + "']}"
 }
@@ -130,7 +144,7 @@ func TestSecretsTakeThePortOfTheProxy(t *testing.T) {
 
 func TestManySecrets(t *testing.T) {
 	var all strings.Builder
-	for i := range MostSecrets + 1 {
+	for i := range mostSecrets + 1 {
 		all.WriteString("{name: X" + strings.Repeat("Y", i) + ", hosts: [a.example.com]}, ")
 	}
 	_, err := Load(jobFile(start + "policy: {secrets: [" + all.String() + "]}\n"))

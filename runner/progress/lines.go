@@ -103,16 +103,22 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 			return ""
 		}
 		line := fmt.Sprintf("  refused to reach %s: %s", d.Target, d.Reason)
+		if d.Request != "" {
+			line += " The request was " + d.Request + "."
+		}
 		if d.Remedy != "" {
 			line += " To let it through, " + d.Remedy + "."
 		}
 		return line
 	}),
 	transcript.TypeSecretUsed: words(func(d transcript.SecretUsed) string {
-		if d.Uses > 1 {
+		switch {
+		case d.Uses == 1 && !d.Ended:
+			return fmt.Sprintf("  secret %s is used by %s for %s", d.Name, d.By, d.Target)
+		case d.Uses > 1 && d.Ended:
 			return fmt.Sprintf("  secret %s was used %d times by %s for %s", d.Name, d.Uses, d.By, d.Target)
 		}
-		return fmt.Sprintf("  secret %s is used by %s for %s", d.Name, d.By, d.Target)
+		return ""
 	}),
 	transcript.TypeService: words(func(d transcript.Service) string {
 		if d.State == transcript.ServiceReady {

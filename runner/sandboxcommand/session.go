@@ -76,6 +76,11 @@ func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
 	if err := s.boxes.Hide(ctx); err != nil {
 		return err
 	}
+	if len(p.Job.Policy.Secrets) > 0 { // files of others' secrets are kept from the command, too
+		if err := s.boxes.ConfineOthers(ctx); err != nil {
+			return err
+		}
+	}
 	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, Commands: job.CommandsAgent, Begun: begun})
 	return err
 }

@@ -174,11 +174,17 @@ type Network struct {
 	Allowed  bool   `json:"allowed"`
 	Rule     string `json:"rule,omitempty"` // that decided; empty where none is for it
 	Reason   string `json:"reason"`
+	// Request is of a refusal for a secret the first request that came to it: method and
+	// path, of at most RequestBytes.
+	Request string `json:"request,omitempty"`
 	// Remedy is what a person can do to have it let through, the end of a sentence; empty
 	// where nothing does.
 	Remedy string `json:"remedy,omitempty"`
 	Via    string `json:"via,omitempty"` // host and port of the machine's proxy that it is reached by
 }
+
+// RequestBytes is the most of a request that stands in the transcript.
+const RequestBytes = 100
 
 // Service is what became of a service that a sandbox reaches.
 type Service struct {

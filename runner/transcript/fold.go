@@ -146,6 +146,7 @@ func (f *fold) runStarted(e Event, d RunStarted) { f.view.StartedAt, f.view.Star
 func (f *fold) runResumed(e Event, d RunResumed) {
 	v := f.view
 	v.Resumed, v.Finished = &d, nil
+	v.loseUses()
 	if d.WorkTree != "" {
 		v.Policy.WorkTree, v.Policy.NoOverlay = d.WorkTree, ""
 	}

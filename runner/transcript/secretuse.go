@@ -5,38 +5,70 @@ import (
 	"strings"
 )
 
-// SecretUsed says that a secret of the job went out with a request of commands: the first
-// time before it did, and with the count once the commands had ended.
+// SecretUsed says that a secret of the job goes out with a request of commands: the first
+// time and whenever the count has doubled, before it does, and with the count once the
+// commands have ended.
 type SecretUsed struct {
-	By     string `json:"by"`     // the sandbox: agent, setup, verify-N
-	Name   string `json:"name"`   // of the secret in the job
-	Target string `json:"target"` // host and port
-	Uses   int    `json:"uses"`   // requests so far, by these commands to this host
+	By     string `json:"by"`              // the sandbox: agent, setup, verify-N
+	Name   string `json:"name"`            // of the secret in the job
+	Target string `json:"target"`          // host and port
+	Uses   int    `json:"uses"`            // requests so far, by these commands to this host
+	Ended  bool   `json:"ended,omitempty"` // the commands have ended: no use is left to tell
+}
+
+// SecretUse is how often commands used a secret for a host.
+type SecretUse struct {
+	SecretUsed
+	Lost bool // they were killed once, before all uses were told
+}
+
+// Count says in words how many requests there were.
+func (u SecretUse) Count() string {
+	count := Thousands(int64(u.Uses))
+	if u.Lost || !u.Ended {
+		return "at least " + count
+	}
+	return count
 }
 
 // SecretRule begins the rule of a refused request that had a placeholder where it has no
-// business; the name of the secret follows.
+// business; the name of the secret follows, or those of several with commas.
 const SecretRule = "policy.secrets: "
 
 // Secret is what became of one secret of a run.
 type Secret struct {
 	Name    string
-	Uses    []SecretUsed // with the highest count of each place and host, as they came
-	Refused []Network    // requests that had its placeholder elsewhere
+	Uses    []SecretUse // with the highest count of each place and host, as they came
+	Refused []Network   // requests that it, or its placeholder, is not for
 }
 
 func (f *fold) secretUsed(_ Event, d SecretUsed) {
 	s := f.view.secret(d.Name)
-	i := slices.IndexFunc(s.Uses, func(known SecretUsed) bool { return known.By == d.By && known.Target == d.Target })
+	i := slices.IndexFunc(s.Uses, func(known SecretUse) bool { return known.By == d.By && known.Target == d.Target })
 	if i < 0 {
-		s.Uses = append(s.Uses, d)
+		s.Uses = append(s.Uses, SecretUse{SecretUsed: d})
 		return
 	}
-	s.Uses[i].Uses = max(s.Uses[i].Uses, d.Uses)
+	known := &s.Uses[i]
+	known.Uses, known.Ended = max(known.Uses, d.Uses), d.Ended
+}
+
+// loseUses notes that what was used since it was told last is not known: the run goes on
+// after it was killed.
+func (v *View) loseUses() {
+	for _, s := range v.Secrets {
+		for i := range s.Uses {
+			s.Uses[i].Lost = s.Uses[i].Lost || !s.Uses[i].Ended
+		}
+	}
 }
 
 func (f *fold) network(_ Event, d Network) {
-	if name, is := strings.CutPrefix(d.Rule, SecretRule); is && !d.Allowed {
+	names, is := strings.CutPrefix(d.Rule, SecretRule)
+	if !is || d.Allowed {
+		return
+	}
+	for name := range strings.SplitSeq(names, ", ") {
 		s := f.view.secret(name)
 		s.Refused = append(s.Refused, d)
 	}

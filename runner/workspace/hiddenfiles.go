@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -78,7 +79,10 @@ func hiddenTracked(secret grants.Secret, path string) error {
 	if secret.Named != secret.Path {
 		named = fmt.Sprintf(" (as %s)", secret.Named)
 	}
-	if secret.By != grants.DeniedBy {
+	switch {
+	case strings.HasPrefix(secret.By, grants.SecretBy):
+		remedy = "take the secret out of the job"
+	case secret.By != grants.DeniedBy:
 		remedy = "unset the variable for agent-ci"
 	}
 	return outcome.Stopf(outcome.InvalidInput, "deny_read_tracked",

@@ -40,6 +40,7 @@ func TestWhatTheBaseTracksCannotBeHidden(t *testing.T) {
 		"named":      {func(w *Workspace) grants.Secret { return secretAt(w, "src/main.go", grants.DeniedBy) }, []string{grants.DeniedBy + " names src/main.go,", "else take it out of the list"}},
 		"a folder":   {func(w *Workspace) grants.Secret { return secretAt(w, "src", grants.DeniedBy) }, []string{"names src,"}},
 		"a variable": {func(w *Workspace) grants.Secret { return secretAt(w, "README", "KUBECONFIG") }, []string{"KUBECONFIG names", "unset the variable"}},
+		"a secret":   {func(w *Workspace) grants.Secret { return secretAt(w, "README", grants.SecretBy+"TOKEN") }, []string{"policy.secrets: TOKEN names README,", "else take the secret out of the job"}},
 		"a link": {func(w *Workspace) grants.Secret {
 			return grants.Secret{Path: w.WorkDir("README"), By: grants.DeniedBy, Named: "/link"}
 		}, []string{"README (as /link)"}},

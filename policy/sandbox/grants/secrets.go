@@ -24,13 +24,16 @@ type Secrets struct {
 // Secret is one path of them.
 type Secret struct {
 	Path  string `json:"path"`         // absolute; as it is named, or without links
-	By    string `json:"by,omitempty"` // what names it: DeniedBy or a variable; empty for one that is known by its place
+	By    string `json:"by,omitempty"` // what names it: DeniedBy, SecretBy with a name, or a variable; empty for one that is known by its place
 	Named string `json:"named"`        // as it is named
 	There bool   `json:"there"`        // something was there, and no link led to it
 }
 
 // DeniedBy says that Folders.DenyRead names a secret.
 const DeniedBy = "policy.deny_read"
+
+// SecretBy begins what says that a secret of the job has its value there: its name follows.
+const SecretBy = "policy.secrets: "
 
 // Paths are the paths of all of them.
 func (s *Secrets) Paths() []string {

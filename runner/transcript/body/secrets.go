@@ -14,13 +14,21 @@ func secrets(all []transcript.Secret) section {
 	}
 	for _, secret := range all {
 		for _, u := range secret.Uses {
-			s.rows = append(s.rows, secretRow(secret.Name, u.By, u.Target, transcript.Thousands(int64(u.Uses))))
+			s.rows = append(s.rows, secretRow(secret.Name, u.By, u.Target, u.Count()))
 		}
 		for _, n := range secret.Refused {
-			s.rows = append(s.rows, secretRow(secret.Name, n.By, n.Target, bad+"refused: "+text(n.Reason)))
+			s.rows = append(s.rows, secretRow(secret.Name, n.By, n.Target, bad+"refused: "+text(n.Reason)+example(n.Request)))
 		}
 	}
 	return s
+}
+
+// example is one of the requests that were refused alike; empty for none.
+func example(request string) string {
+	if request == "" {
+		return ""
+	}
+	return " For example " + cell(request)
 }
 
 func secretRow(name, by, target, what string) string {

@@ -10,15 +10,16 @@ import (
 
 func TestBodyTellsOfCredentials(t *testing.T) {
 	run := append(transcripttest.Greeting(),
-		transcripttest.Happening{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 1204}},
+		transcripttest.Happening{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 1204, Ended: true}},
 		transcripttest.Happening{Kind: transcript.TypeNetwork, Data: transcript.Network{By: "agent", Target: "evil.example.com:80", Protocol: "http", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "The placeholder is in the path."}},
+		transcripttest.Happening{Kind: transcript.TypeNetwork, Data: transcript.Network{By: "agent", Target: "npm.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "It is for GET alone.", Request: "PUT /a|b`<b>"}},
 	)
 	got, err := alone(projected(t, run), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n## Credentials\n", "| `NPM_TOKEN` | setup | `npm.example.com:443` | 1,204 |\n", "refused: The placeholder is in the path. |\n",
+		"\n## Credentials\n", "| `NPM_TOKEN` | setup | `npm.example.com:443` | 1,204 |\n", "refused: The placeholder is in the path. |\n", "refused: It is for GET alone. For example <code>PUT /a&#124;b\\`&lt;b></code> |\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the body has no %q:\n%s", want, got)

@@ -109,6 +109,9 @@ func (a *assembler) network(n *entry, d transcript.Network) {
 	}
 	a.part(n, "By", d.By+", "+d.Protocol)
 	a.part(n, "Why", strings.TrimSpace(d.Rule+" "+d.Reason))
+	if d.Request != "" {
+		a.part(n, "First request", d.Request)
+	}
 	if d.Remedy != "" {
 		a.part(n, "To let it through", d.Remedy)
 	}
@@ -119,8 +122,12 @@ func (a *assembler) network(n *entry, d transcript.Network) {
 
 func (a *assembler) secretUsed(n *entry, d transcript.SecretUsed) {
 	n.Topic, n.End = field(d.Name), "used"
+	so := " so far"
+	if d.Ended {
+		so = ""
+	}
 	a.part(n, "By", d.By)
-	a.part(n, "For", fmt.Sprintf("%s, %s", d.Target, transcript.Count(d.Uses, "request")))
+	a.part(n, "For", fmt.Sprintf("%s, %s%s", d.Target, transcript.Count(d.Uses, "request"), so))
 }
 
 func (a *assembler) service(n *entry, d transcript.Service) {
