@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"net/netip"
 	"strconv"
 	"strings"
 
@@ -41,6 +40,7 @@ type HostDecision struct {
 const (
 	ruleAddress = "built-in:local-address"
 	ruleTarget  = "built-in:target"
+	ruleTrace   = "built-in:trace"
 )
 
 const doWithout = "Do without it; if there is no other way, say so in your last message instead of trying variations of the request."
@@ -131,17 +131,24 @@ func privateEntry(t reach.Target) string {
 
 const ownServers = " Servers that commands start themselves are reached without the proxy, at 127.0.0.1."
 
+// OfThisMachine is what an address is that this machine has itself.
+const OfThisMachine = "one of this machine"
+
 // LocalAddress is the refusal of a target, let through by its name, for its address, of
-// which what says what kind of one it is. Where that is private, the list can open it.
-func LocalAddress(t reach.Target, address netip.Addr, what string) HostDecision {
+// which what says what kind of one it is. Where nothing but its being private is in the
+// way, the list can open it.
+func LocalAddress(t reach.Target, what string, openable bool) HostDecision {
 	d := HostDecision{
-		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, and a list of hosts opens the public internet only.", what),
+		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, which no list of hosts opens.", what),
 		Remedy: doWithout + ownServers,
 	}
-	if reach.Private(address) && reach.Inside(address) == what {
+	switch {
+	case openable:
 		d.Reason = fmt.Sprintf("Its address is %s, which a list of hosts opens only where it says so.", what)
 		d.Opens = "write " + privateEntry(t) + " in the list"
 		d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
+	case what == OfThisMachine:
+		d.Remedy = doWithout + " Whoever runs agent-ci can give commands what runs on this machine as a service of the job (services)."
 	}
 	return d
 }
@@ -152,5 +159,14 @@ func UnreadableTarget(problem string) HostDecision {
 	return HostDecision{
 		Rule: ruleTarget, Reason: fmt.Sprintf("What it wants to reach %s.", problem),
 		Remedy: "Ask for https by CONNECT host:port, for http by the whole address of what is wanted: GET http://host/path. A program does so by itself when HTTPS_PROXY and HTTP_PROXY are set.",
+	}
+}
+
+// TracedOnTheWay is the refusal of TRACE where another proxy leads to the target: that one
+// may answer it, with all that it was sent.
+func TracedOnTheWay() HostDecision {
+	return HostDecision{
+		Rule: ruleTrace, Reason: "TRACE has a server tell what it was sent, and the machine's proxy, which would be asked, is sent what commands are not to see.",
+		Remedy: "Use another method.",
 	}
 }

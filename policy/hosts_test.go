@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -107,17 +106,18 @@ func TestWhatOpensAHost(t *testing.T) {
 
 func TestAPrivateAddressBehindANameIsOpenedByItsEntry(t *testing.T) {
 	target := reach.Target{Protocol: reach.HTTPS, Name: "db.corp.example", Port: 443}
-	for address, opens := range map[string]bool{
-		"10.0.0.1": true, "fd12::1": true, "127.0.0.1": false, "169.254.169.254": false, "fd00:ec2::254": false, "64:ff9b::a00:1": false, "100.64.0.1": false,
-	} {
-		addr := netip.MustParseAddr(address)
-		d := LocalAddress(target, addr, reach.Inside(addr))
-		if got := d.Opens == "write {host: db.corp.example, private: true} in the list"; got != opens || (d.Opens != "") != opens {
-			t.Errorf("%s: opened by %q", address, d.Opens)
+	for _, openable := range []bool{true, false} {
+		d := LocalAddress(target, "a private address", openable)
+		if got := d.Opens == "write {host: db.corp.example, private: true} in the list"; got != openable || (d.Opens != "") != openable {
+			t.Errorf("openable %t: opened by %q", openable, d.Opens)
+		}
+		if strings.Contains(d.Reason, "which no list of hosts opens") == openable {
+			t.Errorf("openable %t: %s", openable, d.Reason)
 		}
 	}
-	if d := LocalAddress(target, netip.MustParseAddr("10.0.0.1"), "one of this machine"); d.Opens != "" {
-		t.Errorf("an address of this machine is opened by %q", d.Opens)
+	d := LocalAddress(target, OfThisMachine, false)
+	if d.Opens != "" || !strings.Contains(d.Reason, "one of this machine, which no list") || !strings.Contains(d.Remedy, "as a service of the job") || strings.Contains(d.Remedy, "private: true") {
+		t.Errorf("of an address of this machine is told %+v", d)
 	}
 }
 

@@ -59,19 +59,34 @@ func (p *Proxy) connectPlain(ctx context.Context, t reach.Target, private bool) 
 	return conn, via, err
 }
 
-// fit refuses a target of whose addresses one is not to be reached.
+// fit refuses a target of whose addresses one is not to be reached. What nothing opens is
+// told first.
 func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error {
 	own, err := ownAddresses()
 	if err != nil {
 		return err
 	}
+	worst, openable := "", false
 	for _, address := range addresses {
-		if what := local(address, own, private); what != "" {
-			refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(t, address, what)}
-			return errors.Join(&refusedError{refused}, p.options.Observe(refused))
+		what := local(address, own, private)
+		if what != "" && (worst == "" || openable) {
+			worst, openable = what, !private && reach.Private(address) && what != policy.OfThisMachine
 		}
 	}
-	return nil
+	if worst == "" {
+		return nil
+	}
+	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(t, worst, openable)}
+	return errors.Join(&refusedError{refused}, p.options.Observe(refused))
+}
+
+// closed is the refusal of a private address that nothing is for, which the list can open
+// unless this machine has the address.
+func closed(t reach.Target, d policy.HostDecision) policy.HostDecision {
+	if own, err := ownAddresses(); err == nil && own[t.Addr] {
+		return policy.LocalAddress(t, policy.OfThisMachine, false)
+	}
+	return d
 }
 
 // resolve asks for a name as it stands: domains that the machine searches are
@@ -140,7 +155,7 @@ func ownAddresses() (map[netip.Addr]bool, error) {
 func local(address netip.Addr, own map[netip.Addr]bool, private bool) string {
 	switch what := reach.Inside(address); {
 	case own[address] && (what == "" || reach.Private(address)):
-		return "one of this machine"
+		return policy.OfThisMachine
 	case private && reach.Private(address):
 		return ""
 	default:

@@ -46,7 +46,9 @@ func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
 		{"fd12:3456::1", "", "private"},
 		{"::ffff:10.0.0.1", "", "private"},
 		{"93.184.216.34 10.0.0.1", "", "private"},
-		{"10.0.0.1 169.254.169.254", "a link-local address", "private"},
+		{"10.0.0.1 169.254.169.254", "a link-local address", ""},
+		{"169.254.169.254 10.0.0.1", "a link-local address", ""},
+		{"10.0.0.1 127.0.0.1", "a loopback address", ""},
 		{"169.254.169.254", "a link-local address", ""},
 		{"169.254.1.1", "a link-local address", ""},
 		{"fe80::1", "a link-local address", ""},
@@ -62,6 +64,7 @@ func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
 		{"fd20:ce::254", "a cloud's own service", ""},
 		{"fd00:42::42", "a cloud's own service", ""},
 		{"fd00:c1::a9fe:a9fe", "a cloud's own service", ""},
+		{"fd00:a9fe:a9fe::1", "a cloud's own service", ""},
 		{"168.63.129.16", "a cloud's own service", ""},
 		{"100.100.100.200", "a provider's own network", ""},
 		{"192.0.0.192", "an address of a protocol", ""},
@@ -79,12 +82,15 @@ func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
 					if !strings.Contains(answer, "GET / host=") || len(b.told()) != 1 {
 						t.Errorf("the answer is\n%s", answer)
 					}
-				} else if !strings.HasPrefix(answer, "HTTP/1.1 403 ") || !strings.Contains(answer, test.refused) || len(b.dialled) > 0 {
+				} else if !strings.HasPrefix(answer, "HTTP/1.1 403 ") || !strings.Contains(answer, test.refused) || strings.Contains(answer, "public internet") || len(b.dialled) > 0 {
 					t.Errorf("dialled %d times, the answer is\n%s", len(b.dialled), answer)
 				}
 				words := b.raw(fmt.Sprintf(request, "other.example.org"))
 				if !strings.HasPrefix(words, "HTTP/1.1 403 ") || !strings.Contains(words, "built-in:local-address") {
 					t.Errorf("without private the answer is\n%s", words)
+				}
+				if test.opens == "" && !strings.Contains(words, test.refused) {
+					t.Errorf("without private something else is told than %s:\n%s", test.refused, words)
 				}
 				if could := strings.Contains(words, "{host: other.example.org, private: true}"); could != (test.opens != "") {
 					t.Errorf("that the list could open it is told: %t\n%s", could, words)
@@ -130,6 +136,15 @@ func TestAPrivateAddressOfThisMachineStaysClosed(t *testing.T) {
 		b := newBench(t, echo(t).Listener.Addr(), privately(t, address.String(), "db.example.org"))
 		if answer := b.raw("CONNECT db.example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(answer, "one of this machine") || strings.Contains(answer, "private: true") {
 			t.Errorf("%s: the answer is\n%s", address, answer)
+		}
+		for _, named := range []string{address.String() + " 10.1.2.3", "10.1.2.3 " + address.String()} {
+			b = newBench(t, echo(t).Listener.Addr(), privately(t, named))
+			if answer := b.raw("CONNECT db.example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(answer, "one of this machine, which no list of hosts opens") || !strings.Contains(answer, "as a service of the job") || strings.Contains(answer, "private: true") {
+				t.Errorf("%s: the answer is\n%s", named, answer)
+			}
+		}
+		if answer := b.raw("CONNECT " + net.JoinHostPort(address.String(), "443") + " HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(answer, "one of this machine") || strings.Contains(answer, "private: true") {
+			t.Errorf("%s, which is in no list: the answer is\n%s", address, answer)
 		}
 		relay := newRelay(t, echo(t).Listener.Addr(), "", false)
 		b = newBench(t, nil, privately(t, "", address.String(), net.JoinHostPort(address.String(), "80")), by(t, relay.URL, nil))

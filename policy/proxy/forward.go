@@ -41,29 +41,54 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	defer idle.Stop()
 	transport := over(server, via)
 	defer transport.CloseIdleConnections()
-	body := p.search(r, t)
-	r.Body = body
-	response, err := transport.RoundTrip(p.outgoing(ctx, r, t, idle))
-	switch found := body.found.Load(); {
-	case found != nil:
-		p.answer(w, r, refusal(*found))
-		return
-	case err != nil:
-		p.answer(w, r, unreached(t.String(), err))
-		return
-	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
-		p.answer(w, r, unreached(t.String(), errors.New("no answer")))
-		return
-	case via != nil && response.StatusCode == http.StatusProxyAuthRequired:
-		p.answer(w, r, unreached(t.String(), viaRefused(response.StatusCode)))
+	response, problem := p.ask(ctx, transport, r, t, via, idle)
+	if problem != nil {
+		p.answer(w, r, *problem)
 		return
 	}
 	defer response.Body.Close()
+	hider := p.hider(via)
+	hider.Header(response.Header)
 	keepEndToEnd(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
-	if err := p.carry(flushing{w, control}, response.Body, idle); err != nil {
+	if err := hider.Copy(flushing{w, control}, p.watch(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
 	}
+}
+
+// ask sends a request and gives the answer, or what to tell instead.
+func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Request, t reach.Target, via *url.URL, idle *time.Timer) (*http.Response, *reply) {
+	body := p.search(r, t)
+	r.Body = body
+	out := p.outgoing(ctx, r, t, idle)
+	searched := p.hider(via) != nil
+	if searched {
+		out.Header.Set("Accept-Encoding", "identity")
+	}
+	response, err := transport.RoundTrip(out)
+	var problem reply
+	switch found := body.found.Load(); {
+	case found != nil:
+		problem = refusal(*found)
+	case errors.Is(err, errTooMuch):
+		problem = tooLong
+	case err != nil && via != nil:
+		problem = unreached(t.String(), orLate(ctx, garbled()))
+	case err != nil:
+		problem = unreached(t.String(), err)
+	case via != nil && (response.StatusCode < http.StatusOK || response.StatusCode == http.StatusProxyAuthRequired):
+		problem = unreached(t.String(), viaRefused(response.StatusCode))
+	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
+		problem = unreached(t.String(), errors.New("no answer"))
+	case searched && encodedText(response):
+		problem = encoded
+	default:
+		return response, nil
+	}
+	if response != nil {
+		_ = response.Body.Close()
+	}
+	return nil, &problem
 }
 
 // over speaks HTTP/1.1 over one connection, once: with the target, or with the proxy
@@ -111,10 +136,10 @@ func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, i
 }
 
 // hopByHop are the headers that end at a proxy (RFC 9110, 7.6.1), and those by
-// which a client speaks to it.
+// which a client speaks to it, or asks the next one to answer in the host's place.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info",
-	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings", "Max-Forwards",
 }
 
 // keepEndToEnd copies the headers that are for the other end.

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,13 +99,14 @@ type Proxy struct {
 	mu        sync.Mutex
 	faces     map[reach.Target]*tls.Config
 	upstreams map[way]*http.Transport
+	hiders    map[string]*credential.Hider // by user and password of a proxy
 }
 
 // Start serves on l, which Close closes.
 func Start(l net.Listener, o Options) *Proxy {
 	p := &Proxy{
 		options: o, limits: cmp.Or(o.Limits, DefaultLimits), guard: credential.NewGuard(o.Credentials),
-		faces: make(map[reach.Target]*tls.Config), upstreams: make(map[way]*http.Transport),
+		faces: make(map[reach.Target]*tls.Config), upstreams: make(map[way]*http.Transport), hiders: make(map[string]*credential.Hider),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	only1 := new(http.Protocols)
@@ -156,7 +158,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		asked.Target, asked.HostDecision = shownTarget(r), policy.UnreadableTarget(problem)
 	} else {
 		asked.HostDecision = p.decide(r, target)
-		if via := p.via(target); via != nil && asked.Allowed {
+		switch via := p.via(target); {
+		case via == nil || !asked.Allowed:
+		case strings.EqualFold(r.Method, http.MethodTrace): // some servers don't mind the case
+			asked.HostDecision = policy.TracedOnTheWay()
+		default:
 			asked.Via = viaAddress(via)
 		}
 	}
@@ -179,7 +185,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // decide decides on a request that the proxy is sent. No placeholder has business in one.
 func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
 	d := p.options.Decide(t)
-	if !d.Allowed {
+	switch {
+	case d.Allowed:
+	case reach.Private(t.Addr) && d.Rule == "":
+		return closed(t, d)
+	default:
 		return d
 	}
 	if refused := p.guard.Elsewhere(r); refused != nil {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -13,7 +14,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
 // viaError is that the proxy which a target is reached by does not lead to it. It wraps
@@ -40,6 +43,37 @@ func (p *Proxy) via(t reach.Target) *url.URL {
 		return nil
 	}
 	return p.options.Via(t)
+}
+
+// leastAlone is how long a password, or a user without one, is to be looked for by itself:
+// anything shorter may be a word that a host has in what it serves.
+const leastAlone = 16
+
+// hider takes user and password of a proxy out of what comes by it; nil where it has none.
+// An answer that the proxy gives by itself may show the header that has them. A short pair
+// is looked for in that header alone: by itself it would be found in any download.
+func (p *Proxy) hider(proxy *url.URL) *credential.Hider {
+	if proxy == nil || proxy.User == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := proxy.User.String()
+	if made := p.hiders[key]; made != nil {
+		return made
+	}
+	password, _ := proxy.User.Password()
+	pair := proxy.User.Username() + ":" + password
+	encoded := base64.RawStdEncoding.EncodeToString([]byte(pair))
+	texts := []string{pair, encoded}
+	if len(pair) < secrets.MinLength {
+		texts = []string{"Basic " + encoded}
+	}
+	if alone := cmp.Or(password, proxy.User.Username()); len(alone) >= leastAlone {
+		texts = append(texts, alone)
+	}
+	p.hiders[key] = credential.NewHider(texts...)
+	return p.hiders[key]
 }
 
 // viaAddress is where a proxy listens.
@@ -95,15 +129,19 @@ func (p *Proxy) tunnelVia(ctx context.Context, proxy *url.URL, t reach.Target) (
 	return nil, orLate(ctx, refused)
 }
 
+// garbled is the error of a proxy that does not speak HTTP, or breaks off.
+func garbled() *viaError {
+	return &viaError{why: "gives no answer that is one of HTTP", protocol: true}
+}
+
 func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *viaError) {
-	garbled := &viaError{why: "gives no answer that is one of HTTP", protocol: true}
 	request := fmt.Sprintf("CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n", t)
 	if proxy.User != nil {
 		password, _ := proxy.User.Password()
 		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(proxy.User.Username()+":"+password)) + "\r\n"
 	}
 	if _, err := io.WriteString(conn, request+"\r\n"); err != nil {
-		return nil, garbled
+		return nil, garbled()
 	}
 	head := &io.LimitedReader{R: conn, N: longestHeader}
 	from := bufio.NewReader(head)
@@ -112,7 +150,7 @@ func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *via
 		answer, err := http.ReadResponse(from, &http.Request{Method: http.MethodConnect})
 		switch {
 		case err != nil:
-			return nil, garbled
+			return nil, garbled()
 		case answer.StatusCode < 200 && answer.StatusCode != http.StatusSwitchingProtocols:
 			continue
 		case answer.StatusCode < 200 || answer.StatusCode > 299:
@@ -121,7 +159,7 @@ func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *via
 		head.N = math.MaxInt64
 		return &tunnelled{conn, from}, nil
 	}
-	return nil, garbled
+	return nil, garbled()
 }
 
 // tunnelled is a connection of which something was read already.

@@ -3,12 +3,16 @@ package proxy
 import (
 	"bufio"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"html"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
@@ -324,5 +328,128 @@ func TestSomeTargetsAreReachedByAnotherProxy(t *testing.T) {
 	}
 	if answer := b.raw("GET http://private.example.org/ HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(answer, "by the proxy") {
 		t.Errorf("the answer is\n%s", answer)
+	}
+}
+
+// telltale is a proxy that answers by itself with all that it was sent, as Apache does to
+// TRACE, and Squid in the page of an error.
+func telltale(t *testing.T, header http.Header, spell func(string) string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		dump, err := httputil.DumpRequest(r, false)
+		if err != nil {
+			t.Error(err)
+		}
+		maps.Copy(w.Header(), header)
+		w.Header().Set("X-Sent", r.Header.Get("Proxy-Authorization"))
+		w.Header().Add(http.TrailerPrefix+"X-Trailer", r.Header.Get("Proxy-Authorization"))
+		w.WriteHeader(http.StatusServiceUnavailable)
+		shown := spell(string(dump))
+		fmt.Fprint(w, "<a href='mailto:?body=", shown[:len(shown)/2])
+		_ = http.NewResponseController(w).Flush()
+		fmt.Fprint(w, shown[len(shown)/2:], "'>the end")
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestNobodyIsToldThePasswordOfAnotherProxy(t *testing.T) {
+	plainly := func(text string) string { return text }
+	decoded := func(text string) string {
+		_, encoded, _ := strings.Cut(text, "Proxy-Authorization: Basic ")
+		encoded, _, _ = strings.Cut(encoded, "\r")
+		pair, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			t.Error(err)
+		}
+		_, password, _ := strings.Cut(string(pair), ":")
+		return "you are " + string(pair) + " with " + password
+	}
+	for _, user := range []string{"octo:hunter2-and-some-more", "octo:a%3F%3Eb", "a-token-without-password", "o%3Ao:p%40ss"} {
+		for _, request := range []string{
+			"GET http://port.example.net:8443/ HTTP/1.1\r\nHost: x\r\n\r\n",
+			"OPTIONS http://port.example.net:8443/ HTTP/1.1\r\nHost: x\r\nMax-Forwards: 0\r\n\r\n",
+			"HEAD http://port.example.net:8443/ HTTP/1.1\r\nHost: x\r\n\r\n",
+		} {
+			for _, spell := range []func(string) string{plainly, url.PathEscape, url.QueryEscape, html.EscapeString, decoded} {
+				to := strings.Replace(telltale(t, nil, spell), "://", "://"+user+"@", 1)
+				b := newBench(t, nil, by(t, to, nil))
+				answer := b.raw(request)
+				address, err := url.Parse(to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				password, _ := address.User.Password()
+				pair := address.User.Username() + ":" + password
+				encoded := base64.StdEncoding.EncodeToString([]byte(pair))
+				for _, never := range []string{pair, html.EscapeString(pair), encoded, url.QueryEscape(encoded), "Max-Forwards"} {
+					if strings.Contains(answer, never) {
+						t.Errorf("%s: commands got %q:\n%s", user, never, answer)
+					}
+				}
+				if len(password) >= leastAlone && strings.Contains(answer, password) {
+					t.Errorf("%s: commands got the password:\n%s", user, answer)
+				}
+				if !strings.HasPrefix(answer, "HTTP/1.1 503 ") || request[0] != 'H' && !strings.Contains(answer, "the end") {
+					t.Errorf("%s: the answer is\n%s", user, answer)
+				}
+			}
+		}
+	}
+}
+
+func TestAShortPasswordIsLookedForInItsHeader(t *testing.T) {
+	to := telltale(t, nil, func(text string) string { return text + " YTpi a:b " })
+	b := newBench(t, nil, by(t, strings.Replace(to, "://", "://a:b@", 1), nil))
+	if answer := b.raw(viaPlain); strings.Contains(answer, "Basic YTpi") || !strings.Contains(answer, " YTpi a:b ") {
+		t.Errorf("the answer is\n%s", answer)
+	}
+}
+
+// What can't be searched is not given on, and nobody is asked for it.
+func TestAnotherProxyEncodes(t *testing.T) {
+	to := telltale(t, http.Header{"Content-Type": {"text/html"}, "Content-Encoding": {"gzip"}}, func(text string) string {
+		if !strings.Contains(text, "Accept-Encoding: identity") {
+			t.Errorf("it is asked\n%s", text)
+		}
+		return text
+	})
+	b := newBench(t, nil, by(t, strings.Replace(to, "://", "://octo:hunter2@", 1), nil))
+	if answer := b.raw("GET http://port.example.net:8443/ HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 502 ") || !strings.Contains(answer, "http_response_content_coding") {
+		t.Errorf("the answer is\n%s", answer)
+	}
+}
+
+func TestAnotherProxyIsNotTraced(t *testing.T) {
+	relay := newRelay(t, echo(t).Listener.Addr(), "", false)
+	for _, method := range []string{"TRACE", "trace"} {
+		b := newBench(t, nil, by(t, relay.URL, nil))
+		answer := b.raw(method + " http://port.example.net:8443/ HTTP/1.1\r\nHost: x\r\nMax-Forwards: 0\r\n\r\n")
+		if !strings.HasPrefix(answer, "HTTP/1.1 403 ") || !strings.Contains(answer, "built-in:trace") || len(relay.requests()) > 0 {
+			t.Errorf("asked %q, the answer is\n%s", relay.requests(), answer)
+		}
+		if told := b.told(); len(b.observed) != 1 || b.observed[0].Allowed || b.observed[0].Via != "" {
+			t.Errorf("observed %+v, %q", b.observed, told)
+		}
+	}
+	direct := newBench(t, echo(t).Listener.Addr())
+	if answer := direct.raw("TRACE http://api.example.com/ HTTP/1.1\r\nHost: x\r\nMax-Forwards: 0\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+		t.Errorf("without another proxy the answer is\n%s", answer)
+	}
+}
+
+// What goes wrong between agent-ci and the other proxy is told as that, over plain http too.
+func TestAnotherProxyFailsOverPlainHTTP(t *testing.T) {
+	for name, test := range map[string]struct{ answer, says string }{
+		"says nothing":          {"", "the proxy of this machine gives no answer that is one of HTTP"},
+		"speaks something else": {"SSH-2.0-OpenSSH_9\r\n\r\n", "the proxy of this machine gives no answer that is one of HTTP"},
+		"switches protocols":    {"HTTP/1.1 101 Other\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", "the proxy of this machine answers with the status 101"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, by(t, canned(t, test.answer, true), nil))
+			if answer := b.raw(viaPlain); !strings.HasPrefix(answer, "HTTP/1.1 502 ") || !strings.Contains(answer, test.says) {
+				t.Errorf("the answer is\n%s", answer)
+			}
+		})
 	}
 }

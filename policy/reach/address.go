@@ -17,7 +17,7 @@ const (
 var special = sync.OnceValue(func() []block {
 	return []block{
 		blocks("an unspecified address", "0.0.0.0/8", "::/128"),
-		blocks(aCloudService, "fd00:ec2::/32", "fd20:ce::/32", "fd00:42::42/128", "fd00:c1::/32"), // Amazon, Google, Scaleway, Oracle
+		blocks(aCloudService, "fd00:ec2::/32", "fd20:ce::/32", "fd00:42::42/128", "fd00:c1::/32", "fd00:a9fe:a9fe::/48"), // Amazon, Google, Scaleway, Oracle, Akamai
 		blocks(aPrivate, "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
 		blocks("an address of a provider's own network", "100.64.0.0/10"),
 		blocks("a loopback address", "127.0.0.0/8", "::1/128"),

@@ -47,15 +47,17 @@ func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
 	}
 }
 
-// hostsWords are the hosts of a list, those of presets by their names.
+// hostsWords are the hosts of a list, those of its presets among them, each once.
 func hostsWords(network job.Network) string {
 	list, err := network.List()
 	if err != nil {
 		return "none"
 	}
-	hosts := make([]string, len(list))
-	for i, e := range list {
-		hosts[i] = e.Host()
+	var hosts []string
+	for _, e := range list {
+		if host := e.Host(); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
 	}
 	return strings.Join(hosts, ", ")
 }
@@ -80,7 +82,7 @@ func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 		Rule: asked.Rule, Reason: s.Record.Redact(asked.Reason), Remedy: asked.Opens, Via: s.Record.Redact(asked.Via),
 	}
 	if event.Via != "" {
-		event.Reason += " A proxy of the machine connects to it and looks its name up, so that its address was not checked."
+		event.Reason += byMachinesProxy(asked)
 	}
 	h := &s.hosts
 	h.mu.Lock()
@@ -103,6 +105,14 @@ func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 		s.denied.Add(1)
 	}
 	return s.Record.Append(transcript.TypeNetwork, event)
+}
+
+// byMachinesProxy tells what else there is to know of what the machine's proxy is asked for.
+func byMachinesProxy(asked proxy.Request) string {
+	if t, err := reach.ParseTarget(asked.Protocol, asked.Target); err == nil && t.Addr.IsValid() {
+		return " A proxy of the machine connects to it."
+	}
+	return " A proxy of the machine connects to it and looks its name up, so that its address was not checked."
 }
 
 // tooManyHosts keeps what is not in the transcript from being reached. Of refusals

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/proxy"
 	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -110,5 +111,12 @@ func recording(t *testing.T, known ...secrets.Value) (*Sandboxes, func() []trans
 			t.Fatal(err)
 		}
 		return all
+	}
+}
+
+func TestHostsAreNamedToTheModelOnce(t *testing.T) {
+	network := job.Network{Allow: []job.Allowed{{Host: "registry.npmjs.org"}, {Preset: "npm"}, {Host: "a.example"}, {Host: "a.example"}, {Preset: "npm"}}}
+	if got := hostsWords(network); got != "registry.npmjs.org, registry.yarnpkg.com, a.example" {
+		t.Errorf("the hosts are %s", got)
 	}
 }

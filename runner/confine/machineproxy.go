@@ -43,14 +43,21 @@ func (s *Sandboxes) via(network job.Network) (func(reach.Target) *url.URL, error
 	if err != nil {
 		return nil, err
 	}
-	choose := found.ProxyFunc()
+	return chosenBy(found.ProxyFunc()), nil
+}
+
+// nowhere is the proxy of what can't be told a proxy for: nobody listens on port 0.
+var nowhere = &url.URL{Scheme: "http", Host: "0.0.0.0:0"}
+
+// chosenBy gives the proxy of a target. Where none can be told, nothing goes past it.
+func chosenBy(choose func(*url.URL) (*url.URL, error)) func(reach.Target) *url.URL {
 	return func(t reach.Target) *url.URL {
 		proxy, err := choose(&url.URL{Scheme: t.Protocol, Host: t.String()})
 		if err != nil {
-			return nil // which is for programs that a web server starts
+			return nowhere
 		}
 		return proxy
-	}, nil
+	}
 }
 
 // machineProxies are the proxies that agent-ci's own environment names, as its own

@@ -2,6 +2,8 @@ package confine
 
 import (
 	"errors"
+	"net"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -123,7 +125,30 @@ func TestWhatGoesByTheMachinesProxyIsRecordedAsSuch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := log(); len(got) != 1 || got[0].Via != "proxy.example:3128" || !strings.HasSuffix(got[0].Reason, "so that its address was not checked.") {
-		t.Errorf("recorded %+v", got)
+	for _, address := range []string{"93.184.216.34:443", "[2606:2800::1]:443"} {
+		by.Target = address
+		if err := s.noteHost(AgentScratch, by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := log()
+	if len(got) != 3 || got[0].Via != "proxy.example:3128" || !strings.HasSuffix(got[0].Reason, "so that its address was not checked.") {
+		t.Fatalf("recorded %+v", got)
+	}
+	for _, address := range got[1:] { // which are checked
+		if address.Via != "proxy.example:3128" || !strings.HasSuffix(address.Reason, " A proxy of the machine connects to it.") {
+			t.Errorf("recorded %+v", address)
+		}
+	}
+}
+
+func TestWithoutAWordOnTheProxyNothingIsReached(t *testing.T) {
+	fails := func(*url.URL) (*url.URL, error) { return nil, errors.New("no proxy can be told") }
+	via := chosenBy(fails)(reach.Target{Protocol: reach.HTTP, Name: "a.example", Port: 80})
+	if via == nil {
+		t.Fatal("it is dialled without a proxy")
+	}
+	if conn, err := net.Dial("tcp", via.Host); err == nil {
+		t.Error(conn.Close(), "somebody listens there")
 	}
 }

@@ -52,6 +52,9 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	if _, err := prepared.Credentials(ctx); err != nil {
 		d.fault("configuration", outcome.Of(ctx, err).Message, "")
 	}
+	if _, err := prepared.Authorities(ctx); err != nil {
+		d.fault("configuration", outcome.Of(ctx, err).Message, "")
+	}
 	if err := boxes.SettleProxy(); err != nil {
 		d.fault("confinement", outcome.Of(ctx, err).Message, "")
 	}

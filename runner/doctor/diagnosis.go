@@ -71,11 +71,11 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 		return nil, err
 	}
 	defer p.Close()
-	for _, w := range p.Record.Warnings() {
-		d.note("configuration", w.Message, "")
-	}
 	if err := d.examineConfinement(ctx, p); err != nil {
 		return nil, err
+	}
+	for _, w := range p.Record.Warnings() {
+		d.note("configuration", w.Message, "")
 	}
 	d.examineGit(ctx, p)
 	d.examineModel(ctx, p, o.Online)

@@ -94,6 +94,25 @@ func TestAMistakeHidesNothingOfTheMachine(t *testing.T) {
 	}
 }
 
+// What a run would be told of its hosts before it begins, the diagnosis tells.
+func TestHostsAreDiagnosed(t *testing.T) {
+	const inherit = "AGENT_CI_POLICY_NETWORK={allow: [{host: a.example.com, ca: certs/none.pem}], proxy: inherit}"
+	d, err := Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: surroundings(t, inherit)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for severity, says := range map[string]string{
+		severityError:   "The authority certs/none.pem of a.example.com (policy.network.allow[0]) cannot be used: ",
+		severityWarning: "policy.network.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set",
+	} {
+		if !slices.ContainsFunc(d.Problems, func(p Problem) bool {
+			return p.About == "configuration" && p.Severity == severity && strings.Contains(p.Message, says)
+		}) {
+			t.Errorf("the problems are %q, want %q", d.Problems, says)
+		}
+	}
+}
+
 func TestWhereNothingCanBeDiagnosed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -60,7 +60,7 @@ var (
 	imageForm      = &form{about: "relative path, or https address", check: checkImage}
 	folder         = &form{about: "path below the root, without ..", check: checkFolder}
 	pathPattern    = &form{about: "pattern of paths, with *, ** and ?", check: checkPattern}
-	rulesFile      = &form{about: "path of a file", check: checkRulesFile}
+	rulesFile      = &form{about: "path of a file", check: checkRulesFile, pattern: `/?` + pathPart + `(?:/` + pathPart + `)*`}
 	webAddress     = &form{about: "http or https address", check: checkWebAddress, pattern: `https?://.+`}
 	headerValue    = &form{about: "one line", check: checkHeaderValue}
 	variableValue  = &form{about: "text", check: checkNoNUL}
@@ -72,6 +72,13 @@ var (
 	login       = matching("a login, without @", ownerPattern+`(?:\[bot\])?`).without("@")
 	role        = matching("a role: read, triage, write, maintain or admin", `read|triage|write|maintain|admin`)
 	team        = matching("a team's slug, without @ and organisation", `[A-Za-z0-9._-]{1,100}`).without("@")
+)
+
+// pathPart is a part of a path other than . and .., for which a JSON Schema has no other
+// way: one that begins with no dot, with one, or with two.
+const (
+	inPath   = `[^/\\\x00-\x1f\x7f-\x9f]`
+	pathPart = `(?:[^/.\\\x00-\x1f\x7f-\x9f]` + inPath + `*|\.[^/.\\\x00-\x1f\x7f-\x9f]` + inPath + `*|\.\.` + inPath + `+)`
 )
 
 func checkNoNUL(s string) error {
@@ -133,7 +140,7 @@ func checkImage(s string) error {
 }
 
 func checkRulesFile(s string) error {
-	if !fs.ValidPath(strings.TrimPrefix(s, "/")) || s == "." || strings.Contains(s, `\`) {
+	if below := strings.TrimPrefix(s, "/"); !fs.ValidPath(below) || below == "." || strings.Contains(s, `\`) {
 		return errors.New("must be the path of a file without .., below the repository's root or absolute")
 	}
 	return checkFilledLine(s)

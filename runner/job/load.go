@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -59,6 +60,10 @@ func (d *decoder) assignments(values []Assignment) {
 	for _, a := range values {
 		d.name = a.Origin
 		k, parts := find(a.Key)
+		if whole := networkAbove(a.Key); whole != "" {
+			d.complain(a.Key, &yaml.Node{}, "is not set by itself: "+whole+" is set whole, as in "+whole+"={allow: [api.example.com]}")
+			continue
+		}
 		node, err := a.node(k)
 		if err != nil {
 			d.complain(a.Key, &yaml.Node{}, err.Error())
@@ -69,6 +74,17 @@ func (d *decoder) assignments(values []Assignment) {
 		}
 		d.top(node)
 	}
+}
+
+// networkAbove is the key of a network that a path leads into; empty for none.
+func networkAbove(path string) string {
+	for end := strings.LastIndexByte(path, '.'); end > 0; end = strings.LastIndexByte(path, '.') {
+		path = path[:end]
+		if k, _ := find(path); k != nil && k.kind == network {
+			return path
+		}
+	}
+	return ""
 }
 
 // node is a's value for the key k; k is nil where a names none.

@@ -131,13 +131,20 @@ func (n Network) String() string {
 }
 
 func (a Allowed) String() string {
-	switch {
-	case a.Preset != "":
+	if a.Preset != "" {
 		return "preset " + a.Preset
-	case a.Private:
-		return a.Host + " (private)"
 	}
-	return a.Host
+	var more []string
+	if a.Private {
+		more = append(more, "private")
+	}
+	if a.CA != "" {
+		more = append(more, "ca "+a.CA)
+	}
+	if len(more) == 0 {
+		return a.Host
+	}
+	return a.Host + " (" + strings.Join(more, ", ") + ")"
 }
 
 type allowedHosts struct {
@@ -197,7 +204,10 @@ const (
 	maxHosts = 1000
 )
 
-var hostForm = &form{about: "host, also with *. in front and a port", check: readableBy(reach.ParseEntry), pattern: `[^\s/@?#,]+`}
+var (
+	hostForm    = &form{about: "host, also with *. in front and a port", check: readableBy(reach.ParseEntry), pattern: `[^\s/@?#,]+`}
+	privateForm = &form{about: "host, also with a port", check: readableBy(reach.ParsePrivate), pattern: `[^\s/@?#,*]+`}
+)
 
 // The keys of a mapping that stands for a network, and the entries of its list as text.
 var (
@@ -277,7 +287,11 @@ func (d *decoder) allowed(k *key, path string, node *yaml.Node, into reflect.Val
 		if !d.fields(k, path, node, into, "") {
 			return false
 		}
-		name, wrong := into.Interface().(Allowed).misfit()
+		entry := into.Interface().(Allowed)
+		name, wrong := entry.misfit()
+		if _, private := d.places[join(path, "private")]; private && entry.Preset != "" {
+			name, wrong = "preset", standsAlone
+		}
 		at, given := d.places[join(path, name)]
 		if !given {
 			at = d.place(node)
@@ -292,11 +306,13 @@ func (d *decoder) allowed(k *key, path string, node *yaml.Node, into reflect.Val
 	return d.complain(path, node, "must be "+k.kind.describe()+", not "+describeNode(node))
 }
 
+const standsAlone = "stands alone: give other hosts in entries of their own"
+
 // misfit is what is wrong with an entry, and in which of its keys.
 func (a Allowed) misfit() (key, wrong string) {
 	switch {
 	case a.Preset != "" && a != Allowed{Preset: a.Preset}:
-		return "preset", "stands alone: give other hosts in entries of their own"
+		return "preset", standsAlone
 	case a.Preset == "" && a.Host == "":
 		return "host", "is missing; give a host, or a preset"
 	}
@@ -309,13 +325,14 @@ func (a Allowed) misfit() (key, wrong string) {
 // networkSchema is what may be written for k.
 func networkSchema(schema map[string]any, k *key) {
 	delete(schema, "type")
-	object := func(required string, properties map[string]any) map[string]any {
-		return map[string]any{"type": "object", "additionalProperties": false, "required": []string{required}, "properties": properties}
+	object := func(required string, properties map[string]any, more ...string) map[string]any {
+		return map[string]any{"type": "object", "additionalProperties": false, "required": append(more, required), "properties": properties}
 	}
 	filled := func(f *form) map[string]any { return textSchema(map[string]any{"type": "string", "minLength": 1}, f) }
 	entries := []any{
 		filled(hostForm),
-		object("host", map[string]any{"host": filled(hostForm), "private": map[string]any{"type": "boolean"}, "ca": filled(rulesFile)}),
+		object("host", map[string]any{"host": filled(hostForm), "private": map[string]any{"const": false}, "ca": filled(rulesFile)}),
+		object("private", map[string]any{"host": filled(privateForm), "private": map[string]any{"const": true}, "ca": filled(rulesFile)}, "host"),
 		object("preset", map[string]any{"preset": map[string]any{"enum": reach.PresetNames()}}),
 	}
 	schema["anyOf"] = []any{

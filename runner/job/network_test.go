@@ -128,6 +128,7 @@ func TestMistakesOfANetwork(t *testing.T) {
 		{"{allow: [{host: a.example.com, ca: ''}]}", "policy.network.allow[0].ca: must not be empty"},
 		{"{allow: [{preset: nmp}]}", `policy.network.allow[0].preset: "nmp" is not one of npm, pypi, goproxy, cargo, maven, gradle, rubygems, nuget, debian, ubuntu, github-read; did you mean npm?`},
 		{"{allow: [{preset: npm, host: a.example.com}]}", "policy.network.allow[0].preset: stands alone"},
+		{"{allow: [{preset: npm, private: false}]}", "policy.network.allow[0].preset: stands alone"},
 		{"{allow: [{preset: npm, private: true}]}", "policy.network.allow[0].preset: stands alone"},
 		{"{allow: [" + strings.Repeat("a.example.com, ", 999) + "{preset: npm}]}", "policy.network.allow: names more than 1000 hosts"},
 		{"{allow: [" + strings.Repeat("{preset: github-read}, ", 167) + "]}", "policy.network.allow: names more than 1000 hosts"},
@@ -154,7 +155,7 @@ func TestNetworksAsText(t *testing.T) {
 		{
 			Network{Allow: []Allowed{{Host: "db.corp.example", Private: true, CA: "corp.pem"}, {Preset: "npm"}, {Host: "a.example.com", CA: "corp.pem"}}, Proxy: "inherit"},
 			`{"allow":[{"host":"db.corp.example","private":true,"ca":"corp.pem"},{"preset":"npm"},{"host":"a.example.com","ca":"corp.pem"}],"proxy":"inherit"}`,
-			"allow list: db.corp.example (private), preset npm, a.example.com; by the machine's proxy",
+			"allow list: db.corp.example (private, ca corp.pem), preset npm, a.example.com (ca corp.pem); by the machine's proxy",
 		},
 	} {
 		raw, err := json.Marshal(test.network)

@@ -49,6 +49,27 @@ func TestSchemaTakesWhatLoads(t *testing.T) {
 	}
 }
 
+func TestSchemaTakesWhatANetworkMayBe(t *testing.T) {
+	schema := compileSchema(t)
+	for _, network := range []string{
+		"none", "{proxy: inherit}", "{allow: [a.example.com], proxy: ''}", "{allow: [{preset: npm}, a.example.com:8443]}",
+		"{allow: [{host: a.example.com, private: false}, {host: '*.example.org', private: false, ca: a.pem}, {host: '*.example.org', ca: /etc/ssl/a.pem}]}",
+		"{allow: [{host: 10.0.0.5, private: true}, {host: 'db.example.org:5432', private: true, ca: .certs/a.pem}, {host: '[fd12::1]:443', private: true}]}",
+		"{allow: [{host: a.example.com, ca: ..a/...}, {host: a.example.com, ca: a../.b/c}, {host: a.example.com, ca: /a}, {host: a.example.com, ca: 'a b/ä'}]}",
+	} {
+		file := "version: 1\npolicy: {network: " + network + ", secrets: [{name: X, hosts: [s.example.com]}]}\n"
+		if network == "none" {
+			file = "version: 1\npolicy: {network: none}\n"
+		}
+		if _, err := LoadTemplate(jobFile(file)); err != nil {
+			t.Error(err)
+		}
+		if err := schema.Validate(asDocument(t, file)); err != nil {
+			t.Errorf("%s: %v", network, err)
+		}
+	}
+}
+
 func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 	schema := compileSchema(t)
 	for _, yaml := range []string{
@@ -86,6 +107,25 @@ func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		"policy: {network: {allow: [{host: a.example.com, private: 'true'}]}}",
 		"policy: {network: {allow: [{host: 'https://a.example.com'}]}}",
 		"policy: {network: {allow: [{host: a.example.com, zebra: 1}]}}",
+		"policy: {network: {allow: [{preset: npm, private: false}]}}",
+		"policy: {network: {allow: [{preset: npm, private: true}]}}",
+		"policy: {network: {allow: [{preset: npm, ca: a.pem}]}}",
+		"policy: {network: {allow: [{host: '*.example.org', private: true}]}}",
+		"policy: {network: {allow: [{private: true}]}}",
+		"policy: {network: {allow: [{private: false}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: ../x}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: a/../x}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: a/./x}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: a//x}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: a/}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: .}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: /}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: /.}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: '//x'}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: 'a\\x'}]}}",
+		"policy: {network: {allow: [{host: a.example.com, ca: \"a\\tx\"}]}}",
+		"policy: {rules: [/etc/../x]}",
+		"policy: {secrets: [{name: X, hosts: [a.example.com], ca: ../x}]}",
 		"policy: {network: [a.example.com]}",
 		"policy: {network: ''}",
 		"setup: [{run: x, network: {allow: ['']}}]",

@@ -162,6 +162,11 @@ func (p *Prepared) Credentials(ctx context.Context, kinds ...string) (credential
 	return all, err
 }
 
+// Authorities are the certificates of the files that the configuration names for hosts.
+func (p *Prepared) Authorities(ctx context.Context) (settings.Authorities, error) {
+	return settings.ReadAuthorities(ctx, p.Workspace.Commit(), p.Job)
+}
+
 // Close removes the working files, and those that others left that were killed.
 func (p *Prepared) Close() error {
 	_ = p.Workspace.Close() // of which nothing is kept

@@ -63,7 +63,7 @@ func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
 	if s.boxes, err = p.Sandboxes(rules); err != nil {
 		return err
 	}
-	if s.boxes.Authorities, err = settings.ReadAuthorities(ctx, p.Workspace.Commit(), p.Job); err != nil {
+	if s.boxes.Authorities, err = p.Authorities(ctx); err != nil {
 		return err
 	}
 	if err := s.boxes.SettleProxy(); err != nil {

@@ -54,13 +54,17 @@ func TestAuthoritiesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
 	changedOne, _ := authority(t, "changed")
 	base := committed(t, files{"certs/corp.pem": "Our own:\n" + committedOne, "certs/two.pem": committedOne + "and\n" + committedOne})
 	files{"certs/corp.pem": changedOne, "certs/new.pem": changedOne}.put(t, base.Root())
-	files{"op.pem": changedOne, "checkout": "-> " + base.Root()}.put(t, operator)
+	files{"op.pem": changedOne, "checkout": "-> " + base.Root(), "link.pem": "-> " + filepath.Join(base.Root(), "certs/corp.pem"), "new.pem": "-> " + filepath.Join(base.Root(), "certs/new.pem")}.put(t, operator)
+	files{"ours": "-> " + operator}.put(t, base.Root())
 	for name, c := range map[string]struct{ file, want, says string }{
 		"below the root":      {"certs/corp.pem", committedOne, ""},
 		"two of them":         {"certs/two.pem", committedOne + committedOne, ""},
 		"by its whole path":   {filepath.Join(base.Root(), "certs/corp.pem"), committedOne, ""},
 		"through a link":      {filepath.Join(operator, "checkout/certs/corp.pem"), committedOne, ""},
 		"the operator's":      {filepath.Join(operator, "op.pem"), changedOne, ""},
+		"by a link to it":     {filepath.Join(operator, "link.pem"), committedOne, ""},
+		"a link to a new one": {filepath.Join(operator, "new.pem"), "", "new.pem"},
+		"by a new link":       {filepath.Join(base.Root(), "ours/op.pem"), "", "op.pem"},
 		"not committed":       {"certs/new.pem", "", "The authority certs/new.pem of a.corp.example (policy.network.allow[0]) cannot be used: "},
 		"not there":           {filepath.Join(operator, "none.pem"), "", "none.pem"},
 		"a folder":            {operator, "", "cannot be used: "},

@@ -85,7 +85,7 @@ var secretNames = []string{
 
 // Secrets are the values that must not appear anywhere: those of the known
 // names and of more, whatever they look like, those of all variables that
-// are named like a credential, and the passwords of the machine's proxies.
+// are named like a credential, and the logins of the machine's proxies.
 func (e Environment) Secrets(more ...string) []secrets.Value {
 	var values []secrets.Value
 	known := slices.Concat(secretNames, more)
@@ -99,28 +99,49 @@ func (e Environment) Secrets(more ...string) []secrets.Value {
 		if len(value) >= secrets.MinLength && !slices.Contains(known, name) && policy.HoldsSecret(name, value) {
 			values = append(values, secrets.Value{Name: name, Secret: value})
 		}
-		if password := proxyPassword(name, value); len(password) >= secrets.MinLength {
-			values = append(values, secrets.Value{Name: name, Secret: password})
+		for _, login := range proxyLogins(name, value) {
+			values = append(values, secrets.Value{Name: name, Secret: login})
 		}
 	}
 	return values
 }
 
-// proxyPassword is the password in the address of a proxy, as the proxy is sent it; empty
-// where there is none.
-func proxyPassword(name, address string) string {
+// proxyLogins are user and password in the address of a proxy, as the address has them and
+// as the proxy is sent them. They are looked for as a pair: a password by itself may be a
+// word. A user without a password is taken for a token where it is long enough for one.
+func proxyLogins(name, address string) []string {
 	if !strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
-		return ""
+		return nil
 	}
-	user := address[:max(strings.LastIndexByte(address, '@'), 0)]
-	if _, after, schemed := strings.Cut(user, "://"); schemed {
-		user = after
+	if _, after, schemed := strings.Cut(address, "://"); schemed {
+		address = after
 	}
-	_, password, _ := strings.Cut(user, ":")
-	if plain, err := url.PathUnescape(password); err == nil {
+	login := beforeHost(address)
+	user, password, _ := strings.Cut(login, ":")
+	least, logins := secrets.MinLength, []string{login, unescaped(user) + ":" + unescaped(password)}
+	if password == "" {
+		least, logins = leastToken, []string{user, unescaped(user)}
+	}
+	return slices.DeleteFunc(slices.Compact(logins), func(login string) bool { return len(login) < least })
+}
+
+const leastToken = 16
+
+// beforeHost is what stands before the host, empty for nothing. What a URL does not take of
+// a password may stand in it all the same.
+func beforeHost(address string) string {
+	authority := address
+	if end := strings.IndexAny(address, "/?#"); end >= 0 && strings.Contains(address[:end], "@") {
+		authority = address[:end]
+	}
+	return authority[:max(strings.LastIndexByte(authority, '@'), 0)]
+}
+
+func unescaped(text string) string {
+	if plain, err := url.PathUnescape(text); err == nil {
 		return plain
 	}
-	return password
+	return text
 }
 
 // Secrets are what a run removes from everything that it writes or sends: the keys

@@ -20,7 +20,7 @@ func TestRulesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
 	base := committed(t, files{repositoryRules: forbids("own"), "ci/more.rules": forbids("more")})
 	changed := files{repositoryRules: "", "ci/more.rules": "", "ci/new.rules": forbids("new")} // which no base has
 	changed.put(t, base.Root())
-	files{"op.rules": forbids("op"), "checkout": "-> " + base.Root()}.put(t, operator)
+	files{"op.rules": forbids("op"), "checkout": "-> " + base.Root(), "link.rules": "-> " + filepath.Join(base.Root(), "ci/more.rules")}.put(t, operator)
 	for name, c := range map[string]struct {
 		operators []string
 		refused   []string
@@ -30,6 +30,7 @@ func TestRulesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
 		"more from the base":   {[]string{"ci/more.rules"}, []string{"own", "more"}, ""},
 		"by its whole path":    {[]string{filepath.Join(base.Root(), "ci/more.rules")}, []string{"own", "more"}, ""},
 		"through a link":       {[]string{filepath.Join(operator, "checkout/ci/more.rules")}, []string{"own", "more"}, ""},
+		"by a link to it":      {[]string{filepath.Join(operator, "link.rules")}, []string{"own", "more"}, ""},
 		"the operator's":       {[]string{filepath.Join(operator, "op.rules"), "ci/more.rules"}, []string{"own", "op", "more"}, ""},
 		"not committed":        {[]string{"ci/new.rules"}, nil, "ci/new.rules"},
 		"not committed either": {[]string{filepath.Join(base.Root(), "ci/new.rules")}, nil, "ci/new.rules"},

@@ -1,6 +1,7 @@
 package settings_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -81,23 +82,47 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestPasswordsOfProxiesAreSecret(t *testing.T) {
-	for variable, want := range map[string]string{
-		"HTTPS_PROXY=http://me:p%40ss%3Aword@proxy.example.com:3128": "p@ss:word",
-		"http_proxy=me:pass@word:more@proxy:3128":                    "pass@word:more",
-		"ALL_PROXY=socks5://me:a%zzpassword@proxy":                   "a%zzpassword",
-		"HTTPS_PROXY=http://me@proxy.example.com:3128":               "",
-		"HTTPS_PROXY=http://proxy.example.com:3128":                  "",
-		"HTTPS_PROXY=http://me:short@proxy.example.com:3128":         "",
-		"GOPROXY=https://proxy.example.com":                          "",
-		"NO_PROXY=a.example.com,b.example.com":                       "",
+func TestLoginsOfProxiesAreSecret(t *testing.T) {
+	for variable, want := range map[string][]string{
+		"HTTPS_PROXY=http://me:p%40ss%3Aword@proxy.example.com:3128": {"me:p%40ss%3Aword", "me:p@ss:word"},
+		"http_proxy=me:pass@word:more@proxy:3128":                    {"me:pass@word:more"},
+		"ALL_PROXY=socks5://me:a%zzpassword@proxy":                   {"me:a%zzpassword"},
+		"HTTPS_PROXY=http://octo:s3cr3t-pw@proxy:3128/?x=@y":         {"octo:s3cr3t-pw"},
+		"HTTPS_PROXY=http://octo:s3cr3t-pw@proxy:3128/a@b":           {"octo:s3cr3t-pw"},
+		"HTTPS_PROXY=http://octo:s3/cr3t#pw@proxy:3128":              {"octo:s3/cr3t#pw"},
+		"HTTPS_PROXY=http://a-token-of-the-octocat@proxy:3128":       {"a-token-of-the-octocat"},
+		"HTTPS_PROXY=http://a-token%2Dof-the-octocat:@proxy:3128":    {"a-token%2Dof-the-octocat", "a-token-of-the-octocat"},
+		"HTTPS_PROXY=http://me@proxy.example.com:3128":               nil,
+		"HTTPS_PROXY=http://fifteen-letters@proxy.example.com:3128":  nil,
+		"HTTPS_PROXY=http://proxy.example.com:3128":                  nil,
+		"HTTPS_PROXY=http://proxy.example.com:3128/?x=@y":            {"proxy.example.com:3128/?x="}, // which a password with a slash looks like
+		"HTTPS_PROXY=http://me:brief@proxy.example.com:3128":         {"me:brief"},
+		"HTTPS_PROXY=http://me:pw@proxy.example.com:3128":            nil,
+		"GOPROXY=https://proxy.example.com":                          nil,
+		"NO_PROXY=a.example.com,b.example.com":                       nil,
 	} {
-		got := ""
+		var got []string
 		for _, v := range (settings.Environment{variable}).Secrets() {
-			got += v.Secret
+			got = append(got, v.Secret)
 		}
-		if got != want {
-			t.Errorf("%s: the secret is %q", variable, got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", variable, diff)
+		}
+	}
+}
+
+// A password that is a word is no reason to take the word out of a change, but the pair is
+// known as a proxy is sent it.
+func TestAPasswordThatIsAWord(t *testing.T) {
+	redactor := secrets.NewRedactor(settings.Environment{"HTTPS_PROXY=http://octo:building%21@proxy:3128"}.Secrets())
+	for _, stays := range []string{"the building!", "building!", "octo", "http://proxy:3128"} {
+		if got := redactor.Redact(stays); got != stays {
+			t.Errorf("%q becomes %q", stays, got)
+		}
+	}
+	for _, goes := range []string{"octo:building!", "http://octo:building%21@proxy:3128", "Basic " + base64.StdEncoding.EncodeToString([]byte("octo:building!"))} {
+		if got := redactor.Redact(goes); !strings.Contains(got, "[secret HTTPS_PROXY]") {
+			t.Errorf("%q becomes %q", goes, got)
 		}
 	}
 }

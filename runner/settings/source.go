@@ -305,6 +305,8 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 	return file, nil
 }
 
+// locate finds a file, and where it lies in the checkout if any way to it, by its name or
+// by where links lead, goes there.
 func (c Commit) locate(name string) (File, error) {
 	file := File{Name: name}
 	path, err := filepath.Abs(name)
@@ -319,8 +321,15 @@ func (c Commit) locate(name string) (File, error) {
 	if err != nil {
 		return file, NotReadable(name, err)
 	}
-	if rel, err := filepath.Rel(c.Root(), filepath.Join(real, filepath.Base(path))); err == nil && filepath.IsLocal(rel) {
-		file.inside = filepath.ToSlash(rel)
+	ways := []string{filepath.Join(real, filepath.Base(path)), path}
+	if whole, err := filepath.EvalSymlinks(path); err == nil {
+		ways = append(ways, whole)
+	}
+	for _, way := range ways { // a link may lead into the checkout, or out of it
+		if rel, err := filepath.Rel(c.Root(), way); err == nil && filepath.IsLocal(rel) {
+			file.inside = filepath.ToSlash(rel)
+			break
+		}
 	}
 	return file, nil
 }
