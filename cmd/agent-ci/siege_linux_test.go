@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
@@ -128,7 +130,10 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 		s.world.Changes = filepath.Join(s.out(), confine.ScratchFolder, confine.AgentScratch, "tree")
 	}
 	if tier != "landlock" && tier != unconfined {
-		s.world.Bound, s.world.Placeholder = "registry.siege.example", "CANARY_PLACEHOLDER"
+		s.world.Bound, s.world.Placeholder, s.world.Host = "registry.siege.example", "CANARY_PLACEHOLDER", "registry.siege.example"
+		internet := proxytest.Start(t, map[string]http.Handler{s.world.Host + ":443": http.HandlerFunc(attempts.ServeHost)})
+		s.write("ca.pem", string(internet.Authority))
+		s.env = append(s.env, "HTTPS_PROXY="+internet.Proxy)
 	}
 	raw, err := json.Marshal(s.world)
 	if err != nil {
@@ -181,10 +186,12 @@ func (s *siege) job(more map[string]any) map[string]any {
 		policy["deny_read"] = append(s.world.Hidden(), s.world.Denied, s.world.HiddenCache(), "conf/cred.json", "keys")
 	}
 	if s.world.Bound != "" {
-		kinds := []string{"agent", "setup", "verify"}
+		kinds, ca := []string{"agent", "setup", "verify"}, filepath.Join(s.dir, "ca.pem")
+		policy["network"] = map[string]any{"proxy": "inherit"}
 		policy["secrets"] = []any{
-			map[string]any{"name": s.world.Placeholder, "from": "TOKEN_OF_AGENT_CI", "preset": "npm", "hosts": []string{s.world.Bound}, "commands": kinds},
-			map[string]any{"name": "IN_MAVEN", "from": "~/.netrc", "preset": "maven", "server": "siege", "hosts": []string{s.world.Bound + "/maven"}, "commands": kinds},
+			map[string]any{"name": s.world.Placeholder, "from": "TOKEN_OF_AGENT_CI", "preset": "npm", "hosts": []string{s.world.Bound + attempts.PathOfHost}, "methods": []string{"GET"}, "commands": kinds, "ca": ca},
+			map[string]any{"name": attempts.GitPlaceholder, "from": "TOKEN_OF_AGENT_CI", "preset": "git", "hosts": []string{s.world.Bound + attempts.RepositoryOfHost}, "commands": kinds, "ca": ca},
+			map[string]any{"name": "IN_MAVEN", "from": "~/.netrc", "preset": "maven", "server": "siege", "hosts": []string{s.world.Bound + "/maven"}, "commands": kinds, "ca": ca},
 		}
 	}
 	if s.tier == unconfined {

@@ -41,12 +41,28 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	defer idle.Stop()
 	transport := over(server, via)
 	defer transport.CloseIdleConnections()
-	response, problem := p.ask(ctx, transport, r, t, via, idle)
+	body, problem := p.search(r, t, idle)
 	if problem != nil {
 		p.answer(w, r, *problem)
 		return
 	}
-	defer response.Body.Close()
+	end := p.goOn(body, control, cancel)
+	r.Body = body
+	response, problem := p.ask(ctx, transport, r, t, via, idle)
+	if response != nil {
+		defer response.Body.Close()
+	}
+	if problem != nil {
+		end()
+	}
+	if found := body.found.Load(); found != nil {
+		told := refusal(*found)
+		problem = &told
+	}
+	if problem != nil {
+		p.answer(w, r, *problem)
+		return
+	}
 	hider := p.hider(via)
 	hider.Header(response.Header)
 	keepEndToEnd(w.Header(), response.Header)
@@ -54,12 +70,14 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	if err := hider.Copy(flushing{w, control}, p.watch(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
 	}
+	end()
+	if body.found.Load() != nil {
+		panic(http.ErrAbortHandler) // so that the answer has no end
+	}
 }
 
 // ask sends a request and gives the answer, or what to tell instead.
 func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Request, t reach.Target, via *url.URL, idle *time.Timer) (*http.Response, *reply) {
-	body := p.search(r, t)
-	r.Body = body
 	out := p.outgoing(ctx, r, t, idle)
 	searched := p.hider(via) != nil
 	if searched {
@@ -67,9 +85,7 @@ func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Requ
 	}
 	response, err := transport.RoundTrip(out)
 	var problem reply
-	switch found := body.found.Load(); {
-	case found != nil:
-		problem = refusal(*found)
+	switch {
 	case errors.Is(err, errTooMuch):
 		problem = tooLong
 	case err != nil && via != nil:

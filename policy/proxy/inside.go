@@ -3,12 +3,10 @@ package proxy
 import (
 	"context"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
@@ -41,13 +39,12 @@ func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
 		say(w, tooLong)
 		return
 	}
-	for _, name := range x.Uses {
-		if p.options.Used != nil && p.options.Used(name, t) != nil {
-			say(w, unrecorded)
-			return
-		}
-	}
 	p.exchange(w, r, x, tunnel)
+}
+
+// recorded says whether the uses of credentials in a request are in the record.
+func (p *Proxy) recorded(x *credential.Exchange, t reach.Target) bool {
+	return p.options.Used == nil || !slices.ContainsFunc(x.Uses, func(name string) bool { return p.options.Used(name, t) != nil })
 }
 
 // refuse records a refusal inside a tunnel and tells it.
@@ -80,6 +77,8 @@ func strays(r *http.Request, t reach.Target) string {
 		return "The request is for no path of the host." // by HTTP/2 the query may have spaces
 	case upgrades(r) && !toWebSocket(r):
 		return "The request asks for another protocol than HTTP and WebSocket."
+	case toWebSocket(r) && r.ContentLength != 0:
+		return "The request for a WebSocket has a body."
 	}
 	return ""
 }
@@ -108,10 +107,21 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 		_ = control.SetWriteDeadline(time.Now())
 	})
 	defer idle.Stop()
-	body := p.search(r, t)
+	body, problem := p.search(r, t, idle)
+	switch {
+	case problem != nil:
+		say(w, *problem)
+		return
+	case !p.recorded(x, t):
+		say(w, unrecorded)
+		return
+	}
+	end := p.goOn(body, control, cancel)
 	response, err := p.upstream(tunnel).RoundTrip(p.inward(ctx, r, x, body, t, idle))
 	if response != nil {
 		defer response.Body.Close()
+	} else {
+		end()
 	}
 	switch found := body.found.Load(); {
 	case found != nil:
@@ -126,6 +136,10 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 		say(w, encoded)
 	default:
 		p.giveBack(w, control, response, idle)
+		end()
+		if body.found.Load() != nil {
+			panic(http.ErrAbortHandler) // so that the answer has no end
+		}
 	}
 }
 
@@ -179,38 +193,6 @@ func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController
 		}
 		h[name] = values
 	}
-}
-
-// searchedBody is the body of a request, which ends where a placeholder stands in it.
-type searchedBody struct {
-	io.Reader
-	io.Closer
-	refuse func(*credential.Refusal) *Request
-	found  atomic.Pointer[Request]
-}
-
-func (b *searchedBody) Read(to []byte) (int, error) {
-	n, err := b.Reader.Read(to)
-	if refused, ok := errors.AsType[*credential.Refusal](err); ok {
-		b.found.Store(b.refuse(refused))
-	}
-	return n, err
-}
-
-// search looks for placeholders in the body of a request as it goes out.
-func (p *Proxy) search(r *http.Request, t reach.Target) *searchedBody {
-	b := &searchedBody{Reader: r.Body, Closer: r.Body}
-	if p.guard == nil {
-		return b
-	}
-	b.Reader = p.guard.Body(r.Body, func() http.Header { return r.Trailer })
-	b.refuse = func(refused *credential.Refusal) *Request {
-		refused.Request = credential.Shown(r)
-		asked := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.NotForCredential(refused)}
-		_ = p.options.Observe(asked) // it is refused in any case
-		return &asked
-	}
-	return b
 }
 
 // encoded is the answer where text can't be searched for values.

@@ -78,9 +78,13 @@ type outer struct {
 	Without []string
 	Bare    bool // no sandbox at all
 	Proxied bool // a proxy on the loopback
-	Serves  bool // it is the sandbox of a service: of another user, in a workspace that is lent
-	Listen  bool
-	Program string // that runs the attempts
+	// Internet is the address of the proxy by which the world's Host is reached, and
+	// Vouching the file of who vouches for it; empty where there is no such host.
+	Internet, Vouching string
+	Served             bool // the attempts on the host of a secret alone
+	Serves             bool // it is the sandbox of a service: of another user, in a workspace that is lent
+	Listen             bool
+	Program            string // that runs the attempts
 }
 
 // runOuter opens a sandbox and tries to break out of it, once by each attempt.
@@ -96,6 +100,12 @@ func runOuter() {
 	o.Options.Environ = os.Environ()
 	o.Options.Held = heldOfGit(o.Options.Folders)
 	all := attempts.On(o.World)
+	if o.Served {
+		all = slices.DeleteFunc(all, func(a attempts.Attempt) bool { return !a.Served })
+	}
+	if o.World.Host != "" && !o.Bare {
+		o.Options.Network, o.Options.Serve = NetworkProxied, o.serveHost()
+	}
 	if o.Proxied {
 		all = append(all, proxyAttempts()...)
 		o.Options.Network, o.Options.Serve = NetworkProxied, serveProxy(o.World)
@@ -137,7 +147,7 @@ func try(box *Sandbox, o outer, a attempts.Attempt) (v attempts.Verdict, mistake
 	var output bytes.Buffer
 	status, err := box.Run(context.Background(), Command{
 		Argv: []string{o.Program}, Dir: o.World.Workspace, Output: &output,
-		Env: []string{attemptVariable + "=" + a.Name, worldVariable + "=" + string(raw), "HOME=" + o.World.Home},
+		Env: []string{attemptVariable + "=" + a.Name, worldVariable + "=" + string(raw), "HOME=" + o.World.Home, hostVariable + "=" + hostPlaceholder, attempts.GitPlaceholder + "=" + gitPlaceholder},
 	})
 	must(err)
 	return attempts.Judge(a.Name, status.ExitCode, status.Signal, output.String())
@@ -346,6 +356,7 @@ func TestAttemptsSucceedWithoutASandbox(t *testing.T) {
 	requireTier(t, "full")
 	o := newWorld(t, "none", 0)
 	o.Bare = true
+	o.hasHost(t)
 	o.inOverlay(t, 0)
 	_, verdicts := attack(t, o, 0)
 	for _, v := range verdicts {

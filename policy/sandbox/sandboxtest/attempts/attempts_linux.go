@@ -35,6 +35,8 @@ type Attempt struct {
 	Overlaid bool
 	// Secrets is true where it is what commands have of secrets that is attacked.
 	Secrets bool
+	// Served is true where it is the host of a secret that is attacked, through a tunnel.
+	Served bool
 }
 
 // ErrNothing says that what an attempt reached holds nothing worth it.
@@ -50,13 +52,13 @@ const (
 )
 
 func All() []Attempt {
-	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), cacheAttempts(), placeholderAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
+	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), cacheAttempts(), placeholderAttempts(), tunnelAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
 }
 
 // On are the attempts for which there is something in a world.
 func On(w World) []Attempt {
 	return slices.DeleteFunc(All(), func(a Attempt) bool {
-		return a.Overlaid && w.Changes == "" || a.Secrets && w.Bound == "" || a.Unproven && w.Bare
+		return a.Overlaid && w.Changes == "" || a.Secrets && w.Bound == "" || a.Served && w.Host == "" || a.Unproven && w.Bare
 	})
 }
 

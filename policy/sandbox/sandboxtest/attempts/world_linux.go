@@ -36,6 +36,8 @@ type World struct {
 	// Bound is the host that a secret of commands is for, and Placeholder their variable of
 	// it; empty where they have none.
 	Bound, Placeholder string
+	Host               string // that secrets of commands are for, where it answers; empty where there is none
+	Proxy, Trust       string // address and file of certificates by which it is reached; empty where variables have them
 	Changes            string // what an overlay of the workspace keeps its changes in; empty where there is none
 }
 

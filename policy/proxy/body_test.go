@@ -1,0 +1,136 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// A host that answers at once takes no body, so that a short one has to be searched before
+// the host is asked.
+func TestABodyIsSearchedBeforeAnEarlyAnswer(t *testing.T) {
+	early := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "an early answer") }
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		var asked atomic.Int32
+		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); early(w, r) })
+		for i, body := range []string{"x=" + placeholder, strings.Repeat("x", shortBody-len(placeholder)) + placeholder} {
+			for range 20 {
+				response, text := get(t, h.client(inside), "POST", "https://npm.example.org/team/a", strings.NewReader(body), "Authorization", bearer)
+				if response.StatusCode != http.StatusForbidden || !strings.Contains(text, "stands in the body") {
+					t.Fatalf("with the %d. body the answer is %s: %s", i, response.Status, text)
+				}
+			}
+		}
+		if got := h.refusals(); len(got) != 40 || asked.Load() > 0 || len(h.used) > 0 {
+			t.Errorf("%d refusals, the host was asked %d times, used %q", len(got), asked.Load(), h.used)
+		}
+	})
+	server := httptest.NewServer(http.HandlerFunc(early))
+	t.Cleanup(server.Close)
+	h := holding(t, false, nil, plainly(t, server))
+	for range 20 {
+		request := fmt.Sprintf("POST http://plain.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n1=%s", 2+len(placeholder), placeholder)
+		if answer := (&bench{T: t, address: h.address}).raw(request); !strings.HasPrefix(answer, "HTTP/1.1 403 ") {
+			t.Fatalf("over plain http the answer is %s", answer)
+		}
+	}
+}
+
+// plainly opens plain.example.org, which is a server.
+func plainly(t *testing.T, server *httptest.Server) func(*Options) {
+	return func(o *Options) {
+		list, err := reach.ParseList([]string{"plain.example.org"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Decide = policy.Hosts{List: list, Key: "policy.network", Credentials: o.Credentials}.Decide
+		o.Dial = func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", server.Listener.Addr().String())
+		}
+	}
+}
+
+// A host that answers at once and does not end its answer: the search goes on.
+func TestTheSearchGoesOnAfterAnAnswer(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		for _, status := range []int{http.StatusOK, http.StatusUnauthorized} {
+			if inside && status != http.StatusOK {
+				continue // the library's client sends no more then
+			}
+			for name, begin := range map[string]int{"a long body": 1 << 20, "a body of any length": 10} {
+				t.Run(fmt.Sprint(status, " ", name), func(t *testing.T) {
+					stop := make(chan struct{})
+					defer close(stop)
+					h := holding(t, outside, standing(status, stop))
+					searchedLate(t, h, h.client(inside), "https://npm.example.org/team/a", begin)
+				})
+			}
+		}
+	})
+}
+
+func TestTheSearchGoesOnOverPlainHTTP(t *testing.T) {
+	stop := make(chan struct{})
+	server := httptest.NewServer(standing(http.StatusUnauthorized, stop))
+	t.Cleanup(server.Close)
+	defer close(stop)
+	h := holding(t, false, nil, plainly(t, server))
+	searchedLate(t, h, h.client(false), "http://plain.example.org/", 1<<20)
+}
+
+// standing answers before it has read all, and stands still then.
+func standing(status int, stop <-chan struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		_, _ = io.ReadFull(r.Body, make([]byte, 1))
+		w.WriteHeader(status)
+		fmt.Fprint(w, "an early answer")
+		_ = http.NewResponseController(w).Flush()
+		<-stop
+	}
+}
+
+// searchedLate sends a placeholder when the answer has begun, which is broken off then.
+func searchedLate(t *testing.T, h *held, client *http.Client, address string, begin int) {
+	t.Helper()
+	rest, send := io.Pipe()
+	defer rest.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = rest.Close() })()
+	r, err := http.NewRequestWithContext(ctx, "POST", address, io.MultiReader(bytes.NewReader(make([]byte, begin)), rest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text := make([]byte, len("an early answer"))
+	if _, err := io.ReadFull(response.Body, text); err != nil {
+		t.Fatalf("after %q: %v", text, err)
+	}
+	go func() { // the answer's end may come before all of it is read
+		_, _ = io.WriteString(send, "x="+placeholder)
+		_ = send.Close()
+	}()
+	if _, err := io.ReadAll(response.Body); err == nil || ctx.Err() != nil {
+		t.Errorf("the answer ends with %v", err)
+	}
+	if got := h.refusals(); len(got) != 1 || !strings.Contains(got[0], "stands in the body") {
+		t.Errorf("recorded is %q", got)
+	}
+}
