@@ -101,10 +101,10 @@ func (b *searchedBody) Close() error {
 // take nothing was sent. The returned function ends the exchange, and waits for a while
 // until all is searched.
 func (p *Proxy) goOn(b *searchedBody, control *http.ResponseController, breakOff func()) (end func()) {
+	_ = control.EnableFullDuplex() // else the library takes what is left of the body before it answers
 	if b.refuse == nil {
 		return func() {}
 	}
-	_ = control.EnableFullDuplex() // else the library takes what is left, unsearched, before it answers
 	searched := make(chan struct{})
 	p.work.Go(func() {
 		defer close(searched)

@@ -67,6 +67,9 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	hider.Header(response.Header)
 	keepEndToEnd(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
+	if response.ContentLength != 0 {
+		_ = control.Flush() // the body may be long in coming
+	}
 	if err := hider.Copy(flushing{w, control}, p.watch(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
 	}

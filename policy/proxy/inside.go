@@ -173,6 +173,7 @@ func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController
 			h[name] = nil // else the library makes one up
 		}
 	}
+	p.guard.Header(response.Trailer) // of which there are names alone so far
 	announced := make(map[string]bool)
 	for name := range response.Trailer {
 		h.Del("Content-Length") // HTTP/1.1 has trailers behind chunks alone
