@@ -79,8 +79,24 @@ func strays(r *http.Request, t reach.Target) string {
 		return "The request asks for another protocol than HTTP and WebSocket."
 	case toWebSocket(r) && r.ContentLength != 0:
 		return "The request for a WebSocket has a body."
+	case takesBack(r):
+		return "The header Connection takes another header out of the request."
 	}
 	return ""
+}
+
+// takesBack says whether a request has a header for its host and none for it at once: the
+// host would not get what was counted.
+func takesBack(r *http.Request) bool {
+	for _, listed := range r.Header["Connection"] {
+		for name := range strings.SplitSeq(listed, ",") {
+			name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+			if len(r.Header[name]) > 0 && !slices.Contains(hopByHop, name) && name != "Content-Length" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func unprintable(c rune) bool { return c <= ' ' || c == 0x7f }
@@ -128,7 +144,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 		say(w, refusal(*found))
 	case err != nil:
 		say(w, failed(t, err))
-	case response.StatusCode == http.StatusSwitchingProtocols && toWebSocket(r):
+	case opensWebSocket(r, response):
 		p.joinWebSocket(control, response, idle)
 	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
 		say(w, unreached(t.String(), errors.New("no answer")))

@@ -471,6 +471,31 @@ func TestWebSockets(t *testing.T) {
 	}
 }
 
+// A host that merely says that it switches protocols is not one that opens a WebSocket.
+func TestWhatOpensNoWebSocket(t *testing.T) {
+	for name, header := range map[string]string{
+		"no accept":      "Upgrade: websocket\r\n",
+		"another accept": "Upgrade: websocket\r\nSec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n",
+		"an extension":   "Upgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Extensions: permessage-deflate\r\n",
+		"another one":    "Upgrade: h2c\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := holding(t, false, func(w http.ResponseWriter, _ *http.Request) {
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n%s\r\n", header)
+			})
+			if _, _, response := webSocket(t, h, "Authorization: "+bearer+"\r\n"); response.StatusCode != http.StatusBadGateway {
+				t.Errorf("the answer is %s", response.Status)
+			}
+		})
+	}
+}
+
 func TestCloseEndsWhatIsInside(t *testing.T) {
 	asked := make(chan bool, 4)
 	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
