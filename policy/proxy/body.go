@@ -38,7 +38,7 @@ type searchedBody struct {
 // search looks for placeholders in the body of a request: in a short one at once, so that
 // no answer comes before all of it is searched, in another as it goes out. It gives what
 // to tell where the request is not to go out.
-func (p *Proxy) search(r *http.Request, t reach.Target, idle *time.Timer) (*searchedBody, *reply) {
+func (p *Proxy) search(r *http.Request, t reach.Target, idle *standstill) (*searchedBody, *reply) {
 	b := &searchedBody{from: r.Body, closed: make(chan struct{})}
 	if p.guard == nil || r.ContentLength == 0 {
 		return b, nil

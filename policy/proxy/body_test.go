@@ -203,3 +203,40 @@ func TestNamesOfAnnouncedTrailersAreSearched(t *testing.T) {
 		}
 	})
 }
+
+// A reader that outlives its exchange does not end the next one on the connection.
+func TestAnExchangeThatIsOverIsNotEnded(t *testing.T) {
+	p := &Proxy{limits: DefaultLimits}
+	idle := p.whenIdle(func() {})
+	late := p.watch(strings.NewReader("it comes late"), idle)
+	idle.Stop()
+	if _, err := io.ReadAll(late); err != nil {
+		t.Fatal(err)
+	}
+	if idle.timer.Stop() {
+		t.Error("it waits again")
+	}
+}
+
+// Headers are held for all requests that wait, so that both are bounded.
+func TestWhatWaitsInsideIsBounded(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		h := holding(t, outside, func(http.ResponseWriter, *http.Request) {})
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Long", strings.Repeat("x", 48<<10))
+		response, err := h.client(inside).Do(r)
+		if err != nil && inside { // the client is told the bound, or the connection ends
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("a long header gives %s", response.Status)
+		}
+	})
+}

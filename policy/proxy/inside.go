@@ -117,7 +117,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	control := http.NewResponseController(w)
-	idle := time.AfterFunc(p.limits.Idle, func() {
+	idle := p.whenIdle(func() {
 		cancel()
 		_ = control.SetReadDeadline(time.Now())
 		_ = control.SetWriteDeadline(time.Now())
@@ -160,7 +160,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 }
 
 // inward is the request as the target gets it.
-func (p *Proxy) inward(ctx context.Context, r *http.Request, x *credential.Exchange, body *searchedBody, t reach.Target, idle *time.Timer) *http.Request {
+func (p *Proxy) inward(ctx context.Context, r *http.Request, x *credential.Exchange, body *searchedBody, t reach.Target, idle *standstill) *http.Request {
 	from := *r
 	from.URL, from.Header, from.Body = x.URL, x.Header, body
 	from.URL.Scheme = "https"
@@ -179,7 +179,7 @@ func (p *Proxy) inward(ctx context.Context, r *http.Request, x *credential.Excha
 }
 
 // giveBack gives an answer to who asked, without the values of credentials.
-func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController, response *http.Response, idle *time.Timer) {
+func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController, response *http.Response, idle *standstill) {
 	p.guard.Header(response.Header)
 	h := w.Header()
 	keepEndToEnd(h, response.Header)

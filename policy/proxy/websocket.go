@@ -55,7 +55,7 @@ func opensWebSocket(r *http.Request, response *http.Response) bool {
 
 // joinWebSocket joins who asked with the target. What the target sends is searched, which
 // is in plain text there. What it gets is masked, and is not.
-func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.Response, idle *time.Timer) {
+func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.Response, idle *standstill) {
 	server, ok := response.Body.(io.ReadWriteCloser)
 	if !ok {
 		panic(http.ErrAbortHandler)
