@@ -218,17 +218,28 @@ var encoded = reply{
 	body: "agent-ci asked for an answer without content coding, to look for the values of secrets in it, and got text in one; it does not give that on.\n",
 }
 
-// encodedText says whether an answer has text that can't be read as it comes. Values in
-// what is no text, archives for example, are not there to be read.
+// encodedText says whether an answer may have text that can't be read as it comes. Values
+// in what is no text, archives for example, are not there to be read.
 func encodedText(response *http.Response) bool {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(response.Header["Content-Encoding"], ",")))
 	if coding == "" || coding == "identity" || response.ContentLength == 0 || response.Request.Method == http.MethodHead || response.StatusCode == http.StatusNotModified {
 		return false
 	}
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if err != nil || len(response.Header["Content-Type"]) != 1 {
-		return true
-	}
-	return strings.HasPrefix(kind, "text/") ||
-		slices.ContainsFunc([]string{"json", "xml", "script", "form", "yaml", "text", "graphql"}, func(part string) bool { return strings.Contains(kind, part) })
+	return err != nil || len(response.Header["Content-Type"]) != 1 || !noText(kind)
+}
+
+// binaryKinds are the types of what registries serve that is no text.
+var binaryKinds = []string{
+	"application/octet-stream", "application/gzip", "application/x-gzip", "application/x-compressed-tar", "application/zip", "application/x-zip-compressed",
+	"application/tar", "application/x-tar", "application/tar+gzip", "application/x-bzip2", "application/x-xz", "application/zstd", "application/x-7z-compressed",
+	"application/wasm", "application/java-archive", "application/x-java-archive", "application/vnd.android.package-archive", "application/pdf",
+	"application/x-debian-package", "application/vnd.debian.binary-package", "application/x-rpm", "application/vnd.oci.image.layer.v1.tar+gzip", "application/vnd.docker.image.rootfs.diff.tar.gzip",
+	"application/x-git-upload-pack-result", "binary/octet-stream",
+}
+
+// noText says whether a type is one of no text.
+func noText(kind string) bool {
+	family, _, _ := strings.Cut(kind, "/")
+	return slices.Contains(binaryKinds, kind) || slices.Contains([]string{"image", "audio", "video", "font"}, family) && !strings.Contains(kind, "xml")
 }

@@ -142,7 +142,13 @@ func TestEncodedAnswers(t *testing.T) {
 		{"application/x-www-form-urlencoded", "gzip", false},
 		{"application/yaml", "zstd", false},
 		{"", "gzip", false},
-		{"nonsense", "gzip", true}, // a type, if none that is known
+		{"nonsense", "gzip", false}, // a type, if none that is known
+		{"application/graphql-response", "gzip", false},
+		{"application/toml", "gzip", false},
+		{"application/vnd.docker.distribution.manifest.v1+prettyjws", "gzip", false},
+		{"multipart/mixed; boundary=x", "gzip", false},
+		{"image/png", "gzip", true},
+		{"application/java-archive", "gzip", true},
 		{"a b c", "gzip", false},
 		{"application/octet-stream", "gzip", true},
 		{"application/x-tar", "gzip", true},
