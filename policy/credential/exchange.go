@@ -140,19 +140,30 @@ func (s Scope) fetches(r *http.Request) bool {
 // request does, of servers that obey it.
 func overrides(r *http.Request) string {
 	for name := range r.Header {
-		switch dashed := strings.ToLower(strings.ReplaceAll(name, "_", "-")); dashed {
-		case "x-http-method-override", "x-method-override", "x-http-method",
-			"x-original-url", "x-original-uri", "x-rewrite-url", "x-forwarded-host", "x-original-host", "x-host", "forwarded":
+		if dashed := strings.ToLower(strings.ReplaceAll(name, "_", "-")); overriding(dashed) {
 			return "its header " + dashed
 		}
 	}
 	for pair := range strings.FieldsFuncSeq(r.URL.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
 		name, _, _ := strings.Cut(pair, "=")
-		if plain := strings.ToLower(plainest(name)); plain == "_method" || plain == "x-http-method-override" {
+		if plain := strings.ReplaceAll(strings.ToLower(plainest(name)), ".", "_"); plain == "_method" || plain == "x-http-method-override" {
 			return "the parameter " + plain
 		}
 	}
 	return ""
+}
+
+// overriding says whether a header is one by which proxies tell servers what was asked
+// for, or one like it.
+func overriding(name string) bool {
+	switch name {
+	case "x-forwarded-for", "x-forwarded-proto":
+		return false
+	case "x-http-method", "x-host", "forwarded", "x-envoy-original-path":
+		return true
+	}
+	return strings.HasSuffix(name, "-override") ||
+		slices.ContainsFunc([]string{"x-forwarded-", "x-original-", "x-rewrite-"}, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
 // plainest unescapes until there is nothing to unescape.

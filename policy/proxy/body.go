@@ -38,7 +38,7 @@ type searchedBody struct {
 // search looks for placeholders in the body of a request: in a short one at once, so that
 // no answer comes before all of it is searched, in another as it goes out. It gives what
 // to tell where the request is not to go out.
-func (p *Proxy) search(r *http.Request, t reach.Target, idle *time.Timer) (*searchedBody, *reply) {
+func (p *Proxy) search(r *http.Request, t reach.Target, idle *standstill) (*searchedBody, *reply) {
 	b := &searchedBody{from: r.Body, closed: make(chan struct{})}
 	if p.guard == nil || r.ContentLength == 0 {
 		return b, nil
@@ -102,10 +102,10 @@ func (b *searchedBody) Close() error {
 // take nothing was sent. The returned function ends the exchange, and waits for a while
 // until all is searched.
 func (p *Proxy) goOn(b *searchedBody, control *http.ResponseController, breakOff func()) (end func()) {
+	_ = control.EnableFullDuplex() // else the library takes what is left of the body before it answers
 	if b.refuse == nil {
 		return func() {}
 	}
-	_ = control.EnableFullDuplex() // else the library takes what is left, unsearched, before it answers
 	searched := make(chan struct{})
 	p.work.Go(func() {
 		defer close(searched)

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
@@ -133,4 +135,108 @@ func searchedLate(t *testing.T, h *held, client *http.Client, address string, be
 	if got := h.refusals(); len(got) != 1 || !strings.Contains(got[0], "stands in the body") {
 		t.Errorf("recorded is %q", got)
 	}
+}
+
+// What the host still reads when its answer has begun comes whole.
+func TestABodyComesWholeAfterAnAnswer(t *testing.T) {
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		n, err := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, n, err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(answer))
+	t.Cleanup(server.Close)
+	plain := holding(t, false, nil, plainly(t, server))
+	alone := holding(t, false, nil, plainly(t, server), func(o *Options) { o.Credentials = nil })
+	outside, inside := holding(t, false, answer), holding(t, true, answer)
+	for name, way := range map[string]struct {
+		conn   func() net.Conn
+		target string
+	}{
+		"HTTP/1":                  {func() net.Conn { return outside.over("npm.example.org:443") }, "/team/a"},
+		"h2":                      {func() net.Conn { return inside.over("npm.example.org:443") }, "/team/a"},
+		"plain":                   {func() net.Conn { return dialled(t, plain.address) }, "http://plain.example.org/"},
+		"plain, where no secrets": {func() net.Conn { return dialled(t, alone.address) }, "http://plain.example.org/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := way.conn()
+			defer conn.Close()
+			part := "3e8\r\n" + strings.Repeat("x", 1000) + "\r\n"
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: Bearer mine\r\nTransfer-Encoding: chunked\r\n\r\n%s", way.target, part)
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprint(conn, strings.Repeat(part, 9), "0\r\n\r\n")
+			if text, err := io.ReadAll(response.Body); err != nil || string(text) != "10000 <nil>" {
+				t.Errorf("with %s the server got %q, %v", response.Status, text, err)
+			}
+		})
+	}
+}
+
+func dialled(t *testing.T, address string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	return conn
+}
+
+// A trailer is announced by its name, before there is a value to search.
+func TestNamesOfAnnouncedTrailersAreSearched(t *testing.T) {
+	const value, holder = "0123456789abcdef0123456789abcdef", "agentci0aaaaaaaaaaaaaaaaaaaaaaaa"
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Trailer", "X-"+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+			fmt.Fprint(w, "the answer")
+		}, func(o *Options) {
+			o.Credentials = append(o.Credentials, made(t, credential.Credential{Name: "HEX", Value: value, Placeholder: holder, In: credential.InHeader, Field: "Authorization", Methods: []string{"GET"}}, "npm.example.org/team"))
+		})
+		response, text := get(t, h.client(inside), "GET", "https://npm.example.org/team/a", nil, "Authorization", "Bearer "+holder)
+		if len(response.Trailer) > 0 || text != "the answer" {
+			t.Errorf("the answer is %q with the trailer %v", text, response.Trailer)
+		}
+	})
+}
+
+// A reader that outlives its exchange does not end the next one on the connection.
+func TestAnExchangeThatIsOverIsNotEnded(t *testing.T) {
+	p := &Proxy{limits: DefaultLimits}
+	idle := p.whenIdle(func() {})
+	late := p.watch(strings.NewReader("it comes late"), idle)
+	idle.Stop()
+	if _, err := io.ReadAll(late); err != nil {
+		t.Fatal(err)
+	}
+	if idle.timer.Stop() {
+		t.Error("it waits again")
+	}
+}
+
+// Headers are held for all requests that wait, so that both are bounded.
+func TestWhatWaitsInsideIsBounded(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+		h := holding(t, outside, func(http.ResponseWriter, *http.Request) {})
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Long", strings.Repeat("x", 48<<10))
+		response, err := h.client(inside).Do(r)
+		if err != nil && inside { // the client is told the bound, or the connection ends
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("a long header gives %s", response.Status)
+		}
+	})
 }

@@ -138,8 +138,10 @@ type tunnelOf struct{}
 // How many requests a client may have on one connection of HTTP/2, and how many all
 // clients may have at once; more wait.
 const (
-	mostStreams = 100
+	mostStreams = 16
 	mostInside  = 256
+	// longestInside bounds the header of each, which is held while it waits, in bytes.
+	longestInside = 32 << 10
 )
 
 func (p *Proxy) newInside(addr net.Addr) *inside {
@@ -147,7 +149,7 @@ func (p *Proxy) newInside(addr net.Addr) *inside {
 	both.SetHTTP1(true)
 	both.SetHTTP2(true)
 	server := &http.Server{
-		Handler: http.HandlerFunc(p.serveInside), Protocols: both, ReadHeaderTimeout: p.limits.Header, IdleTimeout: p.limits.Idle, MaxHeaderBytes: longestHeader,
+		Handler: http.HandlerFunc(p.serveInside), Protocols: both, ReadHeaderTimeout: p.limits.Header, IdleTimeout: p.limits.Idle, MaxHeaderBytes: longestInside,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: mostStreams}, DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
 		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.count,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {

@@ -33,7 +33,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	control := http.NewResponseController(w)
-	idle := time.AfterFunc(p.limits.Idle, func() {
+	idle := p.whenIdle(func() {
 		cancel()
 		_ = control.SetReadDeadline(time.Now())
 		_ = control.SetWriteDeadline(time.Now())
@@ -67,6 +67,9 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	hider.Header(response.Header)
 	keepEndToEnd(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
+	if response.ContentLength != 0 {
+		_ = control.Flush() // the body may be long in coming
+	}
 	if err := hider.Copy(flushing{w, control}, p.watch(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
 	}
@@ -77,7 +80,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 }
 
 // ask sends a request and gives the answer, or what to tell instead.
-func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Request, t reach.Target, via *url.URL, idle *time.Timer) (*http.Response, *reply) {
+func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Request, t reach.Target, via *url.URL, idle *standstill) (*http.Response, *reply) {
 	out := p.outgoing(ctx, r, t, idle)
 	searched := p.hider(via) != nil
 	if searched {
@@ -128,7 +131,7 @@ func over(conn net.Conn, via *url.URL) *http.Transport {
 }
 
 // outgoing is the request as the target gets it.
-func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, idle *time.Timer) *http.Request {
+func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, idle *standstill) *http.Request {
 	to := *r.URL
 	to.Host, to.Fragment = t.Entry(), ""
 	if t.Addr.Is6() {
@@ -175,20 +178,19 @@ func keepEndToEnd(to, from http.Header) {
 
 // watched puts off the end for idleness whenever something comes, and has an end.
 type watched struct {
-	from    io.Reader
-	idle    *time.Timer
-	timeout time.Duration
-	left    int64 // bytes
+	from io.Reader
+	idle *standstill
+	left int64 // bytes
 }
 
-func (p *Proxy) watch(from io.Reader, idle *time.Timer) *watched {
-	return &watched{from, idle, p.limits.Idle, p.limits.Bytes}
+func (p *Proxy) watch(from io.Reader, idle *standstill) *watched {
+	return &watched{from, idle, p.limits.Bytes}
 }
 
 func (w *watched) Read(to []byte) (int, error) {
 	n, err := w.from.Read(to)
 	if n > 0 {
-		w.idle.Reset(w.timeout)
+		w.idle.putOff()
 	}
 	if w.left -= int64(n); w.left < 0 {
 		return 0, errTooMuch

@@ -79,8 +79,24 @@ func strays(r *http.Request, t reach.Target) string {
 		return "The request asks for another protocol than HTTP and WebSocket."
 	case toWebSocket(r) && r.ContentLength != 0:
 		return "The request for a WebSocket has a body."
+	case takesBack(r):
+		return "The header Connection takes another header out of the request."
 	}
 	return ""
+}
+
+// takesBack says whether a request has a header for its host and none for it at once: the
+// host would not get what was counted.
+func takesBack(r *http.Request) bool {
+	for _, listed := range r.Header["Connection"] {
+		for name := range strings.SplitSeq(listed, ",") {
+			name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+			if len(r.Header[name]) > 0 && !slices.Contains(hopByHop, name) && name != "Content-Length" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func unprintable(c rune) bool { return c <= ' ' || c == 0x7f }
@@ -101,7 +117,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	control := http.NewResponseController(w)
-	idle := time.AfterFunc(p.limits.Idle, func() {
+	idle := p.whenIdle(func() {
 		cancel()
 		_ = control.SetReadDeadline(time.Now())
 		_ = control.SetWriteDeadline(time.Now())
@@ -128,7 +144,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 		say(w, refusal(*found))
 	case err != nil:
 		say(w, failed(t, err))
-	case response.StatusCode == http.StatusSwitchingProtocols && toWebSocket(r):
+	case opensWebSocket(r, response):
 		p.joinWebSocket(control, response, idle)
 	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
 		say(w, unreached(t.String(), errors.New("no answer")))
@@ -144,7 +160,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 }
 
 // inward is the request as the target gets it.
-func (p *Proxy) inward(ctx context.Context, r *http.Request, x *credential.Exchange, body *searchedBody, t reach.Target, idle *time.Timer) *http.Request {
+func (p *Proxy) inward(ctx context.Context, r *http.Request, x *credential.Exchange, body *searchedBody, t reach.Target, idle *standstill) *http.Request {
 	from := *r
 	from.URL, from.Header, from.Body = x.URL, x.Header, body
 	from.URL.Scheme = "https"
@@ -163,7 +179,7 @@ func (p *Proxy) inward(ctx context.Context, r *http.Request, x *credential.Excha
 }
 
 // giveBack gives an answer to who asked, without the values of credentials.
-func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController, response *http.Response, idle *time.Timer) {
+func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController, response *http.Response, idle *standstill) {
 	p.guard.Header(response.Header)
 	h := w.Header()
 	keepEndToEnd(h, response.Header)
@@ -173,6 +189,7 @@ func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController
 			h[name] = nil // else the library makes one up
 		}
 	}
+	p.guard.Header(response.Trailer) // of which there are names alone so far
 	announced := make(map[string]bool)
 	for name := range response.Trailer {
 		h.Del("Content-Length") // HTTP/1.1 has trailers behind chunks alone
@@ -201,17 +218,28 @@ var encoded = reply{
 	body: "agent-ci asked for an answer without content coding, to look for the values of secrets in it, and got text in one; it does not give that on.\n",
 }
 
-// encodedText says whether an answer has text that can't be read as it comes. Values in
-// what is no text, archives for example, are not there to be read.
+// encodedText says whether an answer may have text that can't be read as it comes. Values
+// in what is no text, archives for example, are not there to be read.
 func encodedText(response *http.Response) bool {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(response.Header["Content-Encoding"], ",")))
 	if coding == "" || coding == "identity" || response.ContentLength == 0 || response.Request.Method == http.MethodHead || response.StatusCode == http.StatusNotModified {
 		return false
 	}
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if err != nil || len(response.Header["Content-Type"]) != 1 {
-		return true
-	}
-	return strings.HasPrefix(kind, "text/") ||
-		slices.ContainsFunc([]string{"json", "xml", "script", "form", "yaml", "text", "graphql"}, func(part string) bool { return strings.Contains(kind, part) })
+	return err != nil || len(response.Header["Content-Type"]) != 1 || !noText(kind)
+}
+
+// binaryKinds are the types of what registries serve that is no text.
+var binaryKinds = []string{
+	"application/octet-stream", "application/gzip", "application/x-gzip", "application/x-compressed-tar", "application/zip", "application/x-zip-compressed",
+	"application/tar", "application/x-tar", "application/tar+gzip", "application/x-bzip2", "application/x-xz", "application/zstd", "application/x-7z-compressed",
+	"application/wasm", "application/java-archive", "application/x-java-archive", "application/vnd.android.package-archive", "application/pdf",
+	"application/x-debian-package", "application/vnd.debian.binary-package", "application/x-rpm", "application/vnd.oci.image.layer.v1.tar+gzip", "application/vnd.docker.image.rootfs.diff.tar.gzip",
+	"application/x-git-upload-pack-result", "binary/octet-stream",
+}
+
+// noText says whether a type is one of no text.
+func noText(kind string) bool {
+	family, _, _ := strings.Cut(kind, "/")
+	return slices.Contains(binaryKinds, kind) || slices.Contains([]string{"image", "audio", "video", "font"}, family) && !strings.Contains(kind, "xml")
 }

@@ -142,7 +142,13 @@ func TestEncodedAnswers(t *testing.T) {
 		{"application/x-www-form-urlencoded", "gzip", false},
 		{"application/yaml", "zstd", false},
 		{"", "gzip", false},
-		{"nonsense", "gzip", true}, // a type, if none that is known
+		{"nonsense", "gzip", false}, // a type, if none that is known
+		{"application/graphql-response", "gzip", false},
+		{"application/toml", "gzip", false},
+		{"application/vnd.docker.distribution.manifest.v1+prettyjws", "gzip", false},
+		{"multipart/mixed; boundary=x", "gzip", false},
+		{"image/png", "gzip", true},
+		{"application/java-archive", "gzip", true},
 		{"a b c", "gzip", false},
 		{"application/octet-stream", "gzip", true},
 		{"application/x-tar", "gzip", true},
@@ -466,6 +472,31 @@ func TestWebSockets(t *testing.T) {
 			}
 			if _, _, response := webSocket(t, h, "X-Other: "+bearer+"\r\n"); response.StatusCode != http.StatusForbidden {
 				t.Errorf("with the placeholder elsewhere it is %s", response.Status)
+			}
+		})
+	}
+}
+
+// A host that merely says that it switches protocols is not one that opens a WebSocket.
+func TestWhatOpensNoWebSocket(t *testing.T) {
+	for name, header := range map[string]string{
+		"no accept":      "Upgrade: websocket\r\n",
+		"another accept": "Upgrade: websocket\r\nSec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n",
+		"an extension":   "Upgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Extensions: permessage-deflate\r\n",
+		"another one":    "Upgrade: h2c\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := holding(t, false, func(w http.ResponseWriter, _ *http.Request) {
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n%s\r\n", header)
+			})
+			if _, _, response := webSocket(t, h, "Authorization: "+bearer+"\r\n"); response.StatusCode != http.StatusBadGateway {
+				t.Errorf("the answer is %s", response.Status)
 			}
 		})
 	}

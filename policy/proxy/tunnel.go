@@ -34,7 +34,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, p
 	}
 	defer context.AfterFunc(p.ctx, breakOff)()
 	_ = client.SetDeadline(time.Time{})
-	idle := time.AfterFunc(p.limits.Idle, breakOff)
+	idle := p.whenIdle(breakOff)
 	defer idle.Stop()
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
@@ -63,7 +63,7 @@ func failed(t reach.Target, err error) reply {
 var errTooMuch = errors.New("more bytes than the proxy carries")
 
 // carry copies, and puts off the end for idleness whenever something comes.
-func (p *Proxy) carry(to io.Writer, from io.Reader, idle *time.Timer) error {
+func (p *Proxy) carry(to io.Writer, from io.Reader, idle *standstill) error {
 	_, err := io.Copy(to, p.watch(from, idle))
 	return err
 }

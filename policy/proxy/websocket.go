@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/base64"
 	"io"
 	"net"
 	"net/http"
@@ -23,17 +25,39 @@ func upgrades(r *http.Request) bool {
 
 // toWebSocket says whether a request opens a WebSocket (RFC 6455, 4.1).
 func toWebSocket(r *http.Request) bool {
+	if key, version := r.Header["Sec-Websocket-Key"], r.Header["Sec-Websocket-Version"]; len(key) != 1 || len(version) != 1 || version[0] != "13" || !isKey(key[0]) {
+		return false
+	}
 	return r.ProtoMajor == 1 && r.Method == http.MethodGet && len(r.Header["Upgrade"]) == 1 && strings.EqualFold(r.Header["Upgrade"][0], "websocket") &&
 		slices.ContainsFunc(r.Header["Connection"], func(listed string) bool {
 			return slices.ContainsFunc(strings.Split(listed, ","), func(one string) bool { return strings.EqualFold(strings.TrimSpace(one), "upgrade") })
 		})
 }
 
+// isKey says whether a text is a number of 16 bytes, as a request has to have one.
+func isKey(text string) bool {
+	number, err := base64.StdEncoding.Strict().DecodeString(text)
+	return err == nil && len(number) == 16
+}
+
+// opensWebSocket says whether an answer opens the WebSocket that a request asks for
+// (RFC 6455, 4.2.2). A host that says so for another reason would read requests out of
+// what is not searched any more.
+func opensWebSocket(r *http.Request, response *http.Response) bool {
+	if response.StatusCode != http.StatusSwitchingProtocols || !toWebSocket(r) {
+		return false
+	}
+	sum := sha1.Sum([]byte(r.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	accept := response.Header["Sec-Websocket-Accept"]
+	return len(accept) == 1 && accept[0] == base64.StdEncoding.EncodeToString(sum[:]) &&
+		strings.EqualFold(response.Header.Get("Upgrade"), "websocket") && len(response.Header["Sec-Websocket-Extensions"]) == 0
+}
+
 // joinWebSocket joins who asked with the target. What the target sends is searched, which
 // is in plain text there. What it gets is masked, and is not.
-func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.Response, idle *time.Timer) {
+func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.Response, idle *standstill) {
 	server, ok := response.Body.(io.ReadWriteCloser)
-	if !ok || !strings.EqualFold(response.Header.Get("Upgrade"), "websocket") || len(response.Header["Sec-Websocket-Extensions"]) > 0 {
+	if !ok {
 		panic(http.ErrAbortHandler)
 	}
 	client, early, err := control.Hijack()
