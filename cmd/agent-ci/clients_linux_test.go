@@ -25,6 +25,7 @@ type client struct {
 	program string
 	needs   string // what makes the program fit, a command; empty for any
 	secret  string // entry of policy.secrets, but for its variable
+	allow   string // entries of policy.network.allow; empty for no list
 	setup   string
 	files   map[string]string // of the checkout
 }
@@ -35,6 +36,13 @@ var clients = map[string]client{
 		secret:  "{name: NPM_TOKEN, preset: npm, hosts: [npm.example.test/npm]}",
 		setup:   `npm install --no-audit --no-fund --no-update-notifier @team/words && node -e 'console.log(require("@team/words"))' > out`,
 		files:   map[string]string{".npmrc": "@team:registry=https://npm.example.test/npm/\n", "package.json": `{"name": "x", "version": "1.0.0", "private": true}`},
+	},
+	"npm by a preset of hosts": {
+		program: "npm",
+		secret:  "{name: UNUSED_TOKEN, hosts: [api.example.test]}",
+		allow:   "{preset: npm}, {host: registry.npmjs.org, ca: CA}",
+		setup:   `npm install --no-audit --no-fund --no-update-notifier public-words && node -e 'console.log(require("public-words"))' > out`,
+		files:   map[string]string{"package.json": `{"name": "x", "version": "1.0.0", "private": true}`},
 	},
 	"pip": {
 		program: "python3", needs: "PATH=/usr/bin:$PATH python3 -m pip --version",
@@ -97,7 +105,7 @@ func TestClients(t *testing.T) {
 	}
 	repositories := t.TempDir()
 	internet := proxytest.Start(t, map[string]http.Handler{
-		"npm.example.test:443": npmRegistry(t), "pypi.example.test:443": pypiIndex(t), "go.example.test:443": goProxy(t),
+		"registry.npmjs.org:443": publicRegistry(t), "npm.example.test:443": npmRegistry(t), "pypi.example.test:443": pypiIndex(t), "go.example.test:443": goProxy(t),
 		"git.example.test:443": gitServer(t, repositories), "api.example.test:443": guarded("Bearer "+registryToken, http.HandlerFunc(mirror)),
 		"cargo.example.test:443": cargoRegistry(t), "maven.example.test:443": mavenRepository(t),
 	})
@@ -142,7 +150,7 @@ func (c client) run(t *testing.T, internet *proxytest.Internet) (dir string) {
 	dir = t.TempDir()
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
 	name, _, _ := strings.Cut(strings.TrimPrefix(c.secret, "{name: "), ",")
-	job := "version: 1\ntask: {prompt: x, expects: answer}\nwork_in: checkout\npolicy:\n  network: {proxy: inherit}\n" +
+	job := "version: 1\ntask: {prompt: x, expects: answer}\nwork_in: checkout\npolicy:\n  network: {" + c.list(filepath.Join(dir, "ca.pem")) + "proxy: inherit}\n" +
 		"  secrets: [" + strings.TrimSuffix(c.secret, "}") + ", ca: " + filepath.Join(dir, "ca.pem") + "}]\nsetup:\n- name: fetch\n  run: |\n    " + strings.ReplaceAll(c.setup, "\n", "\n    ") + "\n"
 	content := map[string]string{
 		"job.yml": job, "session.yml": "version: 1\nturns: [{output: [{say: Done.}]}]\n", "ca.pem": string(internet.Authority), "checkout/file": "x\n",
@@ -175,6 +183,14 @@ func (c client) run(t *testing.T, internet *proxytest.Internet) (dir string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return dir
+}
+
+// list is that of the hosts in policy.network.
+func (c client) list(ca string) string {
+	if c.allow == "" {
+		return ""
+	}
+	return "allow: [" + strings.ReplaceAll(c.allow, "CA", ca) + "], "
 }
 
 // standsNowhere looks for the token in all files.

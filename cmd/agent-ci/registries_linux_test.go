@@ -57,15 +57,27 @@ func basic(user, password string) string {
 
 // npmRegistry has @team/words 1.0.0 below /npm.
 func npmRegistry(t *testing.T) http.Handler {
+	return guarded("Bearer "+registryToken, npmPackage(t, "@team/words", "https://npm.example.test/npm"))
+}
+
+// publicRegistry has public-words 1.0.0, for everybody.
+func publicRegistry(t *testing.T) http.Handler {
+	return npmPackage(t, "public-words", "https://registry.npmjs.org")
+}
+
+// npmPackage is a package of one version below an address.
+func npmPackage(t *testing.T, name, address string) files {
 	packed := tarball(t, map[string]string{
-		"package/package.json": `{"name": "@team/words", "version": "1.0.0", "main": "index.js"}`,
+		"package/package.json": fmt.Sprintf(`{"name": %q, "version": "1.0.0", "main": "index.js"}`, name),
 		"package/index.js":     `module.exports = "private words"`,
 	})
 	one, long := sha1.Sum(packed), sha512.Sum512(packed)
-	document := fmt.Sprintf(`{"name": "@team/words", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": "@team/words", "version": "1.0.0",
-		"dist": {"tarball": "https://npm.example.test/npm/@team/words/-/words-1.0.0.tgz", "shasum": %q, "integrity": %q}}}}`,
-		hex.EncodeToString(one[:]), "sha512-"+base64.StdEncoding.EncodeToString(long[:]))
-	return guarded("Bearer "+registryToken, files{"/npm/@team%2fwords": []byte(document), "/npm/@team/words/-/words-1.0.0.tgz": packed})
+	document := fmt.Sprintf(`{"name": %[1]q, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": %[1]q, "version": "1.0.0",
+		"dist": {"tarball": "%[2]s/%[1]s/-/words-1.0.0.tgz", "shasum": %[3]q, "integrity": %[4]q}}}}`,
+		name, address, hex.EncodeToString(one[:]), "sha512-"+base64.StdEncoding.EncodeToString(long[:]))
+	_, path, _ := strings.Cut(strings.TrimPrefix(address, "https://"), "/")
+	below := strings.TrimSuffix("/"+path, "/") + "/"
+	return files{below + strings.ReplaceAll(name, "/", "%2f"): []byte(document), below + name + "/-/words-1.0.0.tgz": packed}
 }
 
 // pypiIndex has words 1.0 below /simple (PEP 503).
