@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
@@ -109,9 +111,11 @@ func troubled(escaped string) string {
 }
 
 func troubledOnce(path string) string {
-	switch {
-	case !utf8.ValidString(path):
+	if !utf8.ValidString(path) {
 		return "is no UTF-8"
+	}
+	path = folds(path)
+	switch {
 	case strings.Contains(path, `\`):
 		return "has a backslash"
 	case strings.ContainsFunc(path, func(c rune) bool { return c < ' ' || c == 0x7f }):
@@ -124,6 +128,13 @@ func troubledOnce(path string) string {
 		}
 	}
 	return ""
+}
+
+// folds is a path as servers read it that take letters for those they look like (UAX #15,
+// NFKC), and leave out soft hyphens.
+func folds(path string) string {
+	const softHyphen = "\u00ad"
+	return norm.NFKC.String(strings.ReplaceAll(path, softHyphen, ""))
 }
 
 // unescape takes each %xx for its byte, and leaves what is none as it is.
