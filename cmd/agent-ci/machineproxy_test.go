@@ -2,8 +2,6 @@ package main_test
 
 import (
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 )
 
 var machineProxyCommands = map[string]func(*testscript.TestScript, bool, []string){
@@ -71,33 +71,8 @@ func (p *machineProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case p.user != "" && name+":"+password != p.user:
 		http.Error(w, "who are you?", http.StatusProxyAuthRequired)
 	case r.Method == http.MethodConnect:
-		p.tunnel(w)
+		proxytest.Tunnel(w, p.host.Listener.Addr().String())
 	default:
 		fmt.Fprintf(w, "asked for %s by the proxy", r.RequestURI)
 	}
-}
-
-func (p *machineProxy) tunnel(w http.ResponseWriter) {
-	to, err := net.Dial("tcp", p.host.Listener.Addr().String())
-	if err != nil {
-		http.Error(w, "the host is gone", http.StatusBadGateway)
-		return
-	}
-	defer to.Close()
-	from, early, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	defer from.Close()
-	if _, err := io.WriteString(from, "HTTP/1.1 200 Go ahead\r\n\r\n"); err != nil {
-		return
-	}
-	var back sync.WaitGroup
-	back.Go(func() {
-		_, _ = io.Copy(from, to) // who breaks off has its reason
-		_ = from.Close()
-	})
-	_, _ = io.Copy(to, early)
-	_ = to.(*net.TCPConn).CloseWrite()
-	back.Wait()
 }

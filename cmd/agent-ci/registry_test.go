@@ -3,8 +3,6 @@ package main_test
 import (
 	"crypto/tls"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agent-ci/agent-ci/policy/authority"
+	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 )
 
 var registryCommands = map[string]func(*testscript.TestScript, bool, []string){
@@ -110,27 +109,6 @@ func leadingTo(address string) http.HandlerFunc {
 			http.Error(w, "tunnels alone", http.StatusForbidden)
 			return
 		}
-		to, err := net.Dial("tcp", address)
-		if err != nil {
-			http.Error(w, "the host is gone", http.StatusBadGateway)
-			return
-		}
-		defer to.Close()
-		from, early, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			return
-		}
-		defer from.Close()
-		if _, err := io.WriteString(from, "HTTP/1.1 200 Go ahead\r\n\r\n"); err != nil {
-			return
-		}
-		var back sync.WaitGroup
-		back.Go(func() {
-			_, _ = io.Copy(from, to) // who breaks off has its reason
-			_ = from.Close()
-		})
-		_, _ = io.Copy(to, early)
-		_ = to.Close()
-		back.Wait()
+		proxytest.Tunnel(w, address)
 	}
 }

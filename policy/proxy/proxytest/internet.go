@@ -75,7 +75,12 @@ func (n *Internet) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no such host", http.StatusBadGateway)
 		return
 	}
-	to, err := net.Dial("tcp", server.Listener.Addr().String())
+	Tunnel(w, server.Listener.Addr().String())
+}
+
+// Tunnel answers CONNECT by leading to an address, until both sides have said all.
+func Tunnel(w http.ResponseWriter, address string) {
+	to, err := net.Dial("tcp", address)
 	if err != nil {
 		http.Error(w, "the server is gone", http.StatusBadGateway)
 		return

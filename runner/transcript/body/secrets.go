@@ -16,6 +16,8 @@ func secrets(all []transcript.Secret) section {
 		for _, u := range secret.Uses {
 			s.rows = append(s.rows, secretRow(secret.Name, u.By, u.Target, u.Count()))
 		}
+	}
+	for _, secret := range all { // which are as many as commands like, and come last
 		for _, n := range secret.Refused {
 			s.rows = append(s.rows, secretRow(secret.Name, n.By, n.Target, bad+"refused: "+text(n.Reason)+example(n.Request)))
 		}

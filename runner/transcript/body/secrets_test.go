@@ -29,3 +29,15 @@ func TestBodyTellsOfCredentials(t *testing.T) {
 		t.Errorf("the body of a run without secrets tells of credentials: %v\n%s", err, got)
 	}
 }
+
+// However many refusals there are of one credential, the uses of all are shown.
+func TestUsesOfCredentialsComeFirst(t *testing.T) {
+	first := transcript.Secret{Name: "A"}
+	for range 60 {
+		first.Refused = append(first.Refused, transcript.Network{By: "setup", Target: "a.example.org:443", Reason: "It is for another path."})
+	}
+	shown := secrets([]transcript.Secret{first, {Name: "B", Uses: []transcript.SecretUse{{SecretUsed: transcript.SecretUsed{By: "agent", Name: "B", Target: "b.example.org:443", Uses: 7}}}}})
+	if !strings.Contains(shown.rows[0], "`B`") {
+		t.Errorf("the first row is %s", shown.rows[0])
+	}
+}
