@@ -18,6 +18,8 @@ type Dispatcher struct {
 	Outputs  *Outputs
 	Observer Observer // may be nil
 	Offered  []string // tools that the model was told of
+	// Gate is asked about each call; it may be nil.
+	Gate Gate
 	// Aside gives words for the model that stand before the output of a call that was
 	// run; empty for none. It is called from several goroutines, also when the run has
 	// been cancelled, and may be nil.

@@ -32,6 +32,12 @@ type Conversation struct {
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
+	// Halt says why the run can't go on, after the calls of each answer; nil while it can.
+	// It may be nil.
+	Halt func() error
+	// Compacting is asked before the conversation is made shorter; its error ends the run.
+	// It may be nil.
+	Compacting func(ctx context.Context, reason string) error
 	// Warn is told of what a reader of the result should know. It may be nil,
 	// and is called from several goroutines.
 	Warn func(code, format string, args ...any)

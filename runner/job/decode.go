@@ -70,7 +70,7 @@ func (d *decoder) value(k *key, path string, node *yaml.Node, into reflect.Value
 	d.places[path] = d.place(node)
 	decode := map[kind]func(*key, string, *yaml.Node, reflect.Value) bool{
 		group: d.group, list: d.list, textMap: d.textMap, openMap: d.openMap, groupMap: d.groupMap, text: d.text,
-		integer: d.integer, decimal: d.decimal, truth: d.truth, network: d.network, allowed: d.allowed, length: d.length,
+		integer: d.integer, decimal: d.decimal, truth: d.truth, network: d.network, allowed: d.allowed, command: d.command, length: d.length,
 	}[k.kind]
 	return decode(k, path, node, into)
 }
@@ -197,23 +197,13 @@ func (d *decoder) textMap(k *key, path string, node *yaml.Node, into reflect.Val
 	return true
 }
 
-// openMap merges a mapping whose keys are not ours; of this kind this version supports
-// none but foreign ones.
+// openMap takes a mapping whose keys are not ours.
 func (d *decoder) openMap(k *key, path string, node *yaml.Node, into reflect.Value) bool {
-	if k.foreign != nil {
-		value, fits := d.plain(path, node)
-		if !fits {
-			return false
-		}
-		known, err := k.foreign.read(value)
-		into.Set(reflect.ValueOf(known))
-		return err == nil || d.complain(path, node, err.Error())
+	value, fits := d.plain(path, node)
+	if !fits {
+		return false
 	}
-	if node.Kind != yaml.MappingNode {
-		return d.wrongType(k, path, node)
-	}
-	if len(node.Content) > 0 {
-		return d.complain(path, node, "is not supported yet; leave it out")
-	}
-	return true
+	known, err := k.foreign.read(value)
+	into.Set(reflect.ValueOf(known))
+	return err == nil || d.complain(path, node, err.Error())
 }

@@ -49,7 +49,7 @@ func tables() string {
 		if len(below) == 0 {
 			continue
 		}
-		fmt.Fprintf(&groups, "\n### %s\n\n%s\n\n%s", k.path, escapeCell(k.description()), tableHead)
+		fmt.Fprintf(&groups, "\n### %s\n\n%s\n\n%s", k.path, escapeCell(k.about), tableHead)
 		for _, inner := range below {
 			writeRow(&groups, inner)
 			for _, innermost := range inner.keys {
@@ -68,14 +68,12 @@ func tables() string {
 const tableHead = "| key | type | default | meaning |\n|---|---|---|---|\n"
 
 func writeRow(s *strings.Builder, k *key) {
-	fmt.Fprintf(s, "| `%s` | %s | %s | %s |\n", k.path, documentedType(k), documentedDefault(k), escapeCell(k.description()))
+	fmt.Fprintf(s, "| `%s` | %s | %s | %s |\n", k.path, documentedType(k), documentedDefault(k), escapeCell(k.about))
 }
 
 // documentedType is a key's type and its limits.
 func documentedType(k *key) string {
 	switch {
-	case k.unsupported && k.kind != group:
-		return k.kind.describe()
 	case k.kind == network:
 		return "one of " + asCode(k.values) + ", or `{allow: [hosts]}`"
 	case len(k.values) == 1:
@@ -96,6 +94,8 @@ func documentedType(k *key) string {
 		return "mapping of " + escapeCell(k.names.about) + " to mappings"
 	case k.kind == textMap:
 		return "mapping of " + escapeCell(k.names.about) + " to " + escapeCell(k.form.about)
+	case k.foreign != nil:
+		return escapeCell(k.foreign.about)
 	case k.form != nil:
 		return escapeCell(k.form.about)
 	}
@@ -205,9 +205,14 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 	group, inMap, isInMap := strings.Cut(path, ".*.")
 	var plain, fromSchema, fromDocument string
 	if isInMap {
-		base := "at: 'localhost:1'"
-		if inMap == "at" {
+		base := map[string]string{
+			"services": "at: 'localhost:1'", "mcp_servers": "command: x, tools: [a]", "hooks": "on: pre_tool, run: [x]",
+		}[group]
+		switch path {
+		case "services.*.at":
 			base = "run: x, port: 1"
+		case "mcp_servers.*.command":
+			base = "url: 'https://example.com', tools: [a]"
 		}
 		inMap = nested(inMap, "%s")
 		set := func(value string) string {
@@ -216,10 +221,10 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 		plain = fmt.Sprintf("version: 1\n%s: {x: {%s}}\n", group, base)
 		fromSchema, fromDocument = set(string(asYAML)), set(inDocument)
 	} else if inList {
-		base := "run: x"
-		if before == "policy.secrets" {
-			base = "name: X, hosts: [example.com]"
-		}
+		base := map[string]string{
+			"setup": "run: x", "verify": "run: x", "policy.secrets": "name: X, hosts: [example.com]",
+			"tools.dynamic": "name: x, description: y, input_schema: {type: object}, run: z",
+		}[before]
 		plain = "version: 1\n" + nested(before, "[{"+base+"}]")
 		fromSchema = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, asYAML))
 		fromDocument = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, inDocument))

@@ -11,30 +11,30 @@ import (
 // to JSON the same way every time; no list or map in it is nil. The JSON name
 // of a field is also its key in the job file.
 type Job struct {
-	Version        int                `json:"version"`
-	Name           string             `json:"name"`
-	Task           Task               `json:"task"`
-	Repository     Repository         `json:"repository"`
-	Setup          []SetupStep        `json:"setup"`
-	Services       map[string]Service `json:"services"`
-	Model          Model              `json:"model"`
-	Tools          Tools              `json:"tools"`
-	Policy         Policy             `json:"policy"`
-	Limits         Limits             `json:"limits"`
-	Verify         []VerifyCheck      `json:"verify"`
-	VerifyAttempts int                `json:"verify_attempts"`
-	VerifyIn       string             `json:"verify_in"` // clean, workspace
-	VerifyParallel int                `json:"verify_parallel"`
-	VerifyTests    []string           `json:"verify_tests"`     // patterns of paths
-	RedProof       string             `json:"red_proof"`        // off, show, require
-	WorkIn         string             `json:"work_in"`          // auto, overlay, checkout
-	OnVerifyFailed string             `json:"on_verify_failed"` // draft, none
-	Trigger        Trigger            `json:"trigger"`
-	Trust          Trust              `json:"trust"`
-	Publish        Publish            `json:"publish"`
-	PullRequest    PullRequest        `json:"pull_request"`
-	MCPServers     map[string]any     `json:"mcp_servers"`
-	Hooks          map[string]any     `json:"hooks"`
+	Version        int                  `json:"version"`
+	Name           string               `json:"name"`
+	Task           Task                 `json:"task"`
+	Repository     Repository           `json:"repository"`
+	Setup          []SetupStep          `json:"setup"`
+	Services       map[string]Service   `json:"services"`
+	Model          Model                `json:"model"`
+	Tools          Tools                `json:"tools"`
+	Policy         Policy               `json:"policy"`
+	Limits         Limits               `json:"limits"`
+	Verify         []VerifyCheck        `json:"verify"`
+	VerifyAttempts int                  `json:"verify_attempts"`
+	VerifyIn       string               `json:"verify_in"` // clean, workspace
+	VerifyParallel int                  `json:"verify_parallel"`
+	VerifyTests    []string             `json:"verify_tests"`     // patterns of paths
+	RedProof       string               `json:"red_proof"`        // off, show, require
+	WorkIn         string               `json:"work_in"`          // auto, overlay, checkout
+	OnVerifyFailed string               `json:"on_verify_failed"` // draft, none
+	Trigger        Trigger              `json:"trigger"`
+	Trust          Trust                `json:"trust"`
+	Publish        Publish              `json:"publish"`
+	PullRequest    PullRequest          `json:"pull_request"`
+	MCPServers     map[string]MCPServer `json:"mcp_servers"`
+	Hooks          map[string]Hook      `json:"hooks"`
 }
 
 // Task says what to do. One of Prompt, PromptFile, Issue and From is the source.
@@ -99,9 +99,10 @@ type Price struct {
 }
 
 type Tools struct {
-	Allow  []string         `json:"allow"` // empty for all
-	Deny   []string         `json:"deny"`
-	Hosted []map[string]any `json:"hosted"` // as they stand in a request
+	Allow   []string         `json:"allow"` // empty for all
+	Deny    []string         `json:"deny"`
+	Hosted  []map[string]any `json:"hosted"` // as they stand in a request
+	Dynamic []DynamicTool    `json:"dynamic"`
 }
 
 type Policy struct {

@@ -22,6 +22,7 @@ const (
 	length  // of time
 	network // a word or hosts
 	allowed // a host, or a mapping
+	command // a script, or argv
 )
 
 // describe is how the kinds are called in messages and documentation.
@@ -40,6 +41,7 @@ var kindNames = [...]struct{ words, schema string }{
 	length:   {"a duration", "string"},
 	network:  {"one of its words, or {allow: [hosts]}", ""},
 	allowed:  {"a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}", ""},
+	command:  {"a script as text, or a program with its arguments as a list", ""},
 }
 
 // key is a key of the job file: its rule, its type and the keys below it.
@@ -96,9 +98,12 @@ func kindOf(typ reflect.Type) kind {
 		return network
 	case reflect.TypeFor[Allowed]():
 		return allowed
+	case reflect.TypeFor[Command]():
+		return command
 	case reflect.TypeFor[map[string]string]():
 		return textMap
-	case reflect.TypeFor[map[string]Service]():
+	}
+	if typ.Kind() == reflect.Map && typ.Elem().Kind() == reflect.Struct {
 		return groupMap
 	}
 	return map[reflect.Kind]kind{

@@ -42,7 +42,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Attempts: 6, Pause: Duration(500 * time.Millisecond), LongestPause: Duration(30 * time.Second),
 			Outage: Duration(10 * time.Minute), Idle: Duration(5 * time.Minute),
 		},
-		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}},
+		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
 		Policy: Policy{
 			Approval: "never", Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
 			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Rules: []string{},
@@ -69,8 +69,8 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Labels: []string{}, Reviewers: []string{}, Teams: []string{}, Assignees: []string{}, Transcript: "full",
 			Commit: Commit{CoAuthor: true},
 		},
-		MCPServers: map[string]any{},
-		Hooks:      map[string]any{},
+		MCPServers: map[string]MCPServer{},
+		Hooks:      map[string]Hook{},
 	}
 	if diff := cmp.Diff(want, mustLoad(t, jobFile(start))); diff != "" {
 		t.Errorf("job (-want +got):\n%s", diff)

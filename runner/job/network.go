@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -71,6 +72,16 @@ func (j *Job) Networks() iter.Seq2[string, Network] {
 		}
 		for i, step := range j.Setup {
 			if !step.Network.IsZero() && !yield(fmt.Sprintf("setup[%d].network", i), step.Network) {
+				return
+			}
+		}
+		for i, tool := range j.Tools.Dynamic {
+			if !tool.Network.IsZero() && !yield(fmt.Sprintf("tools.dynamic[%d].network", i), tool.Network) {
+				return
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
+			if !yield("mcp_servers."+name+".network", j.MCPServers[name].Network) {
 				return
 			}
 		}

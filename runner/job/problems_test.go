@@ -189,42 +189,6 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 	}
 }
 
-// notYetSupported are files, without their version, that use what the format
-// has and this version doesn't, with the one problem of each.
-var notYetSupported = map[string]string{
-	"mcp_servers: {docs: {url: x}}": "mcp_servers: is not supported yet; leave it out",
-	"hooks: {after: x}":             "hooks: is not supported yet; leave it out",
-}
-
-func TestKeysWithoutTheirFeatureAreRefused(t *testing.T) {
-	for yaml, want := range notYetSupported {
-		t.Run(yaml, func(t *testing.T) {
-			job := "version: 1\n" + yaml
-			_, err := LoadTemplate(jobFile(job))
-			var problems Problems
-			if !errors.As(err, &problems) || len(problems) != 1 {
-				t.Fatalf("LoadTemplate: %v, want one problem", err)
-			}
-			if got := problems[0].Key + ": " + problems[0].Message; got != want {
-				t.Errorf("got  %s\nwant %s", got, want)
-			}
-		})
-	}
-}
-
-func TestEachKeyWithoutItsFeatureIsTried(t *testing.T) {
-	tried := make(map[string]bool)
-	for _, problem := range notYetSupported {
-		path, _, _ := strings.Cut(problem, ": ")
-		tried[strings.ReplaceAll(path, "[0]", "[]")] = true
-	}
-	for _, r := range rules {
-		if r.unsupported && !tried[r.path] {
-			t.Errorf("%s is not supported yet, and no test says so", r.path)
-		}
-	}
-}
-
 func TestAllMistakesAreFoundAtOnceInOrder(t *testing.T) {
 	data, err := os.ReadFile("testdata/bad.yml")
 	if err != nil {

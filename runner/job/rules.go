@@ -20,10 +20,10 @@ type rule struct {
 	span    *span    // of a number
 	foreign *foreign // of a mapping whose keys are not ours, or of each element of a list of such
 
-	required    bool // must be written wherever its group is
-	filled      bool // may not be empty text
-	scalars     bool // numbers and truth values count as text, as they are written
-	unsupported bool // a mapping of which only the empty one may be written
+	required bool // must be written wherever its group is
+	filled   bool // may not be empty text
+	most     int  // entries of a mapping of mappings
+	scalars  bool // numbers and truth values count as text, as they are written
 }
 
 // span is what a number may be, both ends included.
@@ -59,7 +59,7 @@ var rules = []rule{
 	{path: "setup[].network", about: "The network that this command has, written as policy.network is. Empty: that of policy.network.", values: []string{"", "none", "loopback", "full"}},
 	{path: "setup[].timeout", about: "How long it may take.", initial: Duration(5 * time.Minute)},
 
-	{path: "services", about: "What commands find at a port of their own 127.0.0.1, such as a database, by names: what run starts, or what runs already at an address. Setup commands that have a network of their own, none or full, find none.", example: "{db: {run: redis-server --port 6379, port: 6379}}", names: serviceName},
+	{path: "services", about: "What commands find at a port of their own 127.0.0.1, such as a database, by names: what run starts, or what runs already at an address. Setup commands that have a network of their own, none or full, find none.", example: "{db: {run: redis-server --port 6379, port: 6379}}", names: serviceName, most: MostServices},
 	{path: "services.*.run", about: "The command that stays there and serves, for a shell. It listens on the port at 127.0.0.1 or any address, and is started anew, with nothing from before, for each setup command, each attempt of the agent and each check. It finds the run's tree as they do, read-only; $SERVICE_DATA is a folder of its own, $SERVICE_PORT the port.", form: notBlank},
 	{path: "services.*.init", about: "Commands that run in order once the service is ready, beside it, such as one that creates a database.", form: notBlank, filled: true, example: "[createdb -h 127.0.0.1 app]"},
 	{path: "services.*.ready", about: "When the service is ready. A service that does not get ready ends the run; on the agent's change it makes the check red."},
@@ -102,6 +102,15 @@ var rules = []rule{
 	{path: "tools.allow", about: "Only these are offered. Empty: all that suit the model.", form: toolName},
 	{path: "tools.deny", about: "These are neither offered nor answered, also when allow names them.", form: toolName},
 	{path: "tools.hosted", about: "Tools that the API runs itself: web_search, file_search, code_interpreter, mcp (remote servers), image_generation. Each is a type, or a mapping as the API describes the tool; what is secret in it goes to the API only.", example: "[web_search, {type: file_search, vector_store_ids: [vs_1]}]", foreign: hosted},
+	{path: "tools.dynamic", about: "Tools of the job's own: programs that run in the agent's sandbox.", example: "[{name: lookup, description: Looks a word up., input_schema: {type: object}, run: [./lookup.sh]}]"},
+	{path: "tools.dynamic[].name", about: "What the model calls it by.", required: true, filled: true, form: dynamicName},
+	{path: "tools.dynamic[].description", about: "What it does, for the model.", required: true, filled: true, form: notBlank},
+	{path: "tools.dynamic[].input_schema", about: "JSON Schema of its arguments, an object.", required: true, foreign: inputSchema},
+	{path: "tools.dynamic[].run", about: "What is run for each call: a script, or a program with its arguments as a list. It gets the arguments as JSON on standard input; what it prints is the result, text or a JSON list of input_text and input_image items. An exit status other than 0 is a failed call. A tool has run or serve."},
+	{path: "tools.dynamic[].serve", about: "What is run once and answers all calls: it reads a line of JSON for each, with call_id, turn_id, tool and arguments, and writes one with call_id, content_items and success. Tools with the same serve share the process."},
+	{path: "tools.dynamic[].timeout", about: "How long a call may take.", initial: Duration(5 * time.Minute)},
+	{path: "tools.dynamic[].network", about: "The network that it has, written as policy.network is. Empty: that of policy.network.", values: []string{"", "none", "loopback", "full"}},
+	{path: "tools.dynamic[].defer", about: "Whether it is found by searching only, and not told to the model from the start."},
 
 	{path: "policy", about: "What commands and changes may do."},
 	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},
@@ -201,8 +210,37 @@ var rules = []rule{
 	{path: "pull_request.commit.key_env", about: "Name of the environment variable that holds the private SSH key, or the absolute path of its file; never the key itself. The key has no passphrase.", form: variable},
 	{path: "pull_request.commit.co_author", about: "Whether the commit names who asked for the work, else who wrote the issue, as co-author (Co-authored-by), under the address that GitHub gives every account.", initial: true},
 
-	{path: "mcp_servers", about: "MCP servers whose tools the model may call.", unsupported: true},
-	{path: "hooks", about: "Commands that run at points of the run.", unsupported: true},
+	{path: "mcp_servers", about: "MCP servers whose tools the model may call, by names. All start before the first request to the model; their tools stay as they are for the run.", example: "{docs: {command: docs-server, tools: [search]}}", names: serverName, most: mostMCPServers},
+	{path: "mcp_servers.*.command", about: "The program of a server that is reached by its standard streams. It runs in a sandbox of its own, as long as the run. A server has command or url.", form: oneLine},
+	{path: "mcp_servers.*.args", about: "Its arguments.", form: argument, example: "[--stdio]"},
+	{path: "mcp_servers.*.cwd", about: "The folder that it is started in, below the root of the repository; of workspace: read and write.", form: folder},
+	{path: "mcp_servers.*.env", about: "The variables that it sees besides the few that programs need to run."},
+	{path: "mcp_servers.*.env.pass", about: "Names of variables that it sees with the value that agent-ci has, secrets among them; no other command sees what is given to a server, and nothing shows it.", form: variable},
+	{path: "mcp_servers.*.env.set", about: "Variables that it sees with the value given here.", example: "{LOG_LEVEL: warn}", names: variable, form: variableValue},
+	{path: "mcp_servers.*.url", about: "The address of a server that is reached by streamable HTTP. Its host is thereby allowed, also at a private or loopback address; http: is for those alone. No redirect to another host is followed.", form: webAddress},
+	{path: "mcp_servers.*.headers", about: "More headers for every request to url. They are literal and end up in the transcript.", example: "{X-Team: build}", names: headerName, form: headerValue},
+	{path: "mcp_servers.*.bearer_token_env", about: "Name of the variable that holds the token that requests to url carry; never the token itself.", form: variable},
+	{path: "mcp_servers.*.tools", about: "The tools of the server that the model may call, by the server's own names. It is required; [\"*\"] are all that the server has.", required: true, filled: true, form: oneLine, example: "[search, fetch]"},
+	{path: "mcp_servers.*.deny", about: "Tools of these that the model may not call.", form: oneLine},
+	{path: "mcp_servers.*.required", about: "Whether the run ends, before anything is paid, where the server does not come or lacks one of its tools. Else a warning says so.", initial: true},
+	{path: "mcp_servers.*.start_timeout", about: "How long the server may take until its tools are known.", initial: Duration(30 * time.Second)},
+	{path: "mcp_servers.*.tool_timeout", about: "How long one call may take.", initial: Duration(2 * time.Minute)},
+	{path: "mcp_servers.*.network", about: "What a server that is started here can reach, written as policy.network is.", initial: Network{Mode: modeLoopback}, values: []string{"none", "loopback", "full"}},
+	{path: "mcp_servers.*.workspace", about: "What a server that is started here sees of what the agent works in: nothing, all of it to read, or to write too. What it writes counts as the agent's.", initial: "none", values: []string{"none", "read", "write"}},
+	{path: "mcp_servers.*.protocol", about: "The revision of the protocol: auto tries the newest and goes back, with a fresh process, to 2025-11-25.", initial: "auto", values: mcpProtocols},
+	{path: "mcp_servers.*.parallel", about: "Whether calls of its tools may run beside others."},
+	{path: "mcp_servers.*.defer", about: "Whether its tools are found by searching only, and not told to the model from the start."},
+
+	{path: "hooks", about: "Programs that are asked at points of the run, by names, and can refuse what comes. Anything but a clean answer refuses too.", example: "{guard: {on: pre_tool, run: [.github/guard.py]}}", names: serverName, most: mostHooks},
+	{path: "hooks.*.on", about: "When it is asked. The names that Codex and Claude Code have for these are taken as well.", required: true, values: hookEvents},
+	{path: "hooks.*.run", about: "The program and its arguments, without a shell. A program that is named by a relative path, and the files beside it, are those of the base commit, which is where it is started.", required: true, form: argument, example: "[.github/guard.py, --strict]"},
+	{path: "hooks.*.tools", about: "Patterns of names of tools: it is asked of these alone, such as mcp__docs__*. Empty: of all.", form: oneLine},
+	{path: "hooks.*.argv", about: "The beginning of a command, word by word: it is asked of commands that begin so, alone. Empty: of all.", form: argument, example: "[git, push]"},
+	{path: "hooks.*.timeout", about: "How long it may take.", initial: Duration(10 * time.Second)},
+	{path: "hooks.*.on_error", about: "What becomes of what it was asked where it does not answer cleanly: refused, or gone on with after a warning.", initial: "fail", values: []string{"fail", "continue"}},
+	{path: "hooks.*.must_fire", about: "Whether a run in which it was never asked is a failure."},
+	{path: "hooks.*.compat", about: "Whose names of tools and forms of JSON it is given and may answer in. Empty: agent-ci's own.", values: []string{"", "claude", "codex"}},
+	{path: "hooks.*.trusted", about: "operator: it runs outside of any sandbox, with the rights of who starts agent-ci. Only the operator's file may say so.", values: []string{"", "operator"}},
 }
 
 // treatments are what can become of a doubtful change.

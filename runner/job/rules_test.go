@@ -43,7 +43,7 @@ func TestEachRuleFitsItsKey(t *testing.T) {
 		if k.kind == textMap && (k.names == nil || k.form == nil) {
 			t.Errorf("%s: a mapping whose names or values may be anything", k.path)
 		}
-		if k.kind == text && k.form == nil && k.values == nil && !k.unsupported {
+		if k.kind == text && k.form == nil && k.values == nil {
 			t.Errorf("%s: a text that may be anything", k.path)
 		}
 		if k.kind == text && k.values != nil && !k.required {

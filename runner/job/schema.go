@@ -31,14 +31,11 @@ func schemaOf(k *key) map[string]any {
 	if k.scalars {
 		schema["type"] = []string{"string", "number", "boolean"}
 	}
-	if about := k.description(); about != "" {
-		schema["description"] = about
+	if k.about != "" {
+		schema["description"] = k.about
 	}
 	if k.settled() {
 		schema["default"] = k.defaultValue().Interface()
-	}
-	if k.unsupported {
-		schema["const"] = k.defaultValue().Interface()
 	}
 	switch k.kind {
 	case group:
@@ -58,24 +55,18 @@ func schemaOf(k *key) map[string]any {
 		schema["minimum"] = 0
 	case network:
 		networkSchema(schema, k)
+	case command:
+		commandSchema(schema)
 	case length:
 		schema["pattern"] = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
 	}
 	return schema
 }
 
-// settled reports whether k has a value when nothing sets it; a required key
-// and an element of a list have none.
+// settled reports whether k has a value when nothing sets it; a required key,
+// a command and an element of a list have none.
 func (k *key) settled() bool {
-	return k.about != "" && k.kind != group && !k.required
-}
-
-// description is what k means and what of it doesn't work yet.
-func (k *key) description() string {
-	if k.unsupported && k.kind != group {
-		return k.about + " Not supported yet."
-	}
-	return k.about
+	return k.about != "" && k.kind != group && k.kind != command && !k.required
 }
 
 func describeGroup(schema map[string]any, k *key) {

@@ -178,5 +178,5 @@ func (d *decoder) misfit(s Service, ports map[int]string) (key, wrong string) {
 func groupMapSchema(schema map[string]any, k *key) {
 	schema["additionalProperties"] = schemaOf(k.elem)
 	schema["propertyNames"] = textSchema(map[string]any{"minLength": 1}, k.names)
-	schema["maxProperties"] = MostServices
+	schema["maxProperties"] = k.most
 }

@@ -26,6 +26,7 @@ const (
 	ForgeFailed        Outcome = "forge_failed"
 	SandboxUnavailable Outcome = "sandbox_unavailable"
 	Conflict           Outcome = "conflict"
+	ExtensionFailed    Outcome = "extension_failed"
 	Cancelled          Outcome = "cancelled"
 )
 
@@ -43,6 +44,7 @@ var exitCodes = map[Outcome]int{
 	ForgeFailed:        8,
 	SandboxUnavailable: 9,
 	Conflict:           10,
+	ExtensionFailed:    11,
 	Cancelled:          130,
 }
 

@@ -38,6 +38,8 @@ const (
 	TypeNetwork       Type = "network"        // Network
 	TypeSecretUsed    Type = "secret_used"    // SecretUsed
 	TypeService       Type = "service"        // Service
+	TypeMCPServer     Type = "mcp_server"     // MCPServer
+	TypeHook          Type = "hook"           // Hook
 	TypeModelRequest  Type = "model.request"  // ModelRequest
 	TypeModelResponse Type = "model.response" // ModelResponse
 	TypeModelRetry    Type = "model.retry"    // ModelRetry
