@@ -1,8 +1,11 @@
 package main_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +21,11 @@ type release struct {
 	server               string // where the workflow runs
 }
 
-func newRelease(t *testing.T, asset, checksum string) *release {
+// checksums are those that the commit names: of the binary, and of it compressed; empty for
+// the right one of that.
+type checksums struct{ binary, packed string }
+
+func newRelease(t *testing.T, asset string, checksums checksums) *release {
 	t.Helper()
 	r := &release{root: t.TempDir(), programs: t.TempDir(), temp: t.TempDir()}
 	script, err := os.ReadFile("../../.ci/get")
@@ -28,10 +35,14 @@ func newRelease(t *testing.T, asset, checksum string) *release {
 	r.write(t, filepath.Join(r.root, ".ci/get"), string(script))
 	r.write(t, filepath.Join(r.root, "dist/version"), "v1.2.3\n")
 	name := "agent-ci-" + runtime.GOOS + "-" + runtime.GOARCH
-	r.write(t, filepath.Join(r.root, "dist/checksums.txt"), fmt.Sprintf("%064d  %s.sbom.json\n%s  %s\n", 0, name, checksum, name))
-	r.write(t, filepath.Join(r.temp, "asset"), asset)
+	packed := compressed(t, asset)
+	if checksums.packed == "" {
+		checksums.packed = sum(packed)
+	}
+	r.write(t, filepath.Join(r.root, "dist/checksums.txt"), fmt.Sprintf("%064d  %s.sbom.json\n%s  %s\n%s  %s.gz\n", 0, name, checksums.binary, name, checksums.packed, name))
+	r.write(t, filepath.Join(r.temp, "asset"), packed)
 	r.write(t, filepath.Join(r.programs, "curl"), "#!/bin/bash\nwhile [ \"$1\" != --output ]; do shift; done\ncp \""+r.temp+"/asset\" \"$2\"\necho \"$3\" >>\""+r.temp+"/asked\"\n")
-	for _, program := range []string{"bash", "dirname", "uname", "mkdir", "awk", "sha256sum", "shasum", "cat", "rm", "mv", "cp", "chmod"} {
+	for _, program := range []string{"bash", "dirname", "uname", "mkdir", "awk", "sha256sum", "shasum", "cat", "rm", "mv", "cp", "chmod", "gzip"} {
 		if path, err := exec.LookPath(program); err == nil {
 			if err := os.Symlink(path, filepath.Join(r.programs, program)); err != nil {
 				t.Fatal(err)
@@ -40,6 +51,21 @@ func newRelease(t *testing.T, asset, checksum string) *release {
 	}
 	return r
 }
+
+func compressed(t *testing.T, text string) string {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.String()
+}
+
+func sum(of string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(of))) }
 
 func (r *release) write(t *testing.T, path, content string) {
 	t.Helper()
@@ -62,7 +88,7 @@ func (r *release) get(t *testing.T) (string, error) {
 const program = "#!/bin/bash\necho agent-ci v1.2.3\n"
 
 func TestReleaseIsTakenByItsChecksum(t *testing.T) {
-	r := newRelease(t, program, fmt.Sprintf("%x", sha256.Sum256([]byte(program))))
+	r := newRelease(t, program, checksums{binary: sum(program)})
 	out, err := r.get(t)
 	if err != nil || !strings.Contains(out, "not verified: there is no gh here") || !strings.Contains(out, "agent-ci v1.2.3") {
 		t.Fatalf("%v\n%s", err, out)
@@ -72,7 +98,7 @@ func TestReleaseIsTakenByItsChecksum(t *testing.T) {
 		t.Errorf("output %q, %v, want %q", output, err, want)
 	}
 	asked, err := os.ReadFile(filepath.Join(r.temp, "asked"))
-	want := "https://github.com/agent-ci/agent-ci/releases/download/v1.2.3/agent-ci-" + runtime.GOOS + "-" + runtime.GOARCH + "\n"
+	want := "https://github.com/agent-ci/agent-ci/releases/download/v1.2.3/agent-ci-" + runtime.GOOS + "-" + runtime.GOARCH + ".gz\n"
 	if err != nil || string(asked) != want {
 		t.Errorf("asked for %q, %v", asked, err)
 	}
@@ -85,7 +111,7 @@ func TestAttestation(t *testing.T) {
 		"on another forge": {"#!/bin/bash\nexit 1\n", "https://git.example.com", "not verified: the token is not one of github.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRelease(t, program, fmt.Sprintf("%x", sha256.Sum256([]byte(program))))
+			r := newRelease(t, program, checksums{binary: sum(program)})
 			r.server = c.server
 			r.write(t, filepath.Join(r.programs, "gh"), c.gh)
 			if out, err := r.get(t); err != nil || !strings.Contains(out, c.says) {
@@ -96,15 +122,21 @@ func TestAttestation(t *testing.T) {
 }
 
 func TestAlteredReleaseIsNotRun(t *testing.T) {
-	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(program)))
 	const refuses = "#!/bin/bash\n[ \"$3\" = --help ]\n"
-	for name, c := range map[string]struct{ asset, checksum, gh string }{
-		"another binary": {"#!/bin/bash\necho evil\n", sum, ""},
-		"no checksum":    {program, "", ""},
-		"no attestation": {program, sum, refuses},
+	const evil = "#!/bin/bash\necho evil\n"
+	for name, c := range map[string]struct {
+		asset     string
+		checksums checksums
+		gh        string
+	}{
+		"another file":               {evil, checksums{sum(program), sum(compressed(t, program))}, ""},
+		"another binary":             {evil, checksums{binary: sum(program)}, ""},
+		"no checksum":                {program, checksums{}, ""},
+		"none of the compressed one": {program, checksums{sum(program), "-"}, ""},
+		"no attestation":             {program, checksums{binary: sum(program)}, refuses},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRelease(t, c.asset, c.checksum)
+			r := newRelease(t, c.asset, c.checksums)
 			if c.gh != "" {
 				r.write(t, filepath.Join(r.programs, "gh"), c.gh)
 			}
