@@ -330,6 +330,10 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	if err := in.takeCredentials(ctx, so); err != nil {
 		return err
 	}
+	if err := settings.CheckServerSecrets(in.env, so.job()); err != nil {
+		return err
+	}
+	in.watch.Mask(settings.ServerSecrets(in.env, so.job()))
 	if err := so.boxes.Confine(ctx); err != nil {
 		return err
 	}
