@@ -237,7 +237,9 @@ func (in *invocation) backToWork(ctx context.Context, h *history, so *reached, g
 	if err != nil {
 		return err
 	}
-	so.agent.GoOn(h.returned(so.found))
+	if err := so.agent.GoOn(h.returned(so.found)); err != nil {
+		return err
+	}
 	if !h.worked() {
 		return nil
 	}

@@ -56,7 +56,9 @@ func (s *Servers) Expect(earlier []transcript.MCPServer) error {
 		case i < 0 || s.settled:
 			continue
 		case was.File == "":
-			s.all[i].absent, s.all[i].broken = !s.all[i].Required, "It was not there when the run began."
+			if one := s.all[i]; !one.Required {
+				one.absent, one.broken = true, "It was not there when the run began."
+			}
 			continue
 		}
 		var list mcp.List
@@ -134,14 +136,14 @@ func (s *Servers) Lists() (all []mcp.List) {
 func (s *Servers) Offered() []mcp.Offered { return s.offered }
 
 // Tools answer the model's calls, in the order of Offered, and behind them those for resources.
-func (s *Servers) Tools() (all []tools.Tool) {
+func (s *Servers) Tools() (all []Tool) {
 	for _, offered := range s.offered {
 		if s.Recorded != nil {
-			all = append(all, s.Recorded.tool(offered))
+			all = append(all, s.from(offered, s.Recorded.tool(offered)))
 			continue
 		}
 		if one := s.named(offered.Server); one != nil {
-			all = append(all, one.tool(offered))
+			all = append(all, s.from(offered, one.tool(offered)))
 		}
 	}
 	if !slices.ContainsFunc(s.Lists(), func(list mcp.List) bool { return list.Resources }) {
@@ -151,9 +153,22 @@ func (s *Servers) Tools() (all []tools.Tool) {
 		if s.Recorded != nil {
 			tool.Run = s.Recorded.run
 		}
-		all = append(all, tool)
+		all = append(all, Tool{Tool: tool, From: "MCP servers"})
 	}
 	return all
+}
+
+// from says who offers a tool.
+func (s *Servers) from(offered mcp.Offered, tool tools.Tool) Tool {
+	return Tool{Tool: tool, From: "the MCP server " + offered.Server, Defer: s.Job.MCPServers[offered.Server].Defer}
+}
+
+// Settled says whether it is known which tools there are.
+func (s *Servers) Settled() bool { return s.settled || len(s.Job.MCPServers) == 0 }
+
+// MayBe says whether a name could be that of a tool of a server that is not known yet.
+func (s *Servers) MayBe(name string) bool {
+	return strings.HasPrefix(name, "mcp__") || slices.ContainsFunc(mcp.ResourceTools(nil), func(t tools.Tool) bool { return t.Spec.Name == name })
 }
 
 func (s *Servers) named(name string) *server {
@@ -174,9 +189,6 @@ func (s *Servers) sessions() (all []*mcp.Session) {
 	}
 	return all
 }
-
-// Deferred says whether the model is told of a tool only when it looks for it.
-func (s *Servers) Deferred(offered mcp.Offered) bool { return s.Job.MCPServers[offered.Server].Defer }
 
 // Halt says why the run can't go on: a required server has ended and does not come again.
 func (s *Servers) Halt() error {

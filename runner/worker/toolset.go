@@ -119,6 +119,12 @@ func (a *Agent) equip(ctx context.Context) error {
 	if err := a.serve(ctx, box); err != nil {
 		return err
 	}
+	if err := a.startServers(ctx, box); err != nil {
+		return err
+	}
+	if err := a.freezeTools(); err != nil {
+		return err
+	}
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
@@ -140,11 +146,12 @@ func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
 
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := &tools.Outputs{Create: a.createOutput, Redact: a.Record.Redact}
-	registry := tools.New(a.allTools(ctx, box, outputs)...)
-	if err := registry.Restrict(a.Job.Tools.Allow, a.Job.Tools.Deny); err != nil {
+	ofServers, told := a.serverTools()
+	registry := tools.New(append(a.allTools(ctx, box, outputs), ofServers...)...)
+	if err := registry.Restrict(a.known(a.Job.Tools.Allow), a.known(a.Job.Tools.Deny)); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
-	offered := a.suits.offered(a.Ask != nil, a.Job.Tools.Allow)
+	offered := append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), told...)
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered}
 	if a.Job.Policy.Network.Listed() {
 		dispatcher.Aside = a.Sandboxes.RefusedHosts
