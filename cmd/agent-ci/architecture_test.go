@@ -54,7 +54,7 @@ var roomKnows = map[string][]string{
 	"runner/runs":       {"runner/outcome", "runner/record", "runner/transcript", "policy/sandbox"},
 	"runner/onboard":    {"gitops/forge"},
 	"runner/publish":    {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
-	"runner/job":        {"policy/credential", "policy/reach"},
+	"runner/job":        {"policy/credential", "policy/reach", "tools"},
 	"runner/model":      {"runner/outcome"},
 	"runner/outcome":    nil,
 	"runner/progress":   {"runner/actions", "runner/intake", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},
