@@ -146,7 +146,8 @@ func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
 }
 
 // lends says how often the agent's sandbox lends the workspace to others: to each server twice,
-// because one that ends is started once more, and to hooks once.
+// because one that ends is started once more, to hooks once, and once for each network that
+// tools of the job's own have besides the agent's.
 func (s *Sandboxes) lends() (toRead, toWrite int) {
 	const starts = 2
 	for _, server := range s.Job.MCPServers {
@@ -161,7 +162,7 @@ func (s *Sandboxes) lends() (toRead, toWrite int) {
 	if len(s.Job.Hooks) > 0 {
 		toRead++
 	}
-	return toRead, toWrite
+	return toRead, toWrite + len(s.Job.OtherNetworks())
 }
 
 // emptyFolder of the run directory is the workspace of who has none.
@@ -174,4 +175,14 @@ func besideFailure(b Beside, o sandbox.Options, err error) error {
 		return outcome.Stopf(stop.Outcome, stop.Reason, "The sandbox of %s can't be opened here: %s", b.Name, stop.Message).Because(err)
 	}
 	return err
+}
+
+// ShowBase makes the tree of the base, and has the agent's commands see it from then on. It is
+// empty where there is no commit.
+func (s *Sandboxes) ShowBase(ctx context.Context) (dir string, err error) {
+	if s.BaseTree == nil {
+		return "", nil
+	}
+	s.shownBase, err = s.BaseTree(ctx)
+	return s.shownBase, err
 }

@@ -181,3 +181,15 @@ func (t DynamicTool) misfitSchema() (key, wrong string) {
 	}
 	return "", ""
 }
+
+// OtherNetworks are those of the tools that have another network than the agent's commands.
+func (j *Job) OtherNetworks() []Network {
+	var others []Network
+	for _, tool := range j.Tools.Dynamic {
+		known := slices.ContainsFunc(others, func(n Network) bool { return reflect.DeepEqual(n, tool.Network) })
+		if !known && !tool.Network.IsZero() && !reflect.DeepEqual(tool.Network, j.Policy.Network) {
+			others = append(others, tool.Network)
+		}
+	}
+	return others
+}
