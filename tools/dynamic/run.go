@@ -38,7 +38,7 @@ func (r *running) run(ctx context.Context, program Program, timeout time.Duratio
 	}
 	var fed sync.WaitGroup
 	fed.Go(func() {
-		_, _ = io.WriteString(c.input, input) // a program may end without reading
+		_, _ = io.WriteString(c.input, input+"\n") // a program may end without reading, and a shell reads lines
 		_ = c.input.Close()
 	})
 	select {
