@@ -97,7 +97,7 @@ func outputsOf(calls []tools.Call, define define, result func(n int, call tools.
 		}
 		items = append(items, raw)
 		if call.Form == tools.Search && len(got.Found) == 0 {
-			raw, err := model.Encode(message("developer", got.Output))
+			raw, err := model.Encode(message("developer", "What came of the tool_search_call "+call.ID+": "+got.Output))
 			if err != nil {
 				return nil, err
 			}

@@ -169,7 +169,7 @@ func (a *Answering) serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		ended := func(why string) error { return a.ended(name, why) }
+		ended := func(why string) error { return a.ended(name, why, log.name) }
 		a.servers[name] = &served{&dynamic.Server{Program: a.program(i), Log: log, Ended: ended}, log}
 	}
 	var starting sync.WaitGroup
@@ -201,7 +201,7 @@ func notStarted(name, why string) *outcome.Stop {
 }
 
 // ended takes note of a process that ended by itself: it is started anew once in a run.
-func (d *Dynamic) ended(name, why string) error {
+func (d *Dynamic) ended(name, why, log string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ends[name]++; d.ends[name] == 1 {
@@ -209,7 +209,7 @@ func (d *Dynamic) ended(name, why string) error {
 		return nil
 	}
 	stop := outcome.Stopf(outcome.ExtensionFailed, toolStart,
-		"The process that serves the tool %s of the job (tools.dynamic) ended for the second time: it %s. Mend it and resume the run.", name, why)
+		"The process that serves the tool %s of the job (tools.dynamic) ended for the second time: it %s; see %s.", name, why, log)
 	if d.halted == nil {
 		d.halted = stop
 	}
