@@ -54,7 +54,7 @@ var roomKnows = map[string][]string{
 	"runner/runs":       {"runner/outcome", "runner/record", "runner/transcript", "policy/sandbox"},
 	"runner/onboard":    {"gitops/forge"},
 	"runner/publish":    {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
-	"runner/job":        {"policy/credential", "policy/reach"},
+	"runner/job":        {"policy/credential", "policy/reach", "tools"},
 	"runner/model":      {"runner/outcome"},
 	"runner/outcome":    nil,
 	"runner/progress":   {"runner/actions", "runner/intake", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},
@@ -62,7 +62,7 @@ var roomKnows = map[string][]string{
 	"runner/settings":   {"runner/given", "runner/job", "runner/outcome", "gitops", "policy"},
 	"runner/transcript": {"runner/outcome", "gitops/v4a"},
 	"runner/worker": {
-		"runner/agent", "runner/confine", "runner/given", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/record",
+		"runner/agent", "runner/confine", "runner/extensions", "runner/given", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/record",
 		"runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy", "tools",
 	},
 	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -34,6 +36,8 @@ type Options struct {
 	// Ask puts to people all questions of the run so far. It is nil where nobody will
 	// answer.
 	Ask func(ctx context.Context, all []question.Question) error
+	// Tools are those of who embeds this program, besides those of the job.
+	Tools []tools.Tool
 }
 
 // Agent is one agent: a conversation, and tools while it works. It is used by one
@@ -42,7 +46,8 @@ type Agent struct {
 	Options
 	suits        toolset
 	conversation *agent.Conversation
-	tools        *toolbox // while it works
+	tools        *toolbox            // while it works
+	dynamic      *extensions.Dynamic // tools of the job's own
 
 	work    Work // so far, without what the conversation knows
 	patches int  // that it sent
@@ -76,8 +81,12 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 	}
+	var err error
+	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir()); err != nil {
+		return nil, err
+	}
 	a.servers = a.newServers()
-	a.conversation.Halt = a.servers.Halt
+	a.conversation.Halt = func() error { return cmp.Or(a.dynamic.Halt(), a.servers.Halt()) }
 	if err := a.settle(ctx); err != nil {
 		return nil, err
 	}
