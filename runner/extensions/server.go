@@ -143,7 +143,7 @@ func (one *server) judge(failed error) error {
 		return nil
 	}
 	stop := stopOf(one.name, failed)
-	why := one.Record.Redact(stop.Message)
+	why := one.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + one.seeLog())
 	if err := one.tell(transcript.MCPServer{State: transcript.MCPFailed, Why: why}); err != nil {
 		return err
 	}
@@ -221,7 +221,13 @@ func (one *server) seeLog() string {
 	if one.log == "" {
 		return ""
 	}
-	return " See " + one.log + "."
+	words := " See " + one.log
+	if lines, err := one.Record.LastLines(one.log); err == nil && lines != "" {
+		const most = 5
+		last := strings.Split(lines, "\n")
+		words += ", whose last lines are: " + strings.Join(last[max(0, len(last)-most):], " / ")
+	}
+	return strings.TrimSuffix(words, ".") + "."
 }
 
 // tool answers calls of a tool of the server.
