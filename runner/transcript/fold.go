@@ -107,6 +107,8 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeNetwork:       folding((*fold).network),
 	TypeSecretUsed:    folding((*fold).secretUsed),
 	TypeWarning:       folding(func(f *fold, _ Event, d Warning) { f.view.Warnings = append(f.view.Warnings, d) }),
+	TypeHooks:         folding((*fold).hooks),
+	TypeHook:          folding((*fold).hook),
 	TypePlan:          folding(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
 	TypeVerify:        folding((*fold).verify),
 	TypeChange:        folding((*fold).change),
