@@ -318,6 +318,11 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if c.Halt != nil {
+		if err := c.Halt(); err != nil {
+			return err
+		}
+	}
 	if len(results) == 0 {
 		return nil
 	}

@@ -250,3 +250,8 @@ func (h *Hooks) Fired() error {
 	}
 	return nil
 }
+
+// OfPatches says that hooks are asked of patches, however these come.
+func (h *Hooks) OfPatches() bool {
+	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(h.on(job.OnPreTool), Hook.asksOfFiles)
+}

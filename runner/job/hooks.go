@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -127,4 +128,21 @@ func LoadOperator(name string, data []byte) (map[string]Hook, error) {
 		return nil, err
 	}
 	return file.Hooks, nil
+}
+
+// MayBeVariable says what keeps a variable from being set for commands, by the rules of
+// policy.env; the error reads as the end of a sentence about it.
+func (j *Job) MayBeVariable(name, value string) error {
+	d := decoder{job: j}
+	switch {
+	case variable.check(name) != nil:
+		return errors.New("is no variable's name")
+	case variableValue.check(value) != nil:
+		return errors.New("has a value that no variable can have")
+	case d.isCredential(name):
+		return errors.New("holds a credential, which commands never see")
+	case slices.ContainsFunc(j.Policy.Secrets, func(s Secret) bool { return s.Name == name }):
+		return errors.New("is a secret of the job")
+	}
+	return nil
 }

@@ -13,6 +13,8 @@ type HookActive struct {
 	On       string   `json:"on"`
 	Run      []string `json:"run"`
 	SHA256   string   `json:"sha256"` // of its settings and of the files that its words name
+	Tools    []string `json:"tools,omitempty"`
+	Argv     []string `json:"argv,omitempty"`
 	Trusted  bool     `json:"trusted,omitempty"`
 	MustFire bool     `json:"must_fire,omitempty"`
 	Compat   string   `json:"compat,omitempty"`

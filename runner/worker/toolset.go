@@ -113,13 +113,17 @@ func (a *Agent) equip(ctx context.Context) error {
 		return errors.Join(err, box.Close())
 	}
 	a.tools = &toolbox{sandbox: box, seen: seen}
+	a.Hooks.Beside(box)
+	if err := a.askOnce(ctx); err != nil {
+		return err
+	}
 	if err := a.useTools(ctx, a.tools); err != nil {
 		return err
 	}
 	if err := a.serve(ctx, box); err != nil {
 		return err
 	}
-	if a.conversation.Tools.Registry.Denial(patchTool) == "" {
+	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.OfPatches() {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
 	return nil
@@ -146,6 +150,9 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	}
 	offered := a.suits.offered(a.Ask != nil, a.Job.Tools.Allow)
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered}
+	if a.Hooks != nil {
+		dispatcher.Gate = a.Hooks
+	}
 	if a.Job.Policy.Network.Listed() {
 		dispatcher.Aside = a.Sandboxes.RefusedHosts
 	}
@@ -158,10 +165,10 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	dir, view, checkout := box.seen.dir, box.seen.view, box.seen.checkout(ctx, a.Workspace.Checkout())
 	patcher := patch.New(patch.Options{
 		Dir: dir, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
-		Keep: a.keepPatch, Journal: a.Workspace.JournalPatch(dir.Root, view),
+		Ask: a.patchAsked(), Keep: a.keepPatch, Journal: a.Workspace.JournalPatch(dir.Root, view),
 	})
 	box.commands = command.New(command.Options{
-		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.Sandboxes.AgentEnv(), Programs: a.Record.Join(confine.ProgramsFolder),
+		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv()), Programs: a.Record.Join(confine.ProgramsFolder),
 		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
 	})
 	all := append([]tools.Tool{plan.New(a.takePlan)}, files.New(files.Options{
