@@ -38,6 +38,7 @@ func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call) (v too
 			call.Input = r.after
 			input := r.after
 			v.Input = &input
+			aside = append(aside, "The hook "+one.Name+" rewrote the input of this call: "+cut(input))
 		}
 		if r.context != "" {
 			aside = append(aside, "The hook "+one.Name+" adds: "+r.context)

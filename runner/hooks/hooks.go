@@ -251,7 +251,7 @@ func sentence(words string) string {
 	if words = cut(words); words == "" {
 		return "it gave no reason."
 	}
-	return outcome.Sentence(words) + end(words)
+	return words + end(words)
 }
 
 // end is what ends a sentence that has no end.

@@ -53,8 +53,9 @@ func (p *Past) Take(e transcript.Event) error {
 	if d.On == job.OnStop {
 		p.Stopped = true
 		if d.Decision == transcript.HookMore {
-			p.Rounds++
-			p.More = d.Reason
+			if p.Rounds++; p.Rounds <= MostRounds { // what was asked for beyond that is not given
+				p.More = d.Reason
+			}
 		}
 	}
 	if p.answers == nil {

@@ -26,6 +26,8 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeNetwork:       note("Network", (*assembler).network),
 	transcript.TypeSecretUsed:    note("Credential", (*assembler).secretUsed),
 	transcript.TypeService:       note("Service", (*assembler).service),
+	transcript.TypeHooks:         note("Hooks", (*assembler).hooks),
+	transcript.TypeHook:          note("Hook", (*assembler).hook),
 	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
 	transcript.TypeModelFailure:  note("Failure of the model", (*assembler).modelFailure),
 	transcript.TypeCompaction:    note("Conversation made shorter", (*assembler).compaction),
