@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/feedback"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/intake"
@@ -30,6 +31,7 @@ type reached struct {
 	workspace   *workspace.Workspace // nil while there is no checkout
 	left        gitops.Base          // of the checkout that a clone took the place of
 	boxes       *confine.Sandboxes   // nil before commands can be confined
+	recorded    *extensions.Recorded // stands in for servers of tools; nil where they are started
 	hooks       *hooks.Hooks         // nil where there are none, and before they are known
 	added       string               // by hooks, for the agent
 	agent       *worker.Agent        // nil before it is made

@@ -125,6 +125,9 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 	}
 	c.lastTold = ""
 	for {
+		if err := c.halted(); err != nil {
+			return c.said, err
+		}
 		if c.lastBudget() == nil { // a last turn has no tokens for a summary, and room enough
 			if err := c.fit(ctx); err != nil {
 				return "", err
@@ -152,6 +155,14 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 			return c.said, last.nearlyExceeded()
 		}
 	}
+}
+
+// halted says why the run can't go on; nil where it can.
+func (c *Conversation) halted() error {
+	if c.Halt == nil {
+		return nil
+	}
+	return c.Halt()
 }
 
 // turn asks for the next answer until there is one: a request that is too long
@@ -318,13 +329,8 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if c.Halt != nil {
-		if err := c.Halt(); err != nil {
-			return err
-		}
-	}
-	if len(results) == 0 {
-		return nil
+	if err := c.halted(); err != nil || len(results) == 0 {
+		return err
 	}
 	return c.notStuck()
 }

@@ -217,7 +217,7 @@ var rules = []rule{
 	{path: "mcp_servers.*.env", about: "The variables that it sees besides the few that programs need to run."},
 	{path: "mcp_servers.*.env.pass", about: "Names of variables that it sees with the value that agent-ci has, secrets among them; no other command sees what is given to a server, and nothing shows it.", form: variable},
 	{path: "mcp_servers.*.env.set", about: "Variables that it sees with the value given here.", example: "{LOG_LEVEL: warn}", names: variable, form: variableValue},
-	{path: "mcp_servers.*.url", about: "The address of a server that is reached by streamable HTTP. Its host is thereby allowed, also at a private or loopback address; http: is for those alone. No redirect to another host is followed.", form: webAddress},
+	{path: "mcp_servers.*.url", about: "The address of a server that is reached by streamable HTTP. Its host is thereby allowed, also at a private or loopback address; http: is for those alone. No redirect to another host is followed.", form: serverURL},
 	{path: "mcp_servers.*.headers", about: "More headers for every request to url. They are literal and end up in the transcript.", example: "{X-Team: build}", names: headerName, form: headerValue},
 	{path: "mcp_servers.*.bearer_token_env", about: "Name of the variable that holds the token that requests to url carry; never the token itself.", form: variable},
 	{path: "mcp_servers.*.tools", about: "The tools of the server that the model may call, by the server's own names. It is required; [\"*\"] are all that the server has.", required: true, filled: true, form: oneLine, example: "[search, fetch]"},

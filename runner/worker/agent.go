@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -29,7 +30,8 @@ type Options struct {
 	Sandboxes *confine.Sandboxes
 	Job       *job.Job
 	Model     Model
-	Began     time.Time // when its run began, less the time that the run did not live
+	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
+	Began     time.Time            // when its run began, less the time that the run did not live
 	// Hooks are asked of what the agent does; nil for none.
 	Hooks *hooks.Hooks
 	// Ask puts to people all questions of the run so far. It is nil where nobody will
@@ -45,9 +47,11 @@ type Agent struct {
 	conversation *agent.Conversation
 	tools        *toolbox // while it works
 
-	work    Work     // so far, without what the conversation knows
-	patches int      // that it sent
-	told    said     // what it was told once
+	work    Work // so far, without what the conversation knows
+	patches int  // that it sent
+	told    said // what it was told once
+	servers *extensions.Servers
+	frozen  bool     // the model's tools are settled
 	served  int      // attempts that had their services
 	hooked  hooked   // what hooks said before the first request
 	earlier *Earlier // until it has caught up
@@ -76,8 +80,10 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 	}
+	a.servers = a.newServers()
+	a.conversation.Halt = a.halted
 	if o.Hooks != nil {
-		a.conversation.Halt, a.conversation.Compacting = o.Hooks.Halt, o.Hooks.Compacting
+		a.conversation.Compacting = o.Hooks.Compacting
 	}
 	if err := a.settle(ctx); err != nil {
 		return nil, err
@@ -130,7 +136,7 @@ func (a *Agent) settle(ctx context.Context) error {
 func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.Path) }
 
 // GoOn has an agent that was briefed go on from where it was stopped.
-func (a *Agent) GoOn(e Earlier) {
+func (a *Agent) GoOn(e Earlier) error {
 	a.work.Plan, a.work.Questions, a.told = e.Plan, e.Past.questions, e.Past.told
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)
@@ -139,6 +145,7 @@ func (a *Agent) GoOn(e Earlier) {
 		a.conversation.Restore(&e.Past.Past, e.Usage, a.conversation.Items())
 	}
 	a.earlier = &e
+	return a.servers.Expect(e.Servers)
 }
 
 // Work is what the work has come to so far, also after an error.
@@ -214,6 +221,7 @@ func (a *Agent) endProcesses() {
 		return
 	}
 	a.Hooks.Beside(nil)
+	a.endServers()
 	if err := a.tools.close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}

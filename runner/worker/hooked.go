@@ -13,15 +13,22 @@ import (
 
 // hooked is what hooks said once, before the first request.
 type hooked struct {
-	asked        bool
 	descriptions map[string]string // of tools, by their names
 	env          map[string]string // of the agent's commands
 }
 
-// askOnce has hooks settle the definitions of the tools, and the variables of commands. From the
-// first request on both stay as they are.
-func (a *Agent) askOnce(ctx context.Context) (err error) {
-	if a.hooked.asked || a.Hooks == nil {
+// askEnv has hooks settle variables of the agent's commands, once in a run.
+func (a *Agent) askEnv(ctx context.Context) (err error) {
+	if a.hooked.env != nil || a.Hooks == nil {
+		return nil
+	}
+	a.hooked.env, err = a.Hooks.Env(ctx, a.whyNoVariable)
+	return err
+}
+
+// askDefinitions has hooks change what the model is told of tools, before that is settled.
+func (a *Agent) askDefinitions(ctx context.Context) error {
+	if a.Hooks == nil {
 		return nil
 	}
 	before := a.specs()
@@ -35,15 +42,15 @@ func (a *Agent) askOnce(ctx context.Context) (err error) {
 			a.hooked.descriptions[spec.Name] = a.Record.Redact(spec.Description)
 		}
 	}
-	if a.hooked.env, err = a.Hooks.Env(ctx, a.whyNoVariable); err != nil {
+	return nil
+}
+
+// halted says why the run can't go on: by its servers of tools, or by a hook.
+func (a *Agent) halted() error {
+	if err := a.servers.Halt(); err != nil {
 		return err
 	}
-	a.hooked.asked = true
-	if len(a.hooked.descriptions) == 0 {
-		return nil
-	}
-	a.conversation.Settings.Tools, err = definitions(a.specs(), a.Job.Tools.Hosted)
-	return err
+	return a.Hooks.Halt()
 }
 
 // specs are the tools that the model is told of, as hooks describe them.

@@ -114,13 +114,19 @@ func (a *Agent) equip(ctx context.Context) error {
 	}
 	a.tools = &toolbox{sandbox: box, seen: seen}
 	a.Hooks.Beside(box)
-	if err := a.askOnce(ctx); err != nil {
+	if err := a.askEnv(ctx); err != nil {
 		return err
 	}
 	if err := a.useTools(ctx, a.tools); err != nil {
 		return err
 	}
 	if err := a.serve(ctx, box); err != nil {
+		return err
+	}
+	if err := a.startServers(ctx, box); err != nil {
+		return err
+	}
+	if err := a.freezeTools(ctx); err != nil {
 		return err
 	}
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.OfPatches() {
@@ -144,11 +150,12 @@ func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
 
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := &tools.Outputs{Create: a.createOutput, Redact: a.Record.Redact}
-	registry := tools.New(a.allTools(ctx, box, outputs)...)
-	if err := registry.Restrict(a.Job.Tools.Allow, a.Job.Tools.Deny); err != nil {
+	ofServers, told := a.serverTools()
+	registry := tools.New(append(a.allTools(ctx, box, outputs), ofServers...)...)
+	if err := registry.Restrict(a.known(a.Job.Tools.Allow), a.known(a.Job.Tools.Deny)); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
-	offered := a.suits.offered(a.Ask != nil, a.Job.Tools.Allow)
+	offered := append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), told...)
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered}
 	if a.Hooks != nil {
 		dispatcher.Gate = a.Hooks
