@@ -108,15 +108,16 @@ type toolbox struct {
 func (a *Agent) equip(ctx context.Context) error {
 	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
 	seen := a.see(box)
-	if err := a.mustHaveWorkDir(seen); err != nil {
+	err := a.mustHaveWorkDir(seen)
+	if a.Hooks.Beside(box); err == nil {
+		err = a.askEnv(ctx)
+	}
+	if err != nil {
+		a.Hooks.Beside(nil)
 		seen.close()
 		return errors.Join(err, box.Close())
 	}
 	a.tools = &toolbox{sandbox: box, seen: seen}
-	a.Hooks.Beside(box)
-	if err := a.askEnv(ctx); err != nil {
-		return err
-	}
 	if err := a.useTools(ctx, a.tools); err != nil {
 		return err
 	}
