@@ -34,7 +34,7 @@ func (in *invocation) readyHooks(ctx context.Context, so *reached, past hooks.Pa
 		},
 		Rooms: hooks.Rooms{Environ: in.env, BaseTree: so.boxes.BaseTree, Open: hookRoom(so.boxes)},
 	}
-	so.warnOfOpenHooks(in.rec)
+	in.warnOfOpenHooks(so.boxes)
 	return nil
 }
 
@@ -47,9 +47,9 @@ func hookRoom(boxes *confine.Sandboxes) func(context.Context, *sandbox.Sandbox) 
 }
 
 // warnOfOpenHooks tells of hooks that nothing confines, or keeps the agent's commands from.
-func (so *reached) warnOfOpenHooks(rec *record.Record) {
-	if sandbox.Level(so.boxes.Reached().Level) == sandbox.LevelNone {
-		rec.Warn("hooks_unconfined", "Nothing confines the hooks of this run, nor keeps commands of the agent from their files: policy.sandbox is danger-full-access.")
+func (in *invocation) warnOfOpenHooks(boxes *confine.Sandboxes) {
+	if sandbox.Level(boxes.Reached().Level) == sandbox.LevelNone {
+		in.rec.Warn("hooks_unconfined", "Nothing confines the hooks of this run, nor keeps commands of the agent from their files: policy.sandbox is danger-full-access.")
 	}
 }
 

@@ -341,6 +341,11 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 			return b, err
 		}
 	}
+	if !p.Change.Empty() {
+		if err := in.hooksOfBundle(ctx, so, &p); err != nil {
+			return b, err
+		}
+	}
 	so.out = new(publish.Publication)
 	if err := publish.Publish(ctx, to, p, so.out); err != nil || !p.Change.Empty() {
 		return b, err
