@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/audit"
 	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -250,8 +251,9 @@ func (p *replay) writeBody(failed error) (string, error) {
 type recordedAnswers struct {
 	answers []*model.Response
 	next    int
-	lacked  bool // one more was asked for
-	asks    bool // the run put its questions to people
+	lacked  bool         // one more was asked for
+	asks    bool         // the run put its questions to people
+	hooks   *hooks.Hooks // that say what they said; nil for none
 }
 
 // model is the one that a job names, with these answers. Nothing makes the
@@ -295,6 +297,11 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe 
 // name the checkout of the run they now name the fresh tree.
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 	answers := &recordedAnswers{asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings)}
+	if len(p.recorded.listed.Hooks) > 0 {
+		past := p.recorded.hooks
+		past.Replays, past.Rounds, past.More = true, 0, ""
+		answers.hooks = &hooks.Hooks{All: hooks.Recorded(p.recorded.listed), Record: p.in.rec, Past: past}
+	}
 	var outputs []transcript.ToolFinished
 	err := eachEvent(p.recorded.rec, func(e transcript.Event) error {
 		switch e.Type {
