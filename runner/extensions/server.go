@@ -37,6 +37,7 @@ type server struct {
 	broken    string // why it answers no calls for good; empty while it does
 	changed   bool   // it was told that its tools are others now
 	closing   bool
+	quiet     bool       // nothing of it is told
 	starting  sync.Mutex // held by who starts it again
 }
 
@@ -200,7 +201,7 @@ func (one *server) tellReady(offered []mcp.Offered) error {
 // observe records what the server did by itself.
 func (one *server) observe(notice mcp.Notice) {
 	one.mu.Lock()
-	first, closing := !one.changed, one.closing
+	first, closing := !one.changed, one.closing || one.quiet
 	if notice.Kind == mcp.ToolsChanged {
 		one.changed = true
 	}
