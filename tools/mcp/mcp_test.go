@@ -149,7 +149,8 @@ func (s *saying) result(r request, result string) {
 }
 
 func (s *saying) refuse(r request, code int, message string) {
-	s.line(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, r.ID, code, message)
+	raw, _ := json.Marshal(message)
+	s.line(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, r.ID, code, raw)
 }
 
 // exit ends the process by itself.
