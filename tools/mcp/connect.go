@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	_ "github.com/agent-ci/agent-ci/tools/mcp/internal/environment" // before the library reads it
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )

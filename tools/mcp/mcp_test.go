@@ -293,6 +293,15 @@ func TestServersOfTheLibrary(t *testing.T) {
 	}
 }
 
+// TestVariableOfTheLibrary starts a program with a value at which the library panics.
+func TestVariableOfTheLibrary(t *testing.T) {
+	t.Setenv("MCPGODEBUG", "not of its form")
+	s := open(t, Server{Start: child(t, "sdk")})
+	if len(s.List().Tools) != 2 {
+		t.Errorf("got %+v", s.List())
+	}
+}
+
 func TestFlood(t *testing.T) {
 	_, err := Open(t.Context(), Server{Name: "test", Tools: []string{AllTools}, Start: child(t, "flood"), StartTimeout: time.Minute})
 	wantError(t, err, ReasonProtocol, "more than 4 MiB")
