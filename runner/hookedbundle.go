@@ -49,7 +49,9 @@ func (in *invocation) hooksOfBundle(ctx context.Context, so *reached, p *publish
 // boxesOfBundle opens sandboxes that see a fresh tree of a bundle's change. Nobody works there,
 // and nothing of the job but its rules on files counts.
 func (in *invocation) boxesOfBundle(ctx context.Context, so *reached, p *publish.Proposal) (*confine.Sandboxes, error) {
-	in.rec.Remove(record.StateFolder) // which whoever made the bundle may have filled
+	for _, name := range []string{changeFolder, confine.ScratchFolder} { // which whoever made the bundle may have filled
+		in.rec.Remove(name)
+	}
 	tree := in.rec.Join(changeFolder)
 	if err := so.workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: tree, Tree: p.Change.Tree, Base: p.Base}); err != nil {
 		return nil, err
