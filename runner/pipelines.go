@@ -237,7 +237,9 @@ func (in *invocation) backToWork(ctx context.Context, h *history, so *reached, g
 	if err != nil {
 		return err
 	}
-	so.agent.GoOn(h.returned(so.found))
+	if err := so.agent.GoOn(h.returned(so.found)); err != nil {
+		return err
+	}
 	if !h.worked() {
 		return nil
 	}
@@ -330,6 +332,10 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	if err := in.takeCredentials(ctx, so); err != nil {
 		return err
 	}
+	if err := settings.CheckServerSecrets(in.env, so.job()); err != nil {
+		return err
+	}
+	in.watch.Mask(settings.ServerSecrets(in.env, so.job()))
 	if err := so.boxes.Confine(ctx); err != nil {
 		return err
 	}

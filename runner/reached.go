@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/feedback"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -29,6 +30,7 @@ type reached struct {
 	workspace   *workspace.Workspace // nil while there is no checkout
 	left        gitops.Base          // of the checkout that a clone took the place of
 	boxes       *confine.Sandboxes   // nil before commands can be confined
+	recorded    *extensions.Recorded // stands in for servers of tools; nil where they are started
 	agent       *worker.Agent        // nil before it is made
 	key         *sshsig.Key          // that the commit is signed with; nil for none
 	authorities settings.Authorities // of hosts that commands reach

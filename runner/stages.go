@@ -75,7 +75,7 @@ func (in *invocation) readGuides(so *reached) ([]agent.Guide, error) {
 
 // agentOptions say who the agent is. ask puts its questions to people.
 func (in *invocation) agentOptions(so *reached, ask asking) worker.Options {
-	return worker.Options{Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask}
+	return worker.Options{Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask, Recorded: so.recorded}
 }
 
 // asking puts all questions of a run to people; nil where there are none.
@@ -110,6 +110,7 @@ func (in *invocation) brief(ctx context.Context, so *reached, guides []agent.Gui
 // agent verify_attempts times. Work that a budget ended is verified and kept:
 // limits.time ends the agent's work, and no check that has a time limit of its own.
 func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached, attempts int) error {
+	defer so.agent.Close()
 	for attempt := attempts + 1; ; {
 		work, err := so.agent.Run(ctx)
 		if so.stopped = work.Stopped; err != nil {

@@ -46,6 +46,9 @@ func (t *target) prepare() error {
 		t.ready = call
 		return nil
 	}
+	if e.Foreign {
+		return t.prepareForeign()
+	}
 	arguments, problem := e.parse(call)
 	if problem != "" {
 		t.refusal = t.Tool + ": " + problem

@@ -132,7 +132,7 @@ func (r *Registry) find(name string, offered []string) *entry {
 	for _, target := range other.targets {
 		e := r.byName[target]
 		switch {
-		case e == nil:
+		case e == nil, e.Foreign:
 		case slices.Contains(offered, target):
 			return e
 		case first == nil:

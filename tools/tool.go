@@ -138,6 +138,9 @@ type Tool struct {
 	// by this tool's own hand; such calls run alone. Running a command does not
 	// count: the reference implementation runs commands in parallel too.
 	Mutates bool
+	// Foreign says that the tool is not of agent-ci: its arguments mean what its schema says
+	// and nothing else, so that none is renamed or taken away, and no other name stands for it.
+	Foreign bool
 	// MutatesCall says of one call, which is as Run gets it, what Mutates says
 	// of all; Mutates is then for calls that cannot be judged. It may be nil.
 	MutatesCall func(call Call) bool

@@ -5,9 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -107,6 +110,9 @@ func (s *Sandboxes) showWorkspace(o *sandbox.Options, box *sandbox.Sandbox, b Be
 			o.BorrowedFrom, o.Overlay, o.Frozen = s.overlay(Agent()), "", nil
 			return err
 		}
+		if b.Workspace == BesideWrite {
+			return fmt.Errorf("the sandbox of %s can't be opened again: the workspace was lent to it too often", b.Name)
+		}
 		fallthrough
 	default:
 		// Nobody takes the changes of the agent from here: what is written is this sandbox's own.
@@ -145,11 +151,11 @@ func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
 	return nil
 }
 
-// lends says how often the agent's sandbox lends the workspace to others: to each server twice,
-// because one that ends is started once more, to hooks once, and once for each network that
-// tools of the job's own have besides the agent's.
+// lends says how often the agent's sandbox lends the workspace to others: to hooks once, to each
+// server as often as it may be started (once more for an older revision, and again once it has
+// ended), and once for each network that tools of the job's own have besides the agent's.
 func (s *Sandboxes) lends() (toRead, toWrite int) {
-	const starts = 2
+	const starts = 4
 	for _, server := range s.Job.MCPServers {
 		switch {
 		case server.Command == "":
@@ -163,6 +169,26 @@ func (s *Sandboxes) lends() (toRead, toWrite int) {
 		toRead++
 	}
 	return toRead, toWrite + len(s.Job.OtherNetworks())
+}
+
+// InWorkspace says whether a path lies in what the agent works in, or leads there.
+func (s *Sandboxes) InWorkspace(path string) bool {
+	real, err := realPath(path)
+	return gitops.PathOutside(path, s.Root) == "" || err != nil || gitops.PathOutside(real, s.Root) == ""
+}
+
+// BesideEnv is the environment of what runs beside the agent's commands: an allow list, and what
+// is named here. Its programs are not looked for in the workspace.
+func (s *Sandboxes) BesideEnv(pass []string, set map[string]string) []string {
+	env := policy.Environment(s.Environ, pass, set)
+	for i, variable := range env {
+		if path, is := strings.CutPrefix(variable, "PATH="); is {
+			env[i] = "PATH=" + strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
+				return !filepath.IsAbs(dir) || s.InWorkspace(dir)
+			}), string(filepath.ListSeparator))
+		}
+	}
+	return env
 }
 
 // emptyFolder of the run directory is the workspace of who has none.

@@ -107,6 +107,7 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeNetwork:       folding((*fold).network),
 	TypeSecretUsed:    folding((*fold).secretUsed),
 	TypeWarning:       folding(func(f *fold, _ Event, d Warning) { f.view.Warnings = append(f.view.Warnings, d) }),
+	TypeMCPServer:     folding((*fold).mcpServer),
 	TypePlan:          folding(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
 	TypeVerify:        folding((*fold).verify),
 	TypeChange:        folding((*fold).change),

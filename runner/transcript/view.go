@@ -24,10 +24,13 @@ type View struct {
 	Publish   []Publish
 	Secrets   []Secret // that were used or refused, as they came
 	Warnings  []Warning
-	Entries   []Entry // messages and calls, as they came; Survey leaves them out
-	Turns     int
-	Calls     int
-	Retries   int
+	// MCPServers are the servers of tools, as they came: with the tools that they had at the
+	// start, and what became of them last.
+	MCPServers []MCPServer
+	Entries    []Entry // messages and calls, as they came; Survey leaves them out
+	Turns      int
+	Calls      int
+	Retries    int
 	// Compactions is how often the conversation was made shorter.
 	Compactions int
 	Usage       Usage

@@ -30,7 +30,8 @@ type Options struct {
 	Sandboxes *confine.Sandboxes
 	Job       *job.Job
 	Model     Model
-	Began     time.Time // when its run began, less the time that the run did not live
+	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
+	Began     time.Time            // when its run began, less the time that the run did not live
 	// Ask puts to people all questions of the run so far. It is nil where nobody will
 	// answer.
 	Ask func(ctx context.Context, all []question.Question) error
@@ -47,9 +48,11 @@ type Agent struct {
 	tools        *toolbox            // while it works
 	dynamic      *extensions.Dynamic // tools of the job's own
 
-	work    Work     // so far, without what the conversation knows
-	patches int      // that it sent
-	told    said     // what it was told once
+	work    Work // so far, without what the conversation knows
+	patches int  // that it sent
+	told    said // what it was told once
+	servers *extensions.Servers
+	frozen  bool     // the model's tools are settled
 	served  int      // attempts that had their services
 	earlier *Earlier // until it has caught up
 }
@@ -77,11 +80,12 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 	}
+	a.servers = a.newServers()
 	var err error
 	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir()); err != nil {
 		return nil, err
 	}
-	a.conversation.Halt = a.dynamic.Halt
+	a.conversation.Halt = a.halted
 	if err := a.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -133,7 +137,7 @@ func (a *Agent) settle(ctx context.Context) error {
 func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.Path) }
 
 // GoOn has an agent that was briefed go on from where it was stopped.
-func (a *Agent) GoOn(e Earlier) {
+func (a *Agent) GoOn(e Earlier) error {
 	a.work.Plan, a.work.Questions, a.told = e.Plan, e.Past.questions, e.Past.told
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)
@@ -142,6 +146,7 @@ func (a *Agent) GoOn(e Earlier) {
 		a.conversation.Restore(&e.Past.Past, e.Usage, a.conversation.Items())
 	}
 	a.earlier = &e
+	return a.servers.Expect(e.Servers)
 }
 
 // Work is what the work has come to so far, also after an error.
@@ -208,6 +213,7 @@ func (a *Agent) endProcesses() {
 	if a.tools == nil {
 		return
 	}
+	a.endServers()
 	if err := a.tools.close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}

@@ -17,13 +17,16 @@ type outsiders struct {
 }
 
 // outside are the tools of a toolbox that are not agent-ci's own. Those of the job, and of
-// who embeds this program, are told of before anything is opened.
+// who embeds this program, are told of before anything is opened; those of servers are known
+// once they are started.
 func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) outsiders {
 	all := a.dynamic.Told()
 	if box.jobs != nil {
 		all = box.jobs.Tools(outputs)
 	}
+	all = append(all, a.servers.Tools()...)
 	for _, tool := range a.Tools {
+		tool.Foreign = true
 		all = append(all, extensions.Tool{Tool: tool, From: "the program"})
 	}
 	o := outsiders{all: all}
@@ -79,4 +82,12 @@ func (o outsiders) offered(own []string) []string {
 		offered = append(offered, o.search)
 	}
 	return offered
+}
+
+// halted says why the run can't go on without what answers a tool from outside.
+func (a *Agent) halted() error {
+	if err := a.servers.Halt(); err != nil {
+		return err
+	}
+	return a.dynamic.Halt()
 }

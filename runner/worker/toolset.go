@@ -129,6 +129,12 @@ func (a *Agent) equip(ctx context.Context) error {
 	if err := a.useTools(ctx, a.tools); err != nil {
 		return err
 	}
+	if err := a.startServers(ctx, box); err != nil {
+		return err
+	}
+	if err := a.freezeTools(); err != nil {
+		return err
+	}
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
@@ -152,11 +158,11 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := &tools.Outputs{Create: a.createOutput, Redact: a.Record.Redact}
 	outside := a.outside(box, outputs)
 	registry := tools.New(append(a.allTools(ctx, box, outputs), outside.tools()...)...)
-	allow := a.Job.Tools.Allow
+	allow := a.known(a.Job.Tools.Allow)
 	if len(allow) > 0 && outside.search != "" {
 		allow = append(slices.Clone(allow), outside.search) // which finds nothing that is not allowed
 	}
-	if err := registry.Restrict(allow, a.Job.Tools.Deny); err != nil {
+	if err := registry.Restrict(allow, a.known(a.Job.Tools.Deny)); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))

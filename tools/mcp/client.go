@@ -1,8 +1,15 @@
 package mcp
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
+	"syscall"
 )
 
 // Remote is what a job says of a server at an address.
@@ -10,13 +17,170 @@ type Remote struct {
 	URL     string
 	Headers map[string]string
 	Bearer  string            // token for Authorization; "" for none
-	Base    http.RoundTripper // nil for one that goes to the host directly
+	Base    http.RoundTripper // nil for one that goes to the host, by the proxy of the environment
 }
+
+// mostRedirects is how many redirects are followed, on the host itself.
+const mostRedirects = 5
 
 // NewClient makes a client that goes to the host of the address and nowhere else, with the
 // headers and the token. The error is for a person.
-func NewClient(remote Remote) (*http.Client, error) { return nil, nil }
+func NewClient(remote Remote) (*http.Client, error) {
+	address, err := CheckURL(remote.URL)
+	if err != nil {
+		return nil, err
+	}
+	headers := http.Header{}
+	for name, value := range remote.Headers {
+		headers.Set(name, value)
+	}
+	if remote.Bearer != "" {
+		headers.Set("Authorization", "Bearer "+remote.Bearer)
+	}
+	base := remote.Base
+	if base == nil {
+		base = direct(address.Scheme)
+	}
+	return &http.Client{
+		Transport: &oneHost{base: base, origin: originOf(address), headers: headers},
+		CheckRedirect: func(request *http.Request, before []*http.Request) error {
+			if originOf(request.URL) != originOf(address) {
+				return fmt.Errorf("it redirects to %s, and only %s may be reached; write that address in url if it is right", request.URL.Host, address.Host)
+			}
+			if len(before) > mostRedirects {
+				return errors.New("it redirects without end")
+			}
+			return nil
+		},
+	}, nil
+}
 
 // CheckURL says what is wrong with the address of a server, or returns it read: http is only for
-// private and loopback addresses.
-func CheckURL(address string) (*url.URL, error) { return url.Parse(address) }
+// private and loopback addresses. Where the address has a name, the client finds out which
+// addresses the name has.
+func CheckURL(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return nil, errors.New("it is no URL")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New("it must begin with https://, or with http:// for a private or loopback address")
+	case u.Hostname() == "":
+		return nil, errors.New("it names no host")
+	case u.User != nil:
+		return nil, errors.New("it must not hold a user or a password; use bearer_token_env or headers")
+	case u.Fragment != "":
+		return nil, errors.New("it must not have a fragment (#)")
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && u.Scheme == "http" && !near(ip) {
+		return nil, fmt.Errorf("http: is only for private and loopback addresses, which %s is not; use https:", ip)
+	}
+	return u, nil
+}
+
+// near says whether what is sent to an address stays on this machine or its network.
+func near(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+}
+
+// direct is a transport to the host. What http would carry in the clear goes by no proxy and to
+// near addresses only, whatever a name resolves to.
+func direct(scheme string) *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if scheme == "https" {
+		return transport
+	}
+	transport.Proxy = nil
+	dialer := &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if !near(to.Addr()) {
+			return fmt.Errorf("http: is only for private and loopback addresses, which %s is not; use https:", to.Addr())
+		}
+		return nil
+	}}
+	transport.DialContext = dialer.DialContext
+	return transport
+}
+
+// originOf is scheme, host and port, as one text.
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// oneHost is a transport that sends headers to one origin, and nothing to any other.
+type oneHost struct {
+	base    http.RoundTripper
+	origin  string
+	headers http.Header
+}
+
+func (o *oneHost) RoundTrip(request *http.Request) (*http.Response, error) {
+	if origin := originOf(request.URL); origin != o.origin {
+		return nil, fmt.Errorf("%s may not be reached, only %s", origin, o.origin)
+	}
+	request = request.Clone(request.Context())
+	for name, values := range o.headers {
+		if request.Header.Get(name) == "" || name == "Authorization" { // what the protocol sets stays
+			request.Header[name] = values
+		}
+	}
+	return o.base.RoundTrip(request)
+}
+
+// CloseIdleConnections is what http.Client.CloseIdleConnections asks for.
+func (o *oneHost) CloseIdleConnections() { closeIdle(o.base) }
+
+func closeIdle(transport http.RoundTripper) {
+	if closer, ok := transport.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// bounded is a transport of one session: it ends with ctx, and bounds what is read of an answer.
+type bounded struct {
+	base http.RoundTripper
+	ctx  context.Context
+	end  context.CancelFunc
+}
+
+// boundedClient is a client with the redirects of another, whose transport ends with the session.
+func boundedClient(client *http.Client) (*http.Client, *bounded) {
+	b := &bounded{base: client.Transport}
+	if b.base == nil {
+		b.base = http.DefaultTransport
+	}
+	b.ctx, b.end = context.WithCancel(context.Background())
+	held := *client
+	held.Transport = b
+	return &held, b
+}
+
+func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(request.Context())
+	release := context.AfterFunc(b.ctx, cancel)
+	done := func() {
+		release()
+		cancel()
+	}
+	response, err := b.base.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		done()
+		return nil, err
+	}
+	limit := int64(mostLine)
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		limit = mostUnasked
+	}
+	response.Body = &boundedBody{body: response.Body, left: limit, limit: limit, done: done}
+	return response, nil
+}
+
+func (b *bounded) CloseIdleConnections() { closeIdle(b.base) }

@@ -1,6 +1,13 @@
 package mcp
 
-import "encoding/json"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // List is what a server said of itself and of its tools. As JSON it is kept with the run.
 type List struct {
@@ -10,19 +17,73 @@ type List struct {
 	Version      string   `json:"version"`
 	Instructions string   `json:"instructions,omitempty"`
 	Resources    bool     `json:"resources"` // it has some, or may have
-	Tools        []Listed `json:"tools"`     // sorted by name
+	Tools        []Listed `json:"tools"`     // all of them, sorted by name
+	// Restarted says that it did not take the question for the newest revision, and was started
+	// anew for an older one; the job can spare it that by protocol.
+	Restarted bool `json:"restarted,omitempty"`
 }
 
 // Listed is a tool as its server describes it.
 type Listed struct {
-	Tool        string          `json:"tool"` // the server's own name
-	Allowed     bool            `json:"allowed"`
+	Tool        string          `json:"tool"`    // the server's own name
+	Allowed     bool            `json:"allowed"` // by the job
 	Description string          `json:"description,omitempty"`
-	Schema      json.RawMessage `json:"schema,omitempty"` // of its arguments
-	SHA256      string          `json:"sha256"`           // of Schema, in a form that spaces and order of keys don't change
+	Schema      json.RawMessage `json:"schema,omitempty"` // of its arguments, of an allowed tool
+	SHA256      string          `json:"sha256"`           // of the schema, with its keys sorted and without spaces
 	Annotations json.RawMessage `json:"annotations,omitempty"`
+}
+
+// digest is the digest of a schema in its canonical form.
+func digest(schema json.RawMessage) string {
+	sum := sha256.Sum256(schema)
+	return hex.EncodeToString(sum[:])
 }
 
 // Changed says in words how the tools that may be called differ in a later list of the same
 // server, or nothing where they are the same.
-func (l List) Changed(later List) string { return "" }
+func (l List) Changed(later List) string {
+	before, now := l.allowed(), later.allowed()
+	var changes []string
+	for _, tool := range l.Tools {
+		after, there := now[tool.Tool]
+		switch {
+		case !tool.Allowed:
+		case !there:
+			changes = append(changes, oneLine(tool.Tool)+" is not there any more")
+		case after.SHA256 != tool.SHA256:
+			changes = append(changes, oneLine(tool.Tool)+" takes other arguments")
+		case after.Description != tool.Description:
+			changes = append(changes, oneLine(tool.Tool)+" is described otherwise")
+		}
+	}
+	for _, tool := range later.Tools {
+		if _, there := before[tool.Tool]; tool.Allowed && !there {
+			changes = append(changes, oneLine(tool.Tool)+" is new")
+		}
+	}
+	return enumerate(changes)
+}
+
+func (l List) allowed() map[string]Listed {
+	allowed := map[string]Listed{}
+	for _, tool := range l.Tools {
+		if tool.Allowed {
+			allowed[tool.Tool] = tool
+		}
+	}
+	return allowed
+}
+
+// enumerate joins words, the first of them where there are many.
+func enumerate(words []string) string {
+	const most = 20
+	if len(words) > most {
+		return strings.Join(words[:most], ", ") + fmt.Sprintf(" and %d more", len(words)-most)
+	}
+	return strings.Join(words, ", ")
+}
+
+// sortTools puts tools into the order of their names, which no server changes.
+func sortTools(tools []Listed) {
+	slices.SortFunc(tools, func(a, b Listed) int { return strings.Compare(a.Tool, b.Tool) })
+}

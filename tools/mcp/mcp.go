@@ -2,12 +2,9 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"time"
-
-	"github.com/agent-ci/agent-ci/tools"
 )
 
 // Server is a server to hold a session with: one that Start starts, or one at URL.
@@ -32,6 +29,8 @@ type Server struct {
 	// Observe is told what a server does by itself. It is called from goroutines of the
 	// session, one at a time, and may be nil.
 	Observe func(Notice)
+
+	probe time.Duration // how long the newest revision is waited for; 0 for probeTime
 }
 
 // AllTools in Server.Tools stands for all tools of the server.
@@ -85,28 +84,3 @@ type Error struct {
 func (e *Error) Error() string { return e.Words }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// Session is a conversation with a server. Its methods may be called from several goroutines.
-type Session struct{}
-
-// Open starts the server, or reaches it, and asks which tools it has. The error is an *Error;
-// nothing of the server is left then.
-func Open(ctx context.Context, server Server) (*Session, error) {
-	return nil, errors.New("not there yet")
-}
-
-// List is what the server said of itself at the start.
-func (s *Session) List() List { return List{} }
-
-// Ended is why the server answers no calls any more, or nil while it does.
-func (s *Session) Ended() error { return nil }
-
-// Tool is what calls an offered tool of the session's server.
-func (s *Session) Tool(offered Offered) tools.Tool { return tools.Tool{} }
-
-// Close ends the session and its server, and waits for both, for a while.
-func (s *Session) Close() error { return nil }
-
-// ResourceTools are list_mcp_resources, list_mcp_resource_templates and read_mcp_resource, for
-// the sessions that there are when one of them is called.
-func ResourceTools(sessions func() []*Session) []tools.Tool { return nil }

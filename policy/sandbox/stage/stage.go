@@ -126,7 +126,7 @@ type Report struct {
 const (
 	MostStreams  = 3
 	MostPorts    = 17
-	MostLent     = 96
+	MostLent     = 200
 	MostReported = MostPorts + 1 + MostLent
 )
 

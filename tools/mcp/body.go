@@ -1,0 +1,34 @@
+package mcp
+
+import (
+	"fmt"
+	"io"
+)
+
+// boundedBody is the body of an answer, of which a certain length is read.
+type boundedBody struct {
+	body        io.ReadCloser
+	left, limit int64
+	done        func() // gives free what the request held
+}
+
+func (b *boundedBody) Read(into []byte) (int, error) {
+	if b.left <= 0 {
+		if n, err := b.body.Read(make([]byte, 1)); n == 0 {
+			return 0, err
+		}
+		return 0, fmt.Errorf("the answer has more than %d MiB", b.limit>>20)
+	}
+	if int64(len(into)) > b.left {
+		into = into[:b.left]
+	}
+	n, err := b.body.Read(into)
+	b.left -= int64(n)
+	return n, err
+}
+
+func (b *boundedBody) Close() error {
+	err := b.body.Close()
+	b.done()
+	return err
+}

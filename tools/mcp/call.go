@@ -1,0 +1,113 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// mostRounds is how often a call is made again since the server asked something.
+const mostRounds = 3
+
+// Tool is what calls an offered tool of the session's server. What the server says of its tools'
+// effects counts for nothing: a call mutates unless the job lets calls run beside others.
+func (s *Session) Tool(offered Offered) tools.Tool {
+	return tools.Tool{
+		Spec: offered.Spec, Foreign: true, Mutates: !s.server.Parallel,
+		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+			return s.call(ctx, offered.Tool, json.RawMessage(call.Input))
+		},
+	}
+}
+
+// call calls a tool once. The server is told when its answer is not waited for any more.
+func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessage) (tools.Result, error) {
+	detail := map[string]any{"mcp_server": s.server.Name, "mcp_tool": oneLine(tool)}
+	asked := s.declined.Load()
+	answer, err := within(ctx, s.server.CallTimeout, func(ctx context.Context) (*sdk.CallToolResult, error) {
+		return s.rounds(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	})
+	if n := s.declined.Load() - asked; n > 0 {
+		detail["declined"] = n // of other calls at the same time too, where calls run in parallel
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return tools.Result{Detail: detail}, ctx.Err()
+		}
+		return s.broken(err, detail), nil
+	}
+	return s.result(answer, detail), nil
+}
+
+// within gives f a time of its own.
+func within[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return f(ctx)
+}
+
+// rounds makes a call, and makes it again with the refusals of what the server asked.
+func (s *Session) rounds(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
+	for range mostRounds {
+		answer, err := s.link.session.CallTool(ctx, params)
+		if err != nil || !answer.NeedsInput() {
+			return answer, err
+		}
+		answers, err := s.decline(answer.InputRequests)
+		if err != nil {
+			return nil, err
+		}
+		again := *params
+		again.InputResponses, again.RequestState = answers, answer.RequestState
+		params = &again
+	}
+	return nil, errAsksOn
+}
+
+var errAsksOn = errors.New("it asks a person again and again, and nobody is there to answer")
+
+// decline answers questions for a person. Other things that a server asks were not offered to it.
+func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+	answers := sdk.InputResponseMap{}
+	for id, request := range requests {
+		if _, question := request.(*sdk.ElicitParams); !question {
+			return nil, errors.New("it asks for what was not offered to it: a model, or folders of the client")
+		}
+		s.declined.Add(1)
+		answers[id] = &sdk.ElicitResult{Action: "decline"}
+	}
+	return answers, nil
+}
+
+// broken is the result of a call that gave none, in words for the model.
+func (s *Session) broken(err error, detail map[string]any) tools.Result {
+	wire, refused := errors.AsType[*jsonrpc.Error](err)
+	ended := s.Ended()
+	if ended == nil {
+		ended = s.link.why()
+	}
+	var words string
+	switch {
+	case ended != nil:
+		detail["ended"] = true
+		words = fmt.Sprintf("the MCP server %s has ended (%s). What the call did until then is not known; it was not made again", s.server.Name, oneLine(ended.Error()))
+	case errors.Is(err, context.DeadlineExceeded):
+		detail["timed_out"] = true
+		words = fmt.Sprintf("the MCP server %s did not answer within %v; the call was cancelled. What it did until then is not known", s.server.Name, s.server.CallTimeout)
+	case refused:
+		detail["code"] = wire.Code
+		words = fmt.Sprintf("the MCP server %s refused the call: %s", s.server.Name, tools.Visible(wire.Message, mostRefusal))
+	default:
+		words = fmt.Sprintf("the call of the MCP server %s failed: %s", s.server.Name, oneLine(err.Error()))
+	}
+	return tools.Result{Output: words, Failed: true, Detail: detail}
+}
+
+// mostRefusal is up to how many bytes of an error's message the model is shown.
+const mostRefusal = 4000

@@ -1,0 +1,351 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds of what a server sends. A server that exceeds one is not listened to any more.
+const (
+	mostLine     = 4 << 20  // bytes of one message
+	mostUnasked  = 32 << 20 // bytes between two answers that answer nothing: notifications, text that is no message
+	mostNoise    = 200      // bytes that are kept of a line that is no message
+	mostRequests = 64       // that the server made and that are not answered yet
+)
+
+// lines is a transport over the two ends of a process, a message in each line. The library's own
+// (IOTransport) waits without end for a server that does not read, keeps all that a server sends
+// unasked, and ends at the first line that is no message, which many servers print at their start.
+type lines struct {
+	process *Process
+	changed func() // the server says that its tools are others now
+
+	mu      sync.Mutex
+	current *lineConn
+}
+
+// Connect begins to read. It is called once.
+func (l *lines) Connect(context.Context) (sdk.Connection, error) {
+	c := &lineConn{
+		process: l.process, changed: l.changed,
+		incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoing),
+		closed: make(chan struct{}), failed: make(chan struct{}),
+		asked: map[jsonrpc.ID]bool{}, answering: map[jsonrpc.ID]bool{},
+	}
+	c.running.Go(c.read)
+	c.running.Go(c.write)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current = c
+	return c, nil
+}
+
+// why is why the server can't be read any more, or nil.
+func (l *lines) why() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil {
+		return nil
+	}
+	return l.current.failure()
+}
+
+// farewell is how long a server has to end by itself when its input is closed.
+const farewell = 500 * time.Millisecond
+
+// stop ends the process: its input is closed, and what is still there after a moment is ended.
+func (l *lines) stop() error {
+	l.mu.Lock()
+	c := l.current
+	l.mu.Unlock()
+	if c == nil {
+		l.process.Input.Close()
+		err := l.process.End()
+		l.process.Output.Close()
+		return err
+	}
+	c.Close()
+	select {
+	case <-c.failed: // it has closed its output, or said what nobody listens to
+	case <-time.After(farewell):
+	}
+	err := l.process.End()
+	l.process.Output.Close()
+	c.running.Wait()
+	return err
+}
+
+// garbage is the beginning of the first line that was no message, or empty.
+func (l *lines) garbage() string {
+	l.mu.Lock()
+	c := l.current
+	l.mu.Unlock()
+	if c == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.noise
+}
+
+type lineConn struct {
+	process  *Process
+	changed  func()
+	incoming chan jsonrpc.Message
+	outgoing chan outgoing
+	running  sync.WaitGroup
+
+	closing sync.Once
+	closed  chan struct{}
+	failing sync.Once
+	failed  chan struct{} // closed behind err
+	err     error
+
+	mu        sync.Mutex
+	asked     map[jsonrpc.ID]bool // requests that were written and not answered
+	answering map[jsonrpc.ID]bool // requests of the server that are not answered
+	noise     string              // the beginning of the first line that was no message
+}
+
+// outgoing is a message that is to be written; done gets what came of it.
+type outgoing struct {
+	data []byte
+	done chan error
+}
+
+func (c *lineConn) SessionID() string { return "" }
+
+func (c *lineConn) fail(err error) {
+	c.failing.Do(func() {
+		c.err = err
+		close(c.failed)
+	})
+}
+
+func (c *lineConn) failure() error {
+	select {
+	case <-c.failed:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// Read gives the next message that the library has to see.
+func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case message := <-c.incoming:
+		return message, nil
+	case <-c.failed:
+		return nil, c.err
+	case <-c.closed:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Write hands the message to the goroutine that writes, since a server that does not read holds
+// whoever writes to it. When ctx ends first, the message is written to its end all the same.
+func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	c.remember(message)
+	out := outgoing{data: append(data, '\n'), done: make(chan error, 1)}
+	select {
+	case c.outgoing <- out:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.closed:
+		return io.ErrClosedPipe
+	}
+	select {
+	case err := <-out.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.closed:
+		return io.ErrClosedPipe
+	}
+}
+
+// remember keeps which answers are waited for, on either side.
+func (c *lineConn) remember(message jsonrpc.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch message := message.(type) {
+	case *jsonrpc.Request:
+		if message.IsCall() {
+			c.asked[message.ID] = true
+		}
+	case *jsonrpc.Response:
+		delete(c.answering, message.ID)
+	}
+}
+
+func (c *lineConn) write() {
+	for {
+		select {
+		case out := <-c.outgoing:
+			_, err := c.process.Input.Write(out.data)
+			out.done <- err
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// Close tells the server that nothing more comes. What it says until it ends is not looked at.
+func (c *lineConn) Close() error {
+	c.closing.Do(func() {
+		close(c.closed)
+		c.process.Input.Close()
+	})
+	return nil
+}
+
+// read hands on what has to be seen, until the server says too much or nothing more.
+func (c *lineConn) read() {
+	reader := bufio.NewReaderSize(c.process.Output, 64<<10)
+	unasked := 0
+	for {
+		line, err := readLine(reader)
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		answers, err := c.take(line)
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		unasked += len(line) + 1
+		if answers {
+			unasked = 0
+		}
+		if unasked > mostUnasked {
+			c.fail(fmt.Errorf("it sent more than %d MiB that answer nothing", mostUnasked>>20))
+			return
+		}
+	}
+}
+
+// readLine reads a line of up to mostLine bytes, without its end.
+func readLine(reader *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := reader.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > mostLine:
+			return nil, fmt.Errorf("it sent a message of more than %d MiB", mostLine>>20)
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err != nil && len(bytes.TrimSpace(line)) > 0:
+			return line, nil // the next read tells of the end
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe):
+			return nil, errClosed
+		case err != nil:
+			return nil, fmt.Errorf("it closed its output: %w", err)
+		default:
+			return bytes.TrimSpace(line), nil
+		}
+	}
+}
+
+var errClosed = errors.New("it closed its output: it has ended")
+
+// take hands on the messages of a line; answers says whether one answers something.
+func (c *lineConn) take(line []byte) (answers bool, err error) {
+	raws := []json.RawMessage{line}
+	if len(line) > 0 && line[0] == '[' { // a batch, which revision 2025-03-26 has
+		if json.Unmarshal(line, &raws) != nil {
+			raws = []json.RawMessage{line}
+		}
+	}
+	for _, raw := range raws {
+		message, err := decode(raw)
+		if err != nil {
+			c.heard(raw)
+			continue
+		}
+		wanted, answer, err := c.wanted(message)
+		answers = answers || answer
+		if err != nil {
+			return answers, err
+		}
+		if wanted {
+			c.handOn(message)
+		}
+	}
+	return answers, nil
+}
+
+func (c *lineConn) handOn(message jsonrpc.Message) {
+	select {
+	case c.incoming <- message:
+	case <-c.closed:
+	}
+}
+
+// decode reads a message. What nests deeper than the standard library reads is none.
+func decode(raw []byte) (jsonrpc.Message, error) {
+	if !json.Valid(raw) {
+		return nil, errors.New("not JSON")
+	}
+	return jsonrpc.DecodeMessage(raw)
+}
+
+// heard keeps the first line that was no message: servers log to standard output, against the
+// protocol, and one that says nothing else has to be told of.
+func (c *lineConn) heard(line []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.noise == "" {
+		c.noise = tools.Visible(string(line), mostNoise)
+	}
+}
+
+// wanted says whether the library has to see a message: an answer that is waited for, or a
+// request. Of notifications only the one of changed tools means something here.
+func (c *lineConn) wanted(message jsonrpc.Message) (wanted, answer bool, err error) {
+	switch message := message.(type) {
+	case *jsonrpc.Response:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		asked := c.asked[message.ID]
+		delete(c.asked, message.ID)
+		return asked, asked, nil
+	case *jsonrpc.Request:
+		if message.IsCall() {
+			return true, false, c.accept(message.ID)
+		}
+		if message.Method == methodToolsChanged {
+			c.changed()
+		}
+	}
+	return false, false, nil
+}
+
+// accept counts a request of the server.
+func (c *lineConn) accept(id jsonrpc.ID) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.answering) >= mostRequests {
+		return fmt.Errorf("it made more than %d requests without taking the answers", mostRequests)
+	}
+	c.answering[id] = true
+	return nil
+}

@@ -1,0 +1,210 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// newest is the revision that servers are asked for first, and older the one that a fresh
+	// process is asked for when it did not come to that; it may agree on one before it.
+	newest = "2026-07-28"
+	older  = "2025-11-25"
+	// probeTime is how long a server is waited for that does not answer to the newest revision:
+	// some never do.
+	probeTime = 5 * time.Second
+)
+
+// connect finds the revision that the server speaks. A server that did not take the question well
+// is started anew for the next try, since some end at it and some never answer again.
+func (s *Session) connect(ctx context.Context) error {
+	if p := s.server.Protocol; p != "" && p != ProtocolAuto {
+		return s.hold(ctx, p)
+	}
+	probe := min(cmp.Or(s.server.probe, probeTime), s.server.StartTimeout/2)
+	probing, cancel := context.WithTimeout(ctx, probe)
+	first := s.try(probing, newest)
+	slow := probing.Err() != nil
+	cancel()
+	if first == nil {
+		return nil
+	}
+	if _, unstarted := errors.AsType[*startError](first); unstarted || ctx.Err() != nil {
+		return s.failure(ctx, first)
+	}
+	second := s.try(ctx, older)
+	if answered, _ := errors.AsType[*jsonrpc.Error](second); answered != nil && slow && ctx.Err() == nil {
+		second = s.try(ctx, newest) // it was slow to start, and knows nothing older
+	} else if second == nil {
+		s.list.Restarted = true
+	}
+	if second != nil {
+		return s.failure(ctx, second)
+	}
+	return nil
+}
+
+// hold connects by one revision and no other.
+func (s *Session) hold(ctx context.Context, revision string) error {
+	if err := s.try(ctx, revision); err != nil {
+		return s.failure(ctx, err)
+	}
+	if spoken := s.link.session.InitializeResult().ProtocolVersion; spoken != revision {
+		s.link.end()
+		return s.protocolError("it speaks revision %s of the protocol, and the job holds it to %s; write protocol: auto, or that revision", oneLine(spoken), revision)
+	}
+	return nil
+}
+
+// try connects to a fresh process, or anew to the address.
+func (s *Session) try(ctx context.Context, revision string) error {
+	l, transport, err := s.reach(ctx)
+	if err != nil {
+		return &startError{err}
+	}
+	type outcome struct {
+		session *sdk.ClientSession
+		err     error
+	}
+	connected := make(chan outcome, 1)
+	go func() {
+		session, err := s.client().Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+		connected <- outcome{session, err}
+	}()
+	var o outcome
+	select {
+	case o = <-connected:
+	case <-ctx.Done():
+		stopped := l.stop()
+		select {
+		case o = <-connected: // it may have come at the last moment
+			if o.err == nil {
+				o.session.Close()
+			}
+		case <-time.After(closeTime):
+		}
+		return errors.Join(s.unanswered(ctx, l), stopped)
+	}
+	if o.err != nil {
+		err := s.unanswered(ctx, l)
+		if err == nil {
+			err = cmp.Or(l.why(), o.err)
+		}
+		l.stop()
+		return err
+	}
+	l.session = o.session
+	s.link = l
+	return nil
+}
+
+// unanswered is the error of a server that was waited for in vain, or nil where ctx goes on.
+func (s *Session) unanswered(ctx context.Context, l *link) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return &silence{cause: ctx.Err(), noise: l.noise()}
+}
+
+// reach is the way to a server.
+func (s *Session) reach(ctx context.Context) (*link, sdk.Transport, error) {
+	if s.server.Start == nil {
+		return s.reachURL()
+	}
+	process, err := s.server.Start(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	way := &lines{process: process, changed: s.toolsChanged}
+	return &link{stop: way.stop, why: way.why, noise: way.garbage}, way, nil
+}
+
+func (s *Session) reachURL() (*link, sdk.Transport, error) {
+	if _, err := CheckURL(s.server.URL); err != nil {
+		return nil, nil, fmt.Errorf("url: %w", err)
+	}
+	client := s.server.Client
+	if client == nil {
+		var err error
+		if client, err = NewClient(Remote{URL: s.server.URL}); err != nil {
+			return nil, nil, err
+		}
+	}
+	held, way := boundedClient(client)
+	transport := &sdk.StreamableClientTransport{
+		Endpoint: s.server.URL, HTTPClient: held, MaxEventSize: mostLine,
+		// The stream that revisions before 2026-07-28 have beside the calls may hold the connection
+		// from the start on, and gives nothing that counts here.
+		DisableStandaloneSSE: true,
+	}
+	return &link{
+		stop: func() error {
+			way.end()
+			held.CloseIdleConnections()
+			return nil
+		},
+		why:   func() error { return nil },
+		noise: func() string { return "" },
+	}, transport, nil
+}
+
+// startError is a server that did not even start.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// silence is a server that was waited for in vain.
+type silence struct {
+	cause error
+	noise string
+}
+
+func (e *silence) Error() string { return "it did not answer in time" }
+func (e *silence) Unwrap() error { return e.cause }
+
+// failure tells a person why there is no session.
+func (s *Session) failure(ctx context.Context, err error) *Error {
+	const log = "look at what it wrote to standard error"
+	e := &Error{Reason: ReasonStart, Server: s.server.Name, Err: err}
+	begin := fmt.Sprintf("the MCP server %s ", s.server.Name)
+	quiet, silent := errors.AsType[*silence](err)
+	_, wire := errors.AsType[*jsonrpc.Error](err)
+	_, web := errors.AsType[*url.Error](err)
+	_, unstarted := errors.AsType[*startError](err)
+	switch {
+	case unstarted:
+		e.Words = begin + "could not be started: " + oneLine(err.Error())
+	case silent && errors.Is(context.Cause(ctx), context.Canceled):
+		e.Words = begin + "was not waited for: the run was ended"
+	case silent && quiet.noise != "":
+		e.Reason = ReasonProtocol
+		e.Words = begin + fmt.Sprintf("answered nothing that is the protocol within %v; it printed %q: it must write nothing else to standard output", s.server.StartTimeout, quiet.noise)
+	case silent:
+		e.Words = begin + fmt.Sprintf("did not answer within %v; %s, or raise start_timeout", s.server.StartTimeout, log)
+	case errors.Is(err, errClosed):
+		e.Words = begin + "ended before it answered; " + log
+	case web:
+		e.Words = begin + "could not be reached: " + oneLine(err.Error()) + "; check url and the network"
+	case s.server.Start == nil && !wire:
+		e.Words = begin + "did not let us in: " + oneLine(err.Error()) + "; check url, bearer_token_env and headers"
+	default:
+		e.Reason = ReasonProtocol
+		e.Words = begin + "does not keep to the protocol: " + oneLine(err.Error()) + "; " + log + ", or hold it to another revision by protocol"
+	}
+	return e
+}
+
+func (s *Session) protocolError(format string, args ...any) *Error {
+	return &Error{
+		Reason: ReasonProtocol, Server: s.server.Name,
+		Words: fmt.Sprintf("the MCP server %s cannot be used: ", s.server.Name) + fmt.Sprintf(format, args...),
+	}
+}

@@ -1,0 +1,156 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds of what is kept of what a server says at the start.
+const (
+	mostPages        = 500       // of a list
+	mostTools        = 5000      // of a server
+	mostToolName     = 256       // bytes
+	mostSchema       = 512 << 10 // bytes of one allowed tool
+	mostSchemas      = 16 << 20  // bytes of all allowed tools
+	mostDescription  = 8 << 10   // bytes
+	mostInstructions = 8 << 10   // bytes
+	mostAnnotations  = 2 << 10   // bytes
+	mostWord         = 100       // bytes of a name or version in words
+)
+
+// oneLine is text of a server within a sentence.
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(tools.Visible(text, 500)), " ")
+}
+
+// learn asks for all that has to be known before the first call.
+func (s *Session) learn(ctx context.Context) error {
+	said := s.link.session.InitializeResult()
+	s.list.Server, s.list.Revision = s.server.Name, said.ProtocolVersion
+	s.list.Instructions = tools.Visible(said.Instructions, mostInstructions)
+	if info := said.ServerInfo; info != nil {
+		s.list.Name, s.list.Version = tools.Visible(info.Name, mostWord), tools.Visible(info.Version, mostWord)
+	}
+	if c := said.Capabilities; c != nil {
+		s.list.Resources = c.Resources != nil
+	}
+	listed, err := s.tools(ctx)
+	if err != nil {
+		return err
+	}
+	sortTools(listed)
+	s.list.Tools = listed
+	return s.missing()
+}
+
+// tools is the whole list of the server's tools. Of those that the job does not name the schema is
+// not kept.
+func (s *Session) tools(ctx context.Context) ([]Listed, error) {
+	listed, seen, size := []Listed{}, map[string]bool{}, 0
+	err := pages(func(cursor string) (string, error) {
+		page, err := s.link.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return "", s.listFailure(ctx, err)
+		}
+		for _, tool := range page.Tools {
+			l, err := s.listed(tool)
+			if err != nil {
+				return "", err
+			}
+			size += len(l.Schema)
+			switch {
+			case seen[l.Tool]:
+				return "", s.protocolError("it lists two tools with the name %q", oneLine(l.Tool))
+			case len(listed) == mostTools:
+				return "", s.protocolError("it lists more than %d tools", mostTools)
+			case size > mostSchemas:
+				return "", s.protocolError("the schemas of its tools have more than %d MiB; name those that are needed in tools", mostSchemas>>20)
+			}
+			seen[l.Tool] = true
+			listed = append(listed, l)
+		}
+		return page.NextCursor, nil
+	})
+	if endless(err) {
+		return nil, s.protocolError("its list of tools has no end")
+	}
+	return listed, err
+}
+
+// listFailure is the error of a server that did not list its tools.
+func (s *Session) listFailure(ctx context.Context, err error) error {
+	if silent := s.unanswered(ctx, s.link); silent != nil {
+		return s.failure(ctx, silent)
+	}
+	if why := s.link.why(); why != nil {
+		err = why
+	}
+	return s.failure(ctx, fmt.Errorf("list its tools: %w", err))
+}
+
+// listed is a tool as it is kept.
+func (s *Session) listed(tool *sdk.Tool) (Listed, error) {
+	if tool.Name == "" || len(tool.Name) > mostToolName {
+		return Listed{}, s.protocolError("it lists a tool with a name of %d bytes", len(tool.Name))
+	}
+	l := Listed{Tool: tool.Name, Allowed: s.server.allows(tool.Name), Description: tools.Visible(tool.Description, mostDescription)}
+	if l.Description == "" {
+		l.Description = tools.Visible(tool.Title, mostDescription)
+	}
+	schema, err := json.Marshal(tool.InputSchema)
+	if err != nil {
+		return Listed{}, s.protocolError("the schema of its tool %q cannot be read: %v", oneLine(tool.Name), err)
+	}
+	l.SHA256 = digest(schema)
+	if !l.Allowed {
+		return l, nil
+	}
+	if len(schema) > mostSchema {
+		return Listed{}, s.protocolError("the schema of its tool %q has more than %d KiB; take it out by deny", oneLine(tool.Name), mostSchema>>10)
+	}
+	l.Schema = schema
+	if raw, err := json.Marshal(tool.Annotations); err == nil && tool.Annotations != nil && len(raw) <= mostAnnotations {
+		l.Annotations = raw
+	}
+	return l, nil
+}
+
+// allows says whether the job lets a tool be called.
+func (s Server) allows(tool string) bool {
+	if slices.Contains(s.Deny, tool) {
+		return false
+	}
+	return slices.Contains(s.Tools, AllTools) || slices.Contains(s.Tools, tool)
+}
+
+// missing is the error of a server that lacks a tool which the job names, in what it allows or in
+// what it denies: a wrong name there would let the right one through.
+func (s *Session) missing() error {
+	var lacks, names []string
+	for _, tool := range s.list.Tools {
+		names = append(names, oneLine(tool.Tool))
+	}
+	for _, tool := range slices.Concat(s.server.Tools, s.server.Deny) {
+		there := slices.ContainsFunc(s.list.Tools, func(l Listed) bool { return l.Tool == tool })
+		if tool != AllTools && !there {
+			lacks = append(lacks, tool)
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	has := "it has none"
+	if len(names) > 0 {
+		has = "it has " + enumerate(names)
+	}
+	return &Error{
+		Reason: ReasonToolMissing, Server: s.server.Name,
+		Words: fmt.Sprintf("the MCP server %s has no tool %s; %s; correct tools or deny of mcp_servers.%s", s.server.Name, strings.Join(lacks, ", "), has, s.server.Name),
+	}
+}

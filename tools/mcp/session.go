@@ -1,0 +1,172 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Session is a conversation with a server. Its methods may be called from several goroutines.
+type Session struct {
+	server Server
+	list   List
+
+	link     *link
+	declined atomic.Int64 // questions for a person, which were declined
+	watching sync.WaitGroup
+
+	telling sync.Mutex // held while Observe is called
+	showing sync.Mutex // held while images are read, of which each may be large in memory
+	closing atomic.Bool
+	changed sync.Once
+	ended   chan struct{} // closed behind why
+	why     error
+
+	close    sync.Once
+	closeErr error
+}
+
+const (
+	defaultStartTimeout = 30 * time.Second
+	defaultCallTimeout  = 2 * time.Minute
+	// closeTime is how long a session is let end by the protocol's rules.
+	closeTime = 2 * time.Second
+)
+
+// Names of the protocol.
+const (
+	methodToolsChanged = "notifications/tools/list_changed"
+	methodElicit       = "elicitation/create"
+	methodSample       = "sampling/createMessage"
+	methodRoots        = "roots/list"
+)
+
+// Open starts the server, or reaches it, and asks which tools it has. The error is an *Error;
+// nothing of the server is left then.
+func Open(ctx context.Context, server Server) (*Session, error) {
+	server.StartTimeout = cmp.Or(server.StartTimeout, defaultStartTimeout)
+	server.CallTimeout = cmp.Or(server.CallTimeout, defaultCallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, server.StartTimeout)
+	defer cancel()
+	s := &Session{server: server, ended: make(chan struct{})}
+	if err := s.connect(ctx); err != nil {
+		return nil, err
+	}
+	s.watching.Go(s.watch)
+	if err := s.learn(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// List is what the server said of itself at the start.
+func (s *Session) List() List { return s.list }
+
+// Ended is why the server answers no calls any more, or nil while it does.
+func (s *Session) Ended() error {
+	select {
+	case <-s.ended:
+		return s.why
+	default:
+		return nil
+	}
+}
+
+// watch waits for the end of the session.
+func (s *Session) watch() {
+	err := s.link.session.Wait()
+	s.why = cmp.Or(s.link.why(), err, errClosed)
+	close(s.ended)
+	if !s.closing.Load() {
+		s.tell(Notice{Server: s.server.Name, Kind: Ended, Why: oneLine(s.why.Error())})
+	}
+}
+
+// toolsChanged tells once that the server has other tools now: which it has does not count.
+func (s *Session) toolsChanged() {
+	s.changed.Do(func() { s.tell(Notice{Server: s.server.Name, Kind: ToolsChanged}) })
+}
+
+func (s *Session) tell(n Notice) {
+	if s.server.Observe == nil {
+		return
+	}
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.server.Observe(n)
+}
+
+// Close ends the session and its server, and waits for both, for a while.
+func (s *Session) Close() error {
+	s.close.Do(func() {
+		s.closing.Store(true)
+		s.closeErr = s.link.end()
+		s.watching.Wait()
+	})
+	return s.closeErr
+}
+
+// client is what the library needs to know of us: that nothing can be asked of us.
+func (s *Session) client() *sdk.Client {
+	client := sdk.NewClient(&sdk.Implementation{Name: "agent-ci", Version: "1"}, &sdk.ClientOptions{
+		Capabilities:   &sdk.ClientCapabilities{}, // nil would offer roots
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+		Logger:         slog.New(slog.DiscardHandler),
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			s.toolsChanged()
+		},
+	})
+	client.AddReceivingMiddleware(s.refuseRequests)
+	return client
+}
+
+// refuseRequests answers what a server asks though nothing was offered. A question for a person is
+// declined, which is true: nobody is there.
+func (s *Session) refuseRequests(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		switch method {
+		case methodElicit:
+			s.declined.Add(1)
+			return &sdk.ElicitResult{Action: "decline"}, nil
+		case methodSample, methodRoots:
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not offered"}
+		}
+		return next(ctx, method, request)
+	}
+}
+
+// link is a session of the library, and what it goes over.
+type link struct {
+	session *sdk.ClientSession
+	stop    func() error // ends the server or what goes to it; nothing hangs on it after that
+	why     func() error // why nothing comes any more; nil where the library knows best
+	noise   func() string
+}
+
+// end ends the session by the protocol's rules if the server keeps to them, and anyway.
+func (l *link) end() error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.session.Close()
+	}()
+	select {
+	case <-done:
+	case <-time.After(closeTime):
+	}
+	err := l.stop()
+	select {
+	case <-done:
+	case <-time.After(closeTime): // only what hangs in the library itself could still be there
+		err = errors.Join(err, errors.New("the session did not end"))
+	}
+	return err
+}
