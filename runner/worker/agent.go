@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -80,12 +81,12 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 	}
-	a.servers = a.newServers()
 	var err error
 	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir()); err != nil {
 		return nil, err
 	}
-	a.conversation.Halt = a.halted
+	a.servers = a.newServers()
+	a.conversation.Halt = func() error { return cmp.Or(a.dynamic.Halt(), a.servers.Halt()) }
 	if err := a.settle(ctx); err != nil {
 		return nil, err
 	}

@@ -83,11 +83,3 @@ func (o outsiders) offered(own []string) []string {
 	}
 	return offered
 }
-
-// halted says why the run can't go on without what answers a tool from outside.
-func (a *Agent) halted() error {
-	if err := a.servers.Halt(); err != nil {
-		return err
-	}
-	return a.dynamic.Halt()
-}

@@ -12,8 +12,19 @@ import (
 // newServers are the servers of tools of a job. None is started yet.
 func (a *Agent) newServers() *extensions.Servers {
 	return extensions.New(extensions.Options{
-		Record: a.Record, Sandboxes: a.Sandboxes, Job: a.Job, Environ: a.Sandboxes.Environ, WorkDir: a.workDir(), Recorded: a.Recorded,
+		Record: a.Record, Sandboxes: a.Sandboxes, Job: a.Job, Environ: a.Sandboxes.Environ, WorkDir: a.workDir(), Recorded: a.Recorded, Taken: a.taken(),
 	})
+}
+
+// taken are names that no tool of a server gets.
+func (a *Agent) taken() (names []string) {
+	for _, tool := range a.dynamic.Told() {
+		names = append(names, tool.Spec.Name)
+	}
+	for _, tool := range a.Tools {
+		names = append(names, tool.Spec.Name)
+	}
+	return names
 }
 
 // startServers starts the servers of tools that do not run. What the model is told of tools

@@ -162,7 +162,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	if len(allow) > 0 && outside.search != "" {
 		allow = append(slices.Clone(allow), outside.search) // which finds nothing that is not allowed
 	}
-	if err := registry.Restrict(allow, a.known(a.Job.Tools.Deny)); err != nil {
+	if err := registry.Restrict(a.known(allow), a.known(a.Job.Tools.Deny)); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))
