@@ -20,9 +20,10 @@ import (
 // ResumeOptions say which run goes on. All settings but limits are those of its
 // transcript: a run that is resumed may never do what it was not started for.
 type ResumeOptions struct {
-	RunDir string
-	Dir    string   // the checkout; empty means where the run worked
-	Set    []string // limits, which may be other ones: KEY=VALUE
+	RunDir   string
+	Dir      string   // the checkout; empty means where the run worked
+	Set      []string // limits, which may be other ones: KEY=VALUE
+	Operator string   // path of the operator's file; empty for none
 	// Tools are those with which the run began: see Options.
 	Tools []tools.Tool
 
@@ -34,7 +35,7 @@ type ResumeOptions struct {
 // it can be tried again.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	in := newInvocation("", settings.Given{}, o.Surroundings)
-	in.dir, in.tools = o.Dir, o.Tools
+	in.dir, in.operator, in.tools = o.Dir, o.Operator, o.Tools
 	return in.attended(ctx, func(so *reached, left *departure) record.Result {
 		in.maskSecrets()
 		var h *history

@@ -20,12 +20,13 @@ type Options struct {
 	Prompt     string
 	PromptFile string // path, or - for Stdin
 
-	Dir     string // the checkout, or a folder in it
-	Out     string // run directory; empty means a new one in the usual place
-	Publish string // github, local, none; empty means what the surroundings allow
-	Replay  string // path of a scripted session that stands in for the model
-	Set     []string
-	Model   string
+	Dir      string // the checkout, or a folder in it
+	Out      string // run directory; empty means a new one in the usual place
+	Publish  string // github, local, none; empty means what the surroundings allow
+	Replay   string // path of a scripted session that stands in for the model
+	Set      []string
+	Model    string
+	Operator string // path of the operator's file; empty for none
 
 	// Tools are called by the model besides those that agent-ci has: functions of the program
 	// that embeds this package. Their calls are recorded as all are, cut and redacted, and
@@ -47,6 +48,7 @@ func Run(ctx context.Context, o Options) record.Result {
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
 	in.dir, in.publish, in.script = o.Dir, o.Publish, o.Replay
+	in.operator = o.Operator
 	in.keepBaselines, in.tools = !o.NoBaselineCache, o.Tools
 	inVain := false
 	result := in.attended(ctx, func(so *reached, left *departure) record.Result {

@@ -165,7 +165,7 @@ func (s *Sandboxes) lends() (toRead, toWrite int) {
 			toWrite += starts
 		}
 	}
-	if len(s.Job.Hooks) > 0 {
+	if s.Hooked {
 		toRead++
 	}
 	return toRead, toWrite + len(s.Job.OtherNetworks())

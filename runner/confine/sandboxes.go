@@ -69,6 +69,8 @@ type Sandboxes struct {
 	// BaseTree gives a fresh tree of the base commit, in a folder of the run directory that no
 	// command may change; nil where there is no commit. It is made at the first call.
 	BaseTree func(ctx context.Context) (dir string, err error)
+	// Hooked says that hooks read the workspace beside the agent's commands.
+	Hooked bool
 	// Authorities vouch for hosts of lists besides those of the machine.
 	Authorities settings.Authorities
 

@@ -132,6 +132,10 @@ func (d *decoder) entry(k *key, path string, name, node *yaml.Node, seen map[str
 		d.complain(inner, name, "belongs in a job, not in a repository's defaults")
 		return
 	}
+	if d.kind == Operator && path == "" && inner != "version" && inner != "hooks" {
+		d.complain(inner, name, "does not belong in an operator's file, which has hooks alone")
+		return
+	}
 	if isNull(node) && strings.HasPrefix(name.LineComment, "#") && inner == "task.issue" {
 		d.suggest(inner, name, "is followed by a comment, not by a value", fmt.Sprintf("%q", name.LineComment))
 		return

@@ -132,6 +132,7 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		}
 		return fmt.Sprintf("  server %s is %s: %s", d.Name, d.State, d.Why)
 	}),
+	transcript.TypeHook: words(hookWords),
 	transcript.TypeModelRetry: words(func(d transcript.ModelRetry) string {
 		return fmt.Sprintf("attempt %d failed (%s), again in %.1f s", d.Attempt, d.Error, d.Wait)
 	}),

@@ -108,6 +108,8 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeSecretUsed:    folding((*fold).secretUsed),
 	TypeWarning:       folding(func(f *fold, _ Event, d Warning) { f.view.Warnings = append(f.view.Warnings, d) }),
 	TypeMCPServer:     folding((*fold).mcpServer),
+	TypeHooks:         folding((*fold).hooks),
+	TypeHook:          folding((*fold).hook),
 	TypePlan:          folding(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
 	TypeVerify:        folding((*fold).verify),
 	TypeChange:        folding((*fold).change),

@@ -22,7 +22,8 @@ type View struct {
 	Change    *Change // nil when there is none yet
 	Work      Work
 	Publish   []Publish
-	Secrets   []Secret // that were used or refused, as they came
+	Secrets   []Secret  // that were used or refused, as they came
+	Hooks     []HookUse // that the run has, in the order in which they are asked
 	Warnings  []Warning
 	// MCPServers are the servers of tools, as they came: with the tools that they had at the
 	// start, and what became of them last.

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -33,6 +33,8 @@ type Options struct {
 	Model     Model
 	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
 	Began     time.Time            // when its run began, less the time that the run did not live
+	// Hooks are asked of what the agent does; nil for none.
+	Hooks *hooks.Hooks
 	// Ask puts to people all questions of the run so far. It is nil where nobody will
 	// answer.
 	Ask func(ctx context.Context, all []question.Question) error
@@ -55,6 +57,7 @@ type Agent struct {
 	servers *extensions.Servers
 	frozen  bool     // the model's tools are settled
 	served  int      // attempts that had their services
+	hooked  hooked   // what hooks said before the first request
 	earlier *Earlier // until it has caught up
 }
 
@@ -86,7 +89,10 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		return nil, err
 	}
 	a.servers = a.newServers()
-	a.conversation.Halt = func() error { return cmp.Or(a.dynamic.Halt(), a.servers.Halt()) }
+	a.conversation.Halt = a.halted
+	if o.Hooks != nil {
+		a.conversation.Compacting = o.Hooks.Compacting
+	}
 	if err := a.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -118,7 +124,7 @@ func (a *Agent) settle(ctx context.Context) error {
 	if err := a.useTools(ctx, &toolbox{seen: a.see(nil)}); err != nil {
 		return err
 	}
-	definitions, err := definitions(a.conversation.Tools.Registry.Specs(a.conversation.Tools.Offered), a.Job.Tools.Hosted)
+	definitions, err := definitions(a.specs(), a.Job.Tools.Hosted)
 	if err != nil {
 		return err
 	}
@@ -181,7 +187,8 @@ func (a *Agent) endedBefore() bool {
 		return false
 	}
 	words, ended := a.earlier.Past.Ended()
-	if ended {
+	asked, more := a.Hooks.Stopped()
+	if ended = ended && asked && more == ""; ended {
 		a.work.Summary, a.earlier = words, nil
 	}
 	return ended
@@ -191,10 +198,17 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	if err := a.equip(ctx); err != nil {
 		return "", err
 	}
+	owed, err := a.owed(ctx)
+	if err != nil {
+		return "", err
+	}
 	if err := a.catchUp(ctx); err != nil {
 		return "", err
 	}
-	return a.conversation.Run(ctx)
+	if owed.ended {
+		return owed.words, nil
+	}
+	return a.converseUntilLet(ctx)
 }
 
 // stoppedBy tells a budget, which stops the work, from an error, which ends the run.
@@ -214,6 +228,7 @@ func (a *Agent) endProcesses() {
 	if a.tools == nil {
 		return
 	}
+	a.Hooks.Beside(nil)
 	a.endServers()
 	if err := a.tools.close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))

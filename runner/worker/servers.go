@@ -40,12 +40,15 @@ func (a *Agent) startServers(ctx context.Context, box *sandbox.Sandbox) error {
 }
 
 // freezeTools settles what the model is told of tools, once.
-func (a *Agent) freezeTools() (err error) {
+func (a *Agent) freezeTools(ctx context.Context) (err error) {
 	if a.frozen {
 		return nil
 	}
+	if err := a.askDefinitions(ctx); err != nil {
+		return err
+	}
 	a.frozen = true
-	a.conversation.Settings.Tools, err = definitions(a.conversation.Tools.Registry.Specs(a.conversation.Tools.Offered), a.Job.Tools.Hosted)
+	a.conversation.Settings.Tools, err = definitions(a.specs(), a.Job.Tools.Hosted)
 	return err
 }
 

@@ -115,7 +115,12 @@ func (a *Agent) equip(ctx context.Context) error {
 	}
 	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
 	seen := a.see(box)
-	if err := a.mustHaveWorkDir(seen); err != nil {
+	err = a.mustHaveWorkDir(seen)
+	if a.Hooks.Beside(box); err == nil {
+		err = a.askEnv(ctx)
+	}
+	if err != nil {
+		a.Hooks.Beside(nil)
 		seen.close()
 		return errors.Join(err, box.Close())
 	}
@@ -132,10 +137,10 @@ func (a *Agent) equip(ctx context.Context) error {
 	if err := a.startServers(ctx, box); err != nil {
 		return err
 	}
-	if err := a.freezeTools(); err != nil {
+	if err := a.freezeTools(ctx); err != nil {
 		return err
 	}
-	if a.conversation.Tools.Registry.Denial(patchTool) == "" {
+	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.OfPatches() {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
 	return nil
@@ -167,6 +172,9 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	}
 	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered}
+	if a.Hooks != nil {
+		dispatcher.Gate = a.Hooks
+	}
 	if a.Job.Policy.Network.Listed() {
 		dispatcher.Aside = a.Sandboxes.RefusedHosts
 	}
@@ -179,10 +187,10 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	dir, view, checkout := box.seen.dir, box.seen.view, box.seen.checkout(ctx, a.Workspace.Checkout())
 	patcher := patch.New(patch.Options{
 		Dir: dir, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
-		Keep: a.keepPatch, Journal: a.Workspace.JournalPatch(dir.Root, view),
+		Ask: a.patchAsked(), Keep: a.keepPatch, Journal: a.Workspace.JournalPatch(dir.Root, view),
 	})
 	box.commands = command.New(command.Options{
-		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.Sandboxes.AgentEnv(), Programs: a.Record.Join(confine.ProgramsFolder),
+		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv()), Programs: a.Record.Join(confine.ProgramsFolder),
 		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
 	})
 	all := append([]tools.Tool{plan.New(a.takePlan)}, files.New(files.Options{

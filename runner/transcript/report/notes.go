@@ -27,6 +27,8 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeSecretUsed:    note("Credential", (*assembler).secretUsed),
 	transcript.TypeService:       note("Service", (*assembler).service),
 	transcript.TypeMCPServer:     note("Server of tools", (*assembler).mcpServer),
+	transcript.TypeHooks:         note("Hooks", (*assembler).hooks),
+	transcript.TypeHook:          note("Hook", (*assembler).hook),
 	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
 	transcript.TypeModelFailure:  note("Failure of the model", (*assembler).modelFailure),
 	transcript.TypeCompaction:    note("Conversation made shorter", (*assembler).compaction),

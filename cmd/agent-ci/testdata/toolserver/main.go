@@ -146,6 +146,7 @@ func newServer() *mcp.Server {
 	add(s, "hang", "Never answers.", func(text) (string, error) { select {} })
 	mcp.AddTool(s, &mcp.Tool{Name: "change", Description: "Has other tools from now on."}, func(context.Context, *mcp.CallToolRequest, text) (*mcp.CallToolResult, any, error) {
 		add(s, "another", "Came later.", func(a text) (string, error) { return a.Text, nil })
+		time.Sleep(100 * time.Millisecond) // the library tells of it a moment later
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "changed"}}}, nil, nil
 	})
 	s.RemoveTools(slices.DeleteFunc(strings.Split(*without, ","), func(name string) bool { return name == "" })...)
