@@ -215,15 +215,15 @@ func TestCallsThatBreak(t *testing.T) {
 			s.result(r, `{"content":[{"type":"text","text":"`+strings.Repeat("x", 5<<20)+`"}]}`)
 		}, "more than 4 MiB", true},
 		{"notifications", func(s *saying, _ request) {
-			text := strings.Repeat("x", 1<<20)
+			line := []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<20) + "\"}}\n")
 			for range 200 {
-				s.line(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%q}}`, text)
+				s.out.Write(line)
 			}
 		}, "more than 32 MiB that answer nothing", true},
 		{"answers that nobody asked for", func(s *saying, _ request) {
-			text := strings.Repeat("x", 1<<20)
-			for i := range 200 {
-				s.line(`{"jsonrpc":"2.0","id":%d,"result":%q}`, 1000+i, text)
+			line := []byte(`{"jsonrpc":"2.0","id":1000,"result":"` + strings.Repeat("x", 1<<20) + "\"}\n")
+			for range 200 {
+				s.out.Write(line)
 			}
 		}, "more than 32 MiB that answer nothing", true},
 		{"requests", func(s *saying, r request) {

@@ -167,9 +167,9 @@ func TestCallsOverHTTPThatBreak(t *testing.T) {
 		}, 100 * time.Millisecond, "did not answer within"},
 		{"a stream of notifications", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			text := strings.Repeat("x", 1<<20)
+			event := []byte(`data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<20) + "\"}}\n\n")
 			for range 200 {
-				if _, err := fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", text); err != nil {
+				if _, err := w.Write(event); err != nil {
 					return
 				}
 			}
