@@ -304,7 +304,7 @@ func TestVariableOfTheLibrary(t *testing.T) {
 
 func TestFlood(t *testing.T) {
 	_, err := Open(t.Context(), Server{Name: "test", Tools: []string{AllTools}, Start: child(t, "flood"), StartTimeout: time.Minute})
-	wantError(t, err, ReasonProtocol, "more than 4 MiB")
+	wantError(t, err, ReasonProtocol, "more than 16 MiB")
 }
 
 func wantError(t *testing.T, err error, reason Reason, words string) {
