@@ -42,6 +42,7 @@ func (in *invocation) finish(ctx context.Context, so *reached, left *departure, 
 	note := in.salvage(late, so, stop)
 	stop = so.keptOut(ctx, stop)
 	stop.Message = in.rec.Redact(strings.TrimSpace(stop.Message + " " + note))
+	stop = in.endHooks(late, so, stop)
 	in.concludeProgress(late, so, stop)
 	result := so.result(in.rec, stop, err)
 	in.rec.Rest() // its file goes with the working files
@@ -204,6 +205,7 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	if so.boxes != nil {
 		result.Denied = so.boxes.Denied()
 	}
+	result.Hooks = so.hooks.Uses()
 	result.Worked = so.workspace != nil && so.workspace.Worked()
 	result.Directory, result.File = rec.Path(), record.ResultFile
 	result.BodyFile, result.Summary, result.Output = p.BodyFile, work.Summary, so.outFile
@@ -309,10 +311,13 @@ func (in *invocation) begin(so *reached) error {
 		return err
 	}
 	confined := so.confined()
-	return in.rec.Append(transcript.TypePolicy, transcript.Policy{
+	if err := in.rec.Append(transcript.TypePolicy, transcript.Policy{
 		Approval: policy.Approval, Sandbox: policy.Sandbox, Network: so.boxes.Network(), Level: confined.Level, Layers: confined.Layers,
 		WorkTree: confined.WorkTree, NoOverlay: so.boxes.WhyNoOverlay(),
-	})
+	}); err != nil {
+		return err
+	}
+	return in.recordHooks(so)
 }
 
 // recordStart writes run.started, once, and the warnings that came before it.

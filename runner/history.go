@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -23,13 +24,15 @@ import (
 type history struct {
 	*transcript.View
 	conversation worker.Past
-	job          job.Job       // with the limits that it has
-	limits       job.Limits    // when the run was stopped
-	elapsed      time.Duration // while the run lived
-	torn         int           // bytes that were cut off the transcript
-	raised       []string      // limits that the run is given to go on: KEY=VALUE
-	overlaid     bool          // the run directory has what commands did in an overlay
-	left         bool          // it ended, and its overlay alone has its work, as of a run that was killed
+	hooks        hooks.Past
+	listed       transcript.Hooks // that it had
+	job          job.Job          // with the limits that it has
+	limits       job.Limits       // when the run was stopped
+	elapsed      time.Duration    // while the run lived
+	torn         int              // bytes that were cut off the transcript
+	raised       []string         // limits that the run is given to go on: KEY=VALUE
+	overlaid     bool             // the run directory has what commands did in an overlay
+	left         bool             // it ended, and its overlay alone has its work, as of a run that was killed
 }
 
 // readHistory folds the events of a run directory.
@@ -51,6 +54,9 @@ func readHistory(rec *record.Record) (*history, error) {
 // take adds what an event says beside what the view knows.
 func (h *history) take(known *transcript.View, e transcript.Event) error {
 	err := h.note(known, e)
+	if err == nil {
+		err = h.hooks.Take(e)
+	}
 	if h.conversation.CallLimit = h.job.Limits.ToolCalls; err == nil {
 		err = h.conversation.Take(e)
 	}
@@ -64,6 +70,9 @@ func (h *history) note(known *transcript.View, e transcript.Event) (err error) {
 	switch e.Type {
 	case transcript.TypeRunStarted:
 		err = json.Unmarshal(known.Started.Job, &h.job)
+	case transcript.TypeHooks:
+		h.listed = transcript.Hooks{}
+		err = json.Unmarshal(e.Data, &h.listed)
 	case transcript.TypeRunResumed:
 		h.job.Limits, err = settings.SetLimits(h.job.Limits, known.Resumed.Limits)
 	}
@@ -131,7 +140,7 @@ func (h *history) workTree(found workspace.Found) string {
 
 // returned is how the agent goes on.
 func (h *history) returned(found workspace.Found) worker.Earlier {
-	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Usage: model.Usage(h.Usage), Ended: h.Finished != nil, Found: found}
+	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Usage: model.Usage(h.Usage), Ended: h.Finished != nil, Found: found, Servers: h.MCPServers}
 }
 
 // baseline is what the checks said of the base.

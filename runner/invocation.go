@@ -36,16 +36,17 @@ type Surroundings struct {
 // invocation is how agent-ci was started, and where it writes. What stages find out
 // is not in it.
 type invocation struct {
-	version string
-	dir     string    // the checkout, or a folder in it
-	publish string    // --publish
-	script  string    // path of a scripted session; empty where a model is asked
-	began   time.Time // less the time that a run which goes on did not live
-	hurry   context.Context
-	env     settings.Environment
-	source  *settings.Source
-	rec     *record.Record
-	watch   *progress.Watch
+	version  string
+	dir      string    // the checkout, or a folder in it
+	publish  string    // --publish
+	operator string    // path of the operator's file; empty for none
+	script   string    // path of a scripted session; empty where a model is asked
+	began    time.Time // less the time that a run which goes on did not live
+	hurry    context.Context
+	env      settings.Environment
+	source   *settings.Source
+	rec      *record.Record
+	watch    *progress.Watch
 
 	foreign       bool // the run directory is a bundle, of whoever made it
 	keepBaselines bool // what checks say of bases is kept, and what is kept believed

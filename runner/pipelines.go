@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/bundle"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -115,10 +116,16 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 	if err := in.confine(ctx, so, by); err != nil {
 		return err
 	}
+	if err := in.readyHooks(ctx, so, hooks.Past{}); err != nil {
+		return err
+	}
 	if err := in.begin(so); err != nil {
 		return err
 	}
 	in.showProgress(ctx, so)
+	if err := so.startHooks(ctx); err != nil {
+		return err
+	}
 	if !so.task.OnHead() {
 		if guides, err = in.readGuides(so); err != nil {
 			return err
@@ -155,6 +162,9 @@ func (in *invocation) work(ctx, whole context.Context, so *reached, attempts int
 		return err
 	}
 	if err := so.askOutput(ctx); err != nil {
+		return err
+	}
+	if err := so.hooks.Fired(); err != nil {
 		return err
 	}
 	return inGrace(ctx, whole, func(ctx context.Context) error { return in.publishChange(ctx, so) })
@@ -215,10 +225,22 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 			return nil, err
 		}
 	}
+	if err := in.readyHooks(ctx, so, h.hooked()); err != nil {
+		return nil, err
+	}
+	if err := h.sameOperators(so.hooks); err != nil {
+		return nil, err
+	}
 	if err := in.recordResumed(h, so, left); err != nil {
 		return nil, err
 	}
+	if err := in.recordHooks(so); err != nil {
+		return nil, err
+	}
 	in.showProgressAgain(ctx, h, so)
+	if err := so.startHooks(ctx); err != nil {
+		return nil, err
+	}
 	if guides, err = in.readGuides(so); err != nil {
 		return nil, err
 	}
@@ -237,7 +259,9 @@ func (in *invocation) backToWork(ctx context.Context, h *history, so *reached, g
 	if err != nil {
 		return err
 	}
-	so.agent.GoOn(h.returned(so.found))
+	if err := so.agent.GoOn(h.returned(so.found)); err != nil {
+		return err
+	}
 	if !h.worked() {
 		return nil
 	}
@@ -260,7 +284,11 @@ func (in *invocation) replay(ctx context.Context, answers *recordedAnswers, so *
 		if err := in.confine(limited, so, by); err != nil {
 			return err
 		}
+		so.hooks = answers.hooks
 		if err := in.begin(so); err != nil {
+			return err
+		}
+		if err := so.startHooks(limited); err != nil {
 			return err
 		}
 		guides, err := in.readGuides(so)
@@ -274,6 +302,9 @@ func (in *invocation) replay(ctx context.Context, answers *recordedAnswers, so *
 			return err
 		}
 		if err := in.workUntilVerified(limited, ctx, so, 0); err != nil {
+			return err
+		}
+		if err := so.hooks.Fired(); err != nil {
 			return err
 		}
 		return in.judge(limited, so)
@@ -310,6 +341,11 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 			return b, err
 		}
 	}
+	if !p.Change.Empty() {
+		if err := in.hooksOfBundle(ctx, so, &p); err != nil {
+			return b, err
+		}
+	}
 	so.out = new(publish.Publication)
 	if err := publish.Publish(ctx, to, p, so.out); err != nil || !p.Change.Empty() {
 		return b, err
@@ -325,11 +361,15 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	so.boxes = &confine.Sandboxes{
 		Record: in.rec, Environ: in.env, Job: so.job(), Rules: by, Root: so.workspace.Root(), Dir: in.dir,
 		Used: so.used, LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(), WorkIn: so.workIn(), NoOverlay: so.workspace.NoOverlay,
-		Authorities: so.authorities,
+		Authorities: so.authorities, BaseTree: so.workspace.BaseTree(), Hooked: len(so.job().Hooks) > 0 || in.operator != "",
 	}
 	if err := in.takeCredentials(ctx, so); err != nil {
 		return err
 	}
+	if err := settings.CheckServerSecrets(in.env, so.job()); err != nil {
+		return err
+	}
+	in.watch.Mask(settings.ServerSecrets(in.env, so.job()))
 	if err := so.boxes.Confine(ctx); err != nil {
 		return err
 	}

@@ -10,10 +10,11 @@ import (
 
 // PublishOptions say which bundle to publish, and what it is checked by.
 type PublishOptions struct {
-	RunDir  string
-	Dir     string // the checkout
-	JobFile string // the job that the bundle was made by; optional
-	Set     []string
+	RunDir   string
+	Dir      string // the checkout
+	JobFile  string // the job that the bundle was made by; optional
+	Set      []string
+	Operator string // path of the operator's file; empty for none
 
 	Surroundings
 }
@@ -26,7 +27,7 @@ type PublishOptions struct {
 func Publish(ctx context.Context, o PublishOptions) record.Result {
 	o.Hurry = nil // nothing of it is waited for
 	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
-	in.dir, in.publish, in.foreign = o.Dir, publishGitHub, true
+	in.dir, in.operator, in.publish, in.foreign = o.Dir, o.Operator, publishGitHub, true
 	return in.attended(ctx, func(so *reached, _ *departure) record.Result { return in.publishFrom(ctx, o.RunDir, so) })
 }
 

@@ -10,7 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/feedback"
+	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -29,6 +31,9 @@ type reached struct {
 	workspace   *workspace.Workspace // nil while there is no checkout
 	left        gitops.Base          // of the checkout that a clone took the place of
 	boxes       *confine.Sandboxes   // nil before commands can be confined
+	recorded    *extensions.Recorded // stands in for servers of tools; nil where they are started
+	hooks       *hooks.Hooks         // nil where there are none, and before they are known
+	added       string               // by hooks, for the agent
 	agent       *worker.Agent        // nil before it is made
 	key         *sshsig.Key          // that the commit is signed with; nil for none
 	authorities settings.Authorities // of hosts that commands reach
@@ -208,6 +213,7 @@ func (so *reached) adopt(p publish.Proposal) {
 
 // close lets go of what the run worked with.
 func (so *reached) close() {
+	so.hooks.Beside(nil)
 	if so.workspace != nil {
 		_ = so.workspace.Close()
 	}

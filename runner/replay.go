@@ -16,6 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/audit"
+	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -26,6 +28,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools/mcp"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
@@ -174,6 +177,9 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.so.recorded, err = p.recordedServers(outputs); err != nil {
+		return nil, err
+	}
 	err = guarded(ctx, func(ctx context.Context) error { return p.in.replay(ctx, answers, p.so) })
 	found := &Replayed{Tree: string(p.so.workspace.Base().Tree), Calls: len(outputs)}
 	if !p.so.change.Empty() {
@@ -245,8 +251,9 @@ func (p *replay) writeBody(failed error) (string, error) {
 type recordedAnswers struct {
 	answers []*model.Response
 	next    int
-	lacked  bool // one more was asked for
-	asks    bool // the run put its questions to people
+	lacked  bool         // one more was asked for
+	asks    bool         // the run put its questions to people
+	hooks   *hooks.Hooks // that say what they said; nil for none
 }
 
 // model is the one that a job names, with these answers. Nothing makes the
@@ -290,6 +297,11 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe 
 // name the checkout of the run they now name the fresh tree.
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 	answers := &recordedAnswers{asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings)}
+	if len(p.recorded.listed.Hooks) > 0 {
+		past := p.recorded.hooks
+		past.Replays, past.Rounds, past.More = true, 0, ""
+		answers.hooks = &hooks.Hooks{All: hooks.Recorded(p.recorded.listed), Record: p.in.rec, Past: past}
+	}
 	var outputs []transcript.ToolFinished
 	err := eachEvent(p.recorded.rec, func(e transcript.Event) error {
 		switch e.Type {
@@ -315,6 +327,34 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 		return nil
 	})
 	return answers, outputs, err
+}
+
+// recordedServers are the servers of tools as the record has them: none is started. Where
+// answers name the checkout of the run they now name the fresh tree.
+func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions.Recorded, error) {
+	if len(p.recorded.job.MCPServers) == 0 {
+		return nil, nil
+	}
+	servers := &extensions.Recorded{Answers: make(map[int]transcript.ToolFinished)}
+	for _, server := range p.recorded.MCPServers {
+		if server.File == "" {
+			continue
+		}
+		var list mcp.List
+		there, err := p.recorded.rec.ReadJSON(server.File, &list)
+		if err == nil && !there {
+			err = fmt.Errorf("the run directory has no %s, with the tools of the server %s", server.File, server.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		servers.Lists = append(servers.Lists, list)
+	}
+	for _, output := range outputs {
+		output.Output = strings.ReplaceAll(output.Output, p.recorded.Workspace.Root, p.so.workspace.Root())
+		servers.Answers[output.Number] = output
+	}
+	return servers, nil
 }
 
 // jsonText is a text as it stands inside of a JSON string.

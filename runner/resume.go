@@ -19,9 +19,10 @@ import (
 // ResumeOptions say which run goes on. All settings but limits are those of its
 // transcript: a run that is resumed may never do what it was not started for.
 type ResumeOptions struct {
-	RunDir string
-	Dir    string   // the checkout; empty means where the run worked
-	Set    []string // limits, which may be other ones: KEY=VALUE
+	RunDir   string
+	Dir      string   // the checkout; empty means where the run worked
+	Set      []string // limits, which may be other ones: KEY=VALUE
+	Operator string   // path of the operator's file; empty for none
 
 	Surroundings
 }
@@ -31,7 +32,7 @@ type ResumeOptions struct {
 // it can be tried again.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	in := newInvocation("", settings.Given{}, o.Surroundings)
-	in.dir = o.Dir
+	in.dir, in.operator = o.Dir, o.Operator
 	return in.attended(ctx, func(so *reached, left *departure) record.Result {
 		in.maskSecrets()
 		var h *history

@@ -19,12 +19,13 @@ type Options struct {
 	Prompt     string
 	PromptFile string // path, or - for Stdin
 
-	Dir     string // the checkout, or a folder in it
-	Out     string // run directory; empty means a new one in the usual place
-	Publish string // github, local, none; empty means what the surroundings allow
-	Replay  string // path of a scripted session that stands in for the model
-	Set     []string
-	Model   string
+	Dir      string // the checkout, or a folder in it
+	Out      string // run directory; empty means a new one in the usual place
+	Publish  string // github, local, none; empty means what the surroundings allow
+	Replay   string // path of a scripted session that stands in for the model
+	Set      []string
+	Model    string
+	Operator string // path of the operator's file; empty for none
 
 	NoBaselineCache bool // what checks said of the base in earlier runs is not believed, nor kept
 	Stdin           io.Reader
@@ -40,6 +41,7 @@ func Run(ctx context.Context, o Options) record.Result {
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
 	in.dir, in.publish, in.script = o.Dir, o.Publish, o.Replay
+	in.operator = o.Operator
 	in.keepBaselines = !o.NoBaselineCache
 	inVain := false
 	result := in.attended(ctx, func(so *reached, left *departure) record.Result {

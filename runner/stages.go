@@ -75,7 +75,7 @@ func (in *invocation) readGuides(so *reached) ([]agent.Guide, error) {
 
 // agentOptions say who the agent is. ask puts its questions to people.
 func (in *invocation) agentOptions(so *reached, ask asking) worker.Options {
-	return worker.Options{Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask}
+	return worker.Options{Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask, Hooks: so.hooks, Recorded: so.recorded}
 }
 
 // asking puts all questions of a run to people; nil where there are none.
@@ -92,7 +92,7 @@ func (in *invocation) people(so *reached) asking {
 // brief tells the agent of its task. A record has the images of one in its
 // conversation.
 func (in *invocation) brief(ctx context.Context, so *reached, guides []agent.Guide) error {
-	briefing := agent.Briefing{Guides: guides, Task: agent.Task{Source: so.task.Name, Title: so.task.Title, Text: so.task.Text}}
+	briefing := agent.Briefing{Guides: guides, Added: so.added, Task: agent.Task{Source: so.task.Name, Title: so.task.Title, Text: so.task.Text}}
 	if !so.task.OnHead() {
 		var err error
 		if briefing.Further, err = worker.FurtherGuides(ctx, so.workspace.Checkout(), so.job().Repository.Path); err != nil {
@@ -110,6 +110,7 @@ func (in *invocation) brief(ctx context.Context, so *reached, guides []agent.Gui
 // agent verify_attempts times. Work that a budget ended is verified and kept:
 // limits.time ends the agent's work, and no check that has a time limit of its own.
 func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached, attempts int) error {
+	defer so.agent.Close()
 	for attempt := attempts + 1; ; {
 		work, err := so.agent.Run(ctx)
 		if so.stopped = work.Stopped; err != nil {
@@ -276,7 +277,7 @@ func (in *invocation) proposal(so *reached) publish.Proposal {
 	p := publish.Proposal{
 		RunID: in.rec.ID, Job: so.job(), Task: so.task, Base: so.workspace.Base(), Change: so.change, Table: so.table,
 		Summary: so.work().Summary, Stopped: so.stopped, Key: so.key, InCheckout: so.change, Committed: so.committed,
-		Follow: publish.Follow{Judge: in.judging(so.workspace)},
+		Follow: publish.Follow{Judge: in.judging(so.workspace)}, Ask: in.askOfDraft(so),
 	}
 	if so.boxes != nil && so.checks().Clean() && so.stopped == nil {
 		p.Follow.Verify = so.checks().OnNewBase

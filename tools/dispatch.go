@@ -141,8 +141,14 @@ func (d *Dispatcher) started(t target) error {
 func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	begin := time.Now()
 	result, ran, fault := Result{}, false, refused
+	ctx = WithCall(ctx, t.Call)
 	if fault == nil {
+		var before string
+		t, before = d.gated(ctx, t)
 		result, ran, fault = d.answer(ctx, t)
+		if fault == nil {
+			result = result.preceded(before)
+		}
 	}
 	took := time.Since(begin)
 	switch {
@@ -153,6 +159,9 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 		result = brokenOff(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
 	}
 	result, whole := d.Outputs.finish(t.Call, result)
+	if ran && d.Gate != nil && ctx.Err() == nil {
+		result = d.Gate.After(ctx, t.Tool, t.ready, result)
+	}
 	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault}
 	if ran {
 		ended.Result = result.preceded(d.aside())

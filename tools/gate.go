@@ -18,3 +18,52 @@ type Verdict struct {
 	Input   *string // that replaces the call's
 	Aside   string  // words for the model that stand before the output
 }
+
+// gated is what becomes of a call that is about to run, and the words that stand before its
+// output.
+func (d *Dispatcher) gated(ctx context.Context, t target) (target, string) {
+	if d.Gate == nil || ctx.Err() != nil || t.err != nil || t.refusal != "" {
+		return t, ""
+	}
+	verdict := d.Gate.Before(ctx, t.Tool, t.ready)
+	aside := ""
+	if verdict.Aside != "" {
+		aside = d.Outputs.clean(verdict.Aside) + "\n"
+	}
+	switch {
+	case verdict.Refusal != "":
+		t.refusal = verdict.Refusal
+	case verdict.Input != nil:
+		t = d.rewritten(t, *verdict.Input)
+	}
+	return t, aside
+}
+
+// rewritten is a call with another input, judged as one of the model's. What was let to run
+// beside others may not become one that runs alone.
+func (d *Dispatcher) rewritten(was target, input string) target {
+	call := was.ready
+	call.Name, call.Input = was.Tool, input
+	now := d.target(call)
+	now.Call, now.Offered = was.Call, was.Offered
+	if now.refusal == "" && now.err == nil && now.Mutates && !was.Mutates {
+		now.refusal = "Not run: a hook rewrote the call into one that changes files, which the call did not do before."
+	}
+	if now.refusal != "" && now.refusal != was.refusal {
+		now.refusal = "A hook rewrote the call, and the rewritten one is refused: " + now.refusal
+	}
+	return now
+}
+
+type callKey struct{}
+
+// WithCall is ctx for what is done for a call.
+func WithCall(ctx context.Context, call Call) context.Context {
+	return context.WithValue(ctx, callKey{}, call)
+}
+
+// CallOf is the call, as the model wrote it, for which something is done; false for none.
+func CallOf(ctx context.Context) (Call, bool) {
+	call, ok := ctx.Value(callKey{}).(Call)
+	return call, ok
+}

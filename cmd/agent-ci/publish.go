@@ -31,6 +31,7 @@ func publish(flags *flagSet) deed {
 	flags.jobKeys = []string{"set"}
 	flags.text(&o.Dir, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
 	flags.text(&o.JobFile, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
+	flags.text(&o.Operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
 	flags.text(&o.RunDir, "run-directory", "DIR", "the run directory, where it is not the argument")
 	flags.text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnWords()...)
 	flags.list(&o.Set, "set", "KEY=VALUE", "set a job key; may be repeated")

@@ -36,6 +36,7 @@ func resume(flags *flagSet) deed {
 	var asJSON bool
 	flags.variables = true
 	flags.text(&o.Dir, "repo", "DIR", "checkout to go on in (default: where the run worked)")
+	flags.text(&o.Operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
 	flags.list(&o.Set, "set", "LIMIT=VALUE", "set a limit anew (limits.…); may be repeated")
 	flags.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
 	flags.on(&o.Quiet, "quiet", "no progress on standard error")

@@ -50,6 +50,7 @@ func run(f *flagSet) deed {
 	f.text(&o.Dir, "repo", "DIR", "checkout to work in (default: the current folder)")
 	f.text(&o.Out, "out", "DIR", "run directory, new or empty (default: a new one below $RUNNER_TEMP,\nelse below the user's state folder)")
 	f.text(&o.Publish, "publish", "MODE", "github: push to GitHub and open a pull request;\nlocal: commit on the task's branch, push if the origin is on this machine;\nnone: leave the change in the checkout, uncommitted\n(default: github where a token and a repository are known, else local)", runner.PublishModes()...)
+	f.text(&o.Operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
 	f.text(&o.Replay, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
 	f.list(&o.Set, "set", "KEY=VALUE", "set a job key; may be repeated")
 	f.text(&o.Model, "model", "NAME", "model to ask")

@@ -133,6 +133,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	}
 	maps.Copy(commands, eventCommands)
 	maps.Copy(commands, serviceCommands)
+	maps.Copy(commands, toolServerCommands)
 	maps.Copy(commands, pullCommands)
 	maps.Copy(commands, feedbackCommands)
 	maps.Copy(commands, recipeCommands)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/doctor"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/progress"
@@ -18,11 +19,15 @@ import (
 func validateCommand() command {
 	return command{
 		name:  "validate",
-		args:  "JOB.yml... [--json]",
+		args:  "JOB.yml... [--mcp] [--json]",
 		about: "check job files and tell every mistake with its place",
 		details: `
 A file named .github/agent-ci.yml is checked as a repository's defaults. The
-exit status is 2 when a file has a mistake.`,
+exit status is 2 when a file has a mistake.
+
+With --mcp the servers of tools that the files name are started as in a run, in
+their sandboxes, asked for their tools, and ended. No model is asked. The exit
+status is 11 where one that is required does not come.`,
 		example: `
 agent-ci validate jobs/*.yml .github/agent-ci.yml`,
 		takes:  operands{1, math.MaxInt, "it takes at least one job file"},
@@ -35,25 +40,37 @@ type checked struct {
 	File     string       `json:"file"`
 	Valid    bool         `json:"valid"`
 	Problems job.Problems `json:"problems"`
+	// Servers are those of tools, with --mcp.
+	Servers []doctor.Server `json:"mcp_servers,omitempty"`
 }
 
 func validate(flags *flagSet) deed {
-	asJSON := false
+	asJSON, look, dir := false, false, ""
+	flags.on(&look, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
+	flags.text(&dir, "repo", "DIR", "checkout for the servers (default: the current folder)")
 	flags.on(&asJSON, "json", "print the result as JSON")
 	return func(ctx context.Context, p process, files []string) int {
+		ctx, stop := untilSignal(ctx)
+		defer stop()
 		status, results := exitOK, make([]checked, 0, len(files))
 		for _, file := range files {
 			problems, err := check(ctx, file)
 			if err != nil {
 				problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
 			}
-			results = append(results, checked{file, len(problems) == 0, append(job.Problems{}, problems...)})
+			result := checked{File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
 			if len(problems) > 0 {
 				status = exitInvalid
 			}
 			if !asJSON {
 				showProblems(p, file, problems)
 			}
+			if look && result.Valid {
+				ended := exitOK
+				result.Servers, ended = lookAtServers(ctx, p, dir, file, !asJSON)
+				status = max(status, ended)
+			}
+			results = append(results, result)
 		}
 		if !asJSON {
 			return status

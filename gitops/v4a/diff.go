@@ -26,6 +26,16 @@ func (c *Content) Diff() Diff {
 
 func (d Diff) Empty() bool { return len(d.ranges) == 0 }
 
+// Texts are the lines that differ, as they were and as they are, one behind the other.
+func (d Diff) Texts() (old, now string) {
+	var before, after strings.Builder
+	for _, r := range d.ranges {
+		before.WriteString(d.old[r.oldFrom:r.oldTo])
+		after.WriteString(d.text[r.newFrom:r.newTo])
+	}
+	return before.String(), after.String()
+}
+
 // WriteHunks writes the hunks of a unified diff. The writer keeps the first error.
 func (d Diff) WriteHunks(w *bufio.Writer) {
 	h := &hunkWriter{Writer: w, old: d.old, text: d.text, line: 1}

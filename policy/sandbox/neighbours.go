@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
@@ -14,9 +15,10 @@ type Neighbours struct {
 	// Ports are listened at on the commands' loopback, 127.0.0.1: whoever opened the
 	// sandbox answers there, by Listeners. They need a loopback of the run's own.
 	Ports []int
-	// Lend is how often the workspace as commands see it is lent to other sandboxes,
-	// by Lent; of a workspace in an overlay.
-	Lend int
+	// Lend is how often the workspace as commands see it is lent to other sandboxes, by
+	// Borrow, to be read there, and LendToWrite how often to be changed as these commands
+	// may change it; of a workspace in an overlay.
+	Lend, LendToWrite int
 	// Borrowed is the workspace as another sandbox lends it, in place of the folder at its
 	// path; nil for none. The caller closes it.
 	Borrowed *os.File `json:"-"`
@@ -32,15 +34,17 @@ type Neighbours struct {
 type User struct{ UID, GID int }
 
 func (n Neighbours) any() bool {
-	return len(n.Ports) > 0 || n.Lend > 0 || n.Borrowed != nil || n.User != nil
+	return len(n.Ports) > 0 || n.lends() > 0 || n.Borrowed != nil || n.User != nil
 }
+
+func (n Neighbours) lends() int { return n.Lend + n.LendToWrite }
 
 // check says what of this can't be.
 func (n Neighbours) check(network Network) error {
 	switch {
 	case len(n.Ports) > stage.MostPorts-1:
 		return fmt.Errorf("a sandbox listens at %d ports at most", stage.MostPorts-1)
-	case n.Lend > stage.MostLent:
+	case n.lends() > stage.MostLent:
 		return fmt.Errorf("a workspace is lent %d times at most", stage.MostLent)
 	case len(n.Ports) > 0 && network != NetworkLoopback && network != NetworkProxied:
 		return fmt.Errorf("a sandbox with the network %q has no loopback of its own to listen on", network)
@@ -64,14 +68,26 @@ func (s *Sandbox) Listeners() ([]net.Listener, error) {
 	return s.listeners, nil
 }
 
-// Lent are the workspace as commands see it, Options.Lend times. Each is good for one
-// other sandbox, by Options.Borrowed. The caller closes them.
-func (s *Sandbox) Lent() []*os.File {
+// Borrow gives the workspace as commands see it, for one other sandbox, which has it by
+// Options.Borrowed; nil where it was lent as often as Options say. The caller closes it.
+func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {
+	if s.opened != nil {
+		if err := s.opened(); err != nil {
+			return nil, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lent := s.lent
-	s.lent = nil
-	return lent
+	from := &s.lent
+	if toWrite {
+		from = &s.lentToWrite
+	}
+	if len(*from) == 0 {
+		return nil, nil
+	}
+	lent := (*from)[0]
+	*from = (*from)[1:]
+	return lent, nil
 }
 
 // letGo closes what nobody took.
@@ -79,7 +95,7 @@ func (c *confinement) letGo() {
 	for _, l := range c.listeners {
 		_ = l.Close()
 	}
-	for _, mount := range c.lent {
+	for _, mount := range slices.Concat(c.lent, c.lentToWrite) {
 		_ = mount.Close()
 	}
 }

@@ -101,7 +101,11 @@ func TestAWorkspaceIsLentToAnotherSandbox(t *testing.T) {
 		t.Run(tier, func(t *testing.T) {
 			box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.Lend = 2 })
 			run(t, box, o, "echo changed >file")
-			for i, lent := range box.Lent() {
+			for i := range o.Lend {
+				lent, err := box.Borrow(false)
+				if err != nil || lent == nil {
+					t.Fatalf("%d: it is not lent: %v", i, err)
+				}
 				guest := o
 				guest.Overlay, guest.Lend, guest.Borrowed, guest.BorrowedFrom, guest.Mode = "", 0, lent, o.Overlay, "read-only"
 				guest.Scratch = filepath.Join(filepath.Dir(o.Scratch), fmt.Sprint("guest-", i))
@@ -168,6 +172,43 @@ func TestNeighboursTakeNamespaces(t *testing.T) {
 	}
 }
 
+// What one sandbox lends to be changed another changes for both, and nothing of what is kept
+// from commands in the first.
+func TestAWorkspaceIsLentToBeChanged(t *testing.T) {
+	for _, tier := range []string{"full", "namespaces"} {
+		t.Run(tier, func(t *testing.T) {
+			box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.Lend, o.LendToWrite = 1, 1 })
+			lent, err := box.Borrow(true)
+			if err != nil || lent == nil {
+				t.Fatalf("it is not lent: %v", err)
+			}
+			guest := o
+			guest.Overlay, guest.Lend, guest.LendToWrite, guest.Borrowed, guest.BorrowedFrom = "", 0, 0, lent, o.Overlay
+			guest.Scratch = filepath.Join(filepath.Dir(o.Scratch), "guest")
+			other, err := Open(t.Context(), guest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lent.Close()
+			if got := run(t, other, guest, "cat .git/HEAD; ! cat hidden; echo theirs >file; mkdir -p new/dir; echo x >new/dir/x; ! echo x 2>/dev/null >.git/HEAD; ! rm -rf .git 2>/dev/null"); !strings.HasPrefix(got, "old\n") {
+				t.Errorf("it sees %q", got)
+			}
+			if got := run(t, box, o, "cat file new/dir/x; echo more >>new/dir/x"); got != "theirs\nx\n" {
+				t.Errorf("the lender sees %q", got)
+			}
+			if got := run(t, other, guest, "cat new/dir/x"); got != "x\nmore\n" {
+				t.Errorf("later it sees %q", got)
+			}
+			if again, err := box.Borrow(true); again != nil || err != nil {
+				t.Errorf("it is lent more often than was said: %v", err)
+			}
+			if err := other.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func ownerOf(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
 // serving are the options of a sandbox like that of a service, which borrows the workspace
@@ -180,7 +221,9 @@ func (o outer) serving() Options {
 	box, err := Open(context.Background(), lender)
 	must(err)
 	service := o.Options
-	service.Mode, service.Borrowed, service.BorrowedFrom, service.User = grants.ReadOnly, box.Lent()[0], lender.Overlay, &User{UID: 4321, GID: 5678}
+	lent, err := box.Borrow(false)
+	must(err)
+	service.Mode, service.Borrowed, service.BorrowedFrom, service.User = grants.ReadOnly, lent, lender.Overlay, &User{UID: 4321, GID: 5678}
 	return service
 }
 

@@ -133,7 +133,7 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	}
 	spec.Ports = append(spec.Ports, o.Ports...)
 	if o.Overlay != "" {
-		spec.Shown, spec.Lend = p.Workspace(), o.Lend
+		spec.Shown, spec.Lend, spec.LendToWrite = p.Workspace(), o.Lend, o.LendToWrite
 	}
 	report, err := s.enter(spec, o.Begun, o.Borrowed)
 	if refused := (*insideError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == string(stage.Overlay)+" "+p.Workspace() {
@@ -155,6 +155,9 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 		return !slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, skipped) })
 	})
 	s.listeners, s.lent = s.inside.listeners, s.inside.lent
+	if n := min(o.Lend, len(s.lent)); o.LendToWrite > 0 {
+		s.lent, s.lentToWrite = s.lent[:n], s.lent[n:]
+	}
 	if o.Network == NetworkProxied {
 		s.stopServing, s.listeners = o.Serve(s.listeners[0]), s.listeners[1:]
 		s.env = append(s.env, proxyVariables()...)

@@ -61,7 +61,8 @@ type confinement struct {
 	tree        string         // what Tree says
 	stopServing func()         // of the proxy; nil without one
 	listeners   []net.Listener // at Options.Ports
-	lent        []*os.File     // for others
+	lent        []*os.File     // for others, to read
+	lentToWrite []*os.File     // and to change
 }
 
 // Level is the confinement that commands get, and Layers what it is made of.

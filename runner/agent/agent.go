@@ -58,6 +58,7 @@ type Conversation struct {
 type state struct {
 	position
 	spent    Spent
+	found    foundTools
 	numbered int             // calls that got a number
 	said     string          // the last words
 	recorded json.RawMessage // settings as the transcript last saw them
@@ -125,6 +126,9 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 	}
 	c.lastTold = ""
 	for {
+		if err := c.halted(); err != nil {
+			return c.said, err
+		}
 		if c.lastBudget() == nil { // a last turn has no tokens for a summary, and room enough
 			if err := c.fit(ctx); err != nil {
 				return "", err
@@ -152,6 +156,14 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 			return c.said, last.nearlyExceeded()
 		}
 	}
+}
+
+// halted says why the run can't go on; nil where it can.
+func (c *Conversation) halted() error {
+	if c.Halt == nil {
+		return nil
+	}
+	return c.Halt()
 }
 
 // turn asks for the next answer until there is one: a request that is too long
@@ -191,6 +203,10 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 // ask sends one request and takes its answer into the history. The calls of the
 // answer run already. Its error may be a *model.Failure.
 func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intake, error) {
+	settings, err := c.withFound(settings)
+	if err != nil {
+		return nil, err
+	}
 	c.spent.Turns++
 	request := model.Request{Settings: settings, History: c.history, New: c.sent, Previous: c.previous}
 	if err := c.recordRequest(&request); err != nil {
@@ -314,12 +330,15 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 		return err
 	}
 	c.Add(outputs...)
+	for i, result := range results {
+		c.found.adopt(t.calls[i], result)
+	}
 	c.repeats.see(t.calls[:len(results)], results)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if len(results) == 0 {
-		return nil
+	if err := c.halted(); err != nil || len(results) == 0 {
+		return err
 	}
 	return c.notStuck()
 }

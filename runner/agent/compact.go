@@ -73,6 +73,9 @@ func (c *Conversation) fit(ctx context.Context) error {
 	if c.Window <= 0 || len(c.history) == c.pinned || float64(c.tokens()) < fullAt*float64(c.Window) || c.tokens() < c.settled+c.Window/10 {
 		return nil
 	}
+	if err := c.mayCompact(ctx, reasonWindow); err != nil {
+		return err
+	}
 	trim := func(context.Context) (*compaction, error) { return c.byTrimming(int64(trimTo * float64(c.Window))) }
 	for _, compact := range []func(context.Context) (*compaction, error){c.byEndpoint, c.bySummary, trim} {
 		found, err := compact(ctx)
@@ -87,6 +90,14 @@ func (c *Conversation) fit(ctx context.Context) error {
 	return c.adopt(&compaction{method: "trimming", items: c.history, before: c.tokens()}, reasonWindow)
 }
 
+// mayCompact asks whether the conversation may be made shorter.
+func (c *Conversation) mayCompact(ctx context.Context, reason string) error {
+	if c.Compacting == nil {
+		return nil
+	}
+	return c.Compacting(ctx, reason)
+}
+
 // overflowLimit is how often in a row a request that is too long is made
 // shorter.
 const overflowLimit = 4
@@ -97,6 +108,9 @@ func (c *Conversation) shrink(ctx context.Context) (bool, error) {
 	c.overflow++
 	if c.overflow > overflowLimit {
 		return false, nil
+	}
+	if err := c.mayCompact(ctx, reasonLength); err != nil {
+		return false, err
 	}
 	if c.overflow == 1 {
 		found, err := c.byEndpoint(ctx)
@@ -143,7 +157,11 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 	if !able || c.noOwn {
 		return nil, nil
 	}
-	response, err := compacter.Compact(ctx, model.Request{Settings: c.Settings, History: c.history})
+	settings, err := c.withFound(c.Settings)
+	if err != nil {
+		return nil, err
+	}
+	response, err := compacter.Compact(ctx, model.Request{Settings: settings, History: c.history})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -192,6 +210,9 @@ func wordsOf(item json.RawMessage) string {
 // nothing.
 func (c *Conversation) shorter(method string, items []json.RawMessage, usage *transcript.Usage) (*compaction, error) {
 	items, err := c.withPlan(items)
+	if err == nil {
+		items, err = c.retold(items)
+	}
 	if err != nil || estimate(items) >= estimate(c.history) {
 		return nil, err
 	}

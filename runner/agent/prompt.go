@@ -37,6 +37,7 @@ type Briefing struct {
 	Guides    []Guide  // AGENTS.md files, root first
 	Further   []string // paths, from Directory, of AGENTS.md files for folders below it
 	Task      Task
+	Added     string // by hooks of the run; empty for nothing
 	// Answer says that the task asks for an answer, not for a change.
 	Answer bool
 }
@@ -76,6 +77,9 @@ func (b Briefing) Input() ([]json.RawMessage, error) {
 	items := []inputMessage{message("developer", b.facts())}
 	if len(b.Guides)+len(b.Further) > 0 {
 		items = append(items, message("user", b.guides()))
+	}
+	if b.Added != "" {
+		items = append(items, message("developer", b.Added))
 	}
 	items = append(items, inputMessage{"message", "user", b.Task.content(b.task())})
 	input := make([]json.RawMessage, 0, len(items))

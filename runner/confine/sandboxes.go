@@ -66,6 +66,11 @@ type Sandboxes struct {
 	Used []transcript.Secret
 	// Known is what was kept from commands before a run went on; nil for none.
 	Known *grants.Secrets
+	// BaseTree gives a fresh tree of the base commit, in a folder of the run directory that no
+	// command may change; nil where there is no commit. It is made at the first call.
+	BaseTree func(ctx context.Context) (dir string, err error)
+	// Hooked says that hooks read the workspace beside the agent's commands.
+	Hooked bool
 	// Authorities vouch for hosts of lists besides those of the machine.
 	Authorities settings.Authorities
 
@@ -78,6 +83,7 @@ type Sandboxes struct {
 	equipment equipment        // by which commands use secrets
 	uses      uses             // of secrets
 	denied    atomic.Int64     // commands and hosts that the policy refused
+	shownBase string           // the tree of the base, where the agent's commands see it
 }
 
 // Place says where commands run and with what.
@@ -91,6 +97,8 @@ type Place struct {
 	Git     string            // the folder that commands find as .git of the overlay; empty for the checkout's
 	// Services says that commands find the services of the job, which Serve starts.
 	Services bool
+	// Lends says that what OpenBeside opens sees the workspace as these commands do.
+	Lends bool
 	// Commands is their kind, by which they have secrets of the job: job.CommandsAgent and so
 	// on; empty for those that have none.
 	Commands string
@@ -99,7 +107,7 @@ type Place struct {
 
 // Agent is the place of the agent's commands.
 func Agent() Place {
-	return Place{Scratch: AgentScratch, Services: true, Commands: job.CommandsAgent}
+	return Place{Scratch: AgentScratch, Services: true, Lends: true, Commands: job.CommandsAgent}
 }
 
 // Confine finds out how commands can be confined here, before anything is run
@@ -268,6 +276,9 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	}
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
+	}
+	if s.shownBase != "" && p.Scratch == AgentScratch {
+		f.Readable = append(f.Readable, s.shownBase)
 	}
 	setup := s.scratch(Place{Scratch: SetupScratch})
 	if _, err := os.Lstat(setup); err == nil && p.Scratch != SetupScratch {

@@ -55,7 +55,11 @@ func (s *Sandboxes) settleServices(ctx context.Context) (err error) {
 
 // trySandboxes opens the sandboxes of the services once.
 func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Place) error {
-	all := &Services{s.newServices(box, p, nil)}
+	running, err := s.newServices(box, p, nil)
+	if err != nil {
+		return err
+	}
+	all := &Services{running}
 	for _, one := range all.running {
 		err := one.open(ctx, p)
 		if err != nil && ctx.Err() == nil {
@@ -79,19 +83,20 @@ func saidOf(err error) string {
 
 // newServices are those of a place, not started yet. listeners are for them, as many or
 // none.
-func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.Listener) (all []*service) {
-	lent := box.Lent()
+func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.Listener) (all []*service, err error) {
 	for i, settled := range s.services {
 		one := &service{settledService: settled, boxes: s, by: p.Scratch, began: time.Now(), over: make(chan struct{})}
 		if len(listeners) > 0 {
 			one.listener = listeners[i]
 		}
-		if !settled.runsAlready() && len(lent) > 0 {
-			one.borrowed, lent = lent[0], lent[1:]
+		if !settled.runsAlready() && s.Overlaid() {
+			if one.borrowed, err = box.Borrow(false); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, one)
 	}
-	return all
+	return all, nil
 }
 
 // TryServices says what would keep the services of the job from being there, where
@@ -180,8 +185,11 @@ func (s *Sandboxes) findsServices(p Place) bool {
 	return p.Services && len(s.services) > 0 && (p.Network.IsZero() || p.Network.Listed() || p.Network.Mode == string(sandbox.NetworkLoopback))
 }
 
-// neighbours is what the sandbox of a place has for services.
+// neighbours is what the sandbox of a place has for services, and for what is opened beside it.
 func (s *Sandboxes) neighbours(p Place, overlaid bool) (n sandbox.Neighbours) {
+	if p.Lends && overlaid {
+		n.Lend, n.LendToWrite = s.lends()
+	}
 	if !s.findsServices(p) {
 		return n
 	}
@@ -210,7 +218,11 @@ func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, di
 	if err != nil {
 		return nil, err
 	}
-	all := &Services{s.newServices(box, p, listeners)}
+	running, err := s.newServices(box, p, listeners)
+	if err != nil {
+		return nil, err
+	}
+	all := &Services{running}
 	for _, one := range all.running {
 		if err := one.start(ctx, p, dir); err != nil {
 			return nil, errors.Join(err, all.Close())

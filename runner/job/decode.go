@@ -19,11 +19,11 @@ type place struct {
 
 // decoder merges one layer after the other into job.
 type decoder struct {
-	job    *Job
-	report report
-	places map[string]place // of every value set so far, by path
-
-	jobFile *place // where the topmost job file begins; nil without one
+	job     *Job
+	report  report
+	places  map[string]place // of every value set so far, by path
+	earlier map[string]bool  // groups of mappings by names, by path, that an earlier layer has
+	jobFile *place           // where the topmost job file begins; nil without one
 
 	kinds []Kind // of the layers so far
 	layer int    // that is being merged
@@ -104,7 +104,7 @@ func (d *decoder) group(k *key, path string, node *yaml.Node, into reflect.Value
 	for pair := range slices.Chunk(node.Content, 2) {
 		d.entry(k, path, pair[0], pair[1], seen, into)
 	}
-	if path != "" || d.kind != Values {
+	if path == "" && d.kind != Values || path != "" && !d.earlier[path] {
 		d.requireKeys(k, path, node, seen)
 	}
 	return true
@@ -130,6 +130,10 @@ func (d *decoder) entry(k *key, path string, name, node *yaml.Node, seen map[str
 	inner := join(path, below.name)
 	if d.kind == Defaults && (inner == "name" || inner == "task") {
 		d.complain(inner, name, "belongs in a job, not in a repository's defaults")
+		return
+	}
+	if d.kind == Operator && path == "" && inner != "version" && inner != "hooks" {
+		d.complain(inner, name, "does not belong in an operator's file, which has hooks alone")
 		return
 	}
 	if isNull(node) && strings.HasPrefix(name.LineComment, "#") && inner == "task.issue" {

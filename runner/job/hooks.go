@@ -1,5 +1,12 @@
 package job
 
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+)
+
 // Hook is a program that is asked at a point of the run.
 type Hook struct {
 	On       string   `json:"on"`  // one of hookEvents
@@ -16,11 +23,126 @@ type Hook struct {
 // mostHooks is how many a job may have.
 const mostHooks = 64
 
-// hookEvents are the points of a run at which hooks are asked.
+// The points of a run at which hooks are asked.
+const (
+	OnRunStart       = "run_start"
+	OnToolDefinition = "tool_definition"
+	OnShellEnv       = "shell_env"
+	OnPreTool        = "pre_tool"
+	OnPostTool       = "post_tool"
+	OnPrePatch       = "pre_patch"
+	OnPreCompact     = "pre_compact"
+	OnSubagentStart  = "subagent_start"
+	OnSubagentStop   = "subagent_stop"
+	OnStop           = "stop"
+	OnPrePublish     = "pre_publish"
+	OnRunEnd         = "run_end"
+)
+
+// hookEvents are these points, in the order in which a run comes to them.
 var hookEvents = []string{
-	"run_start", "tool_definition", "shell_env", "pre_tool", "post_tool", "pre_patch", "pre_compact",
-	"subagent_start", "subagent_stop", "stop", "pre_publish", "run_end",
+	OnRunStart, OnToolDefinition, OnShellEnv, OnPreTool, OnPostTool, OnPrePatch, OnPreCompact,
+	OnSubagentStart, OnSubagentStop, OnStop, OnPrePublish, OnRunEnd,
 }
 
-// fitHooks checks what no key of a hook can tell alone.
-func (d *decoder) fitHooks() {}
+// hookAliases are the names that Codex and Claude Code have for them.
+var hookAliases = map[string]string{
+	"SessionStart": OnRunStart, "PreToolUse": OnPreTool, "PostToolUse": OnPostTool, "PreCompact": OnPreCompact,
+	"SubagentStart": OnSubagentStart, "SubagentStop": OnSubagentStop, "Stop": OnStop, "SessionEnd": OnRunEnd,
+}
+
+// hookNames are all that may be written.
+func hookNames() []string {
+	return append(slices.Clone(hookEvents), slices.Sorted(maps.Keys(hookAliases))...)
+}
+
+// The events whose hooks may be for some tools alone, and for some commands.
+var (
+	matchTools = []string{OnToolDefinition, OnPreTool, OnPostTool}
+	matchArgv  = []string{OnPreTool, OnPostTool}
+)
+
+// The programs whose form of JSON a hook may have, and who is trusted.
+const (
+	CompatClaude    = "claude"
+	CompatCodex     = "codex"
+	TrustedOperator = "operator"
+	OnErrorContinue = "continue"
+)
+
+// compatEvents are the points that the others have a form for.
+var compatEvents = slices.Sorted(maps.Values(hookAliases))
+
+// fitHooks checks what no key of a hook can tell alone, and gives events their own names.
+func (d *decoder) fitHooks() {
+	for _, name := range slices.Sorted(maps.Keys(d.job.Hooks)) {
+		h := d.job.Hooks[name]
+		if own := hookAliases[h.On]; own != "" {
+			h.On = own
+		}
+		d.job.Hooks[name] = h
+		d.fitHook("hooks."+name, h)
+	}
+}
+
+func (d *decoder) fitHook(path string, h Hook) {
+	wrong := func(key, message string) { d.complainAt(d.placeOf(path+"."+key, path), path+"."+key, message, "") }
+	if h.On == "" { // which is told already
+		return
+	}
+	if _, given := d.places[path+".run"]; given && len(h.Run) == 0 {
+		wrong("run", "names no program")
+	}
+	if len(h.Tools) > 0 && !slices.Contains(matchTools, h.On) {
+		wrong("tools", "does not go with on: "+h.On+", which is of no tool; leave it out")
+	}
+	if len(h.Argv) > 0 && !slices.Contains(matchArgv, h.On) {
+		wrong("argv", "does not go with on: "+h.On+", which is of no command; leave it out")
+	}
+	if h.Compat != "" && !slices.Contains(compatEvents, h.On) {
+		wrong("compat", "does not go with on: "+h.On+", which "+h.Compat+" has no form for; leave it out")
+	}
+	if h.Trusted != "" && !slices.Contains(d.kinds, Operator) {
+		wrong("trusted", "may be said by the operator's file alone (--operator-file); leave it out")
+	}
+	if h.Timeout > mostHookTime {
+		wrong("timeout", "must be "+mostHookTime.String()+" at most")
+	}
+}
+
+// mostHookTime is how long a hook may be given.
+const mostHookTime = Duration(10 * time.Minute)
+
+// placeOf is where a key stands, or what is above it.
+func (d *decoder) placeOf(path, above string) place {
+	if at, given := d.places[path]; given {
+		return at
+	}
+	return d.places[above]
+}
+
+// LoadOperator reads the operator's file: hooks that no job changes.
+func LoadOperator(name string, data []byte) (map[string]Hook, error) {
+	file, err := load([]Layer{{Name: name, Kind: Operator, Data: data}}, false)
+	if err != nil {
+		return nil, err
+	}
+	return file.Hooks, nil
+}
+
+// MayBeVariable says what keeps a variable from being set for commands, by the rules of
+// policy.env; the error reads as the end of a sentence about it.
+func (j *Job) MayBeVariable(name, value string) error {
+	d := decoder{job: j}
+	switch {
+	case variable.check(name) != nil:
+		return errors.New("is no variable's name")
+	case variableValue.check(value) != nil:
+		return errors.New("has a value that no variable can have")
+	case d.isCredential(name):
+		return errors.New("holds a credential, which commands never see")
+	case slices.ContainsFunc(j.Policy.Secrets, func(s Secret) bool { return s.Name == name }):
+		return errors.New("is a secret of the job")
+	}
+	return nil
+}

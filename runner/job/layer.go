@@ -13,6 +13,7 @@ const (
 	File     Kind = iota // a job file
 	Defaults             // a file with a repository's defaults: like a job, without name and task
 	Values               // assignments to single keys
+	Operator             // an operator's file: hooks, and nothing else
 )
 
 // Layer is one source of a job's keys.

@@ -1,5 +1,18 @@
 package job
 
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
 // MCPServer is a server of the Model Context Protocol whose tools the model may call: a
 // Command that is started here, or one at a URL.
 type MCPServer struct {
@@ -32,9 +45,199 @@ const mostMCPServers = 32
 var mcpProtocols = []string{"auto", "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 var (
+	serverURL  = &form{about: "http or https address", check: checkServerURL, pattern: `https?://.+`}
 	serverName = matching("a name: letters, digits, - and _", `[A-Za-z0-9][A-Za-z0-9_-]{0,39}`)
 	argument   = &form{about: "an argument, without NUL", check: checkArgument}
 )
 
 // fitMCPServers checks what no key of a server can tell alone.
-func (d *decoder) fitMCPServers() {}
+func (d *decoder) fitMCPServers() {
+	if len(d.job.MCPServers) > mostMCPServers {
+		d.complainAt(d.places["mcp_servers"], "mcp_servers", fmt.Sprintf("has more than %d", mostMCPServers), "")
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.job.MCPServers)) {
+		if d.report.mentionsExactly(join("mcp_servers", name)) || d.report.mentionsExactly(join("mcp_servers", name)+".tools") {
+			continue // it is no mapping, or one without what it needs
+		}
+		of := mcpChecks{d, join("mcp_servers", name), d.job.MCPServers[name]}
+		of.kind()
+		of.program()
+		of.address()
+		of.credentials()
+		of.tools()
+		of.confinement()
+	}
+}
+
+// mcpChecks are those of one server.
+type mcpChecks struct {
+	*decoder
+	path   string
+	server MCPServer
+}
+
+// wrong tells what is wrong with a key, unless something of it is told already.
+func (c mcpChecks) wrong(key, message string) {
+	path := join(c.path, key)
+	if c.report.mentions(path) {
+		return
+	}
+	at, set := c.places[path]
+	if !set {
+		at = c.places[c.path]
+	}
+	c.complainAt(at, path, message, "")
+}
+
+// kind refuses keys of servers that are started here beside url, and the other way round.
+func (c mcpChecks) kind() {
+	s := c.server
+	switch {
+	case s.Command == "" && s.URL == "" && !c.report.mentions(join(c.path, "command")) && !c.report.mentions(join(c.path, "url")):
+		c.wrong("command", "is missing; give command, or url for a server at an address")
+	case s.Command != "" && s.URL != "":
+		c.wrong("url", "does not go with command; give only one of them")
+		return
+	}
+	for _, key := range []struct {
+		name  string
+		given bool
+		with  string
+	}{
+		{"args", len(s.Args) > 0, "command"},
+		{"cwd", s.Cwd != "", "command"},
+		{"env.pass", len(s.Env.Pass) > 0, "command"},
+		{"env.set", len(s.Env.Set) > 0, "command"},
+		{"network", c.given(join(c.path, "network")), "command"},
+		{"workspace", s.Workspace != "none", "command"},
+		{"headers", len(s.Headers) > 0, "url"},
+		{"bearer_token_env", s.BearerTokenEnv != "", "url"},
+	} {
+		other := map[string]string{"command": s.URL, "url": s.Command}[key.with]
+		if key.given && other != "" {
+			c.wrong(key.name, "takes "+key.with+", which this server does not have; leave it out")
+		}
+	}
+}
+
+func checkServerURL(s string) error {
+	address, err := url.Parse(s)
+	switch {
+	case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http":
+		return errors.New("must be an address such as https://mcp.example.com/mcp")
+	case address.User != nil:
+		return errors.New("must not have a user or a password; bearer_token_env names the variable with the token")
+	case address.Fragment != "":
+		return errors.New("must not have a fragment (#…)")
+	}
+	return nil
+}
+
+// program checks where the program of a server, and its folder, are found.
+func (c mcpChecks) program() {
+	s := c.server
+	switch {
+	case strings.Contains(s.Command, "/") && !path.IsAbs(s.Command) && slices.Contains(strings.Split(s.Command, "/"), ".."):
+		c.wrong("command", "must not lead out of the repository: a relative program is that of the base commit")
+	case path.IsAbs(s.Command) && path.Clean(s.Command) != s.Command:
+		c.wrong("command", "must be a path without //, ./ and ../, and not with / at its end")
+	}
+	if s.Cwd != "" && s.Workspace == "none" {
+		c.wrong("cwd", "takes workspace: read or write; without one the server is started in a fresh tree of the base commit")
+	}
+}
+
+// address checks what of an address can be told without asking for it.
+func (c mcpChecks) address() {
+	at, err := url.Parse(c.server.URL)
+	switch {
+	case c.server.URL == "" || err != nil:
+	case at.Scheme == "http" && !mayBeNear(at.Hostname()):
+		c.wrong("url", "is http to a host of the internet, where others could read and change what is said; use https")
+	}
+}
+
+// mayBeNear says whether a host may be one of this machine or of a private network. Where a
+// name is looked up, the client finds out.
+func mayBeNear(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err != nil || reach.NoService(address) == ""
+}
+
+// credentials keeps those of agent-ci itself from servers, and those of servers from commands.
+func (c mcpChecks) credentials() {
+	s := c.server
+	for i, name := range s.Env.Pass {
+		key := fmt.Sprintf("env.pass[%d]", i)
+		_, set := s.Env.Set[name]
+		switch {
+		case c.ownCredential(name):
+			c.wrong(key, name+" holds a credential of agent-ci's own, which no server sees; give the server one of its own under another name")
+		case set:
+			c.wrong(key, name+" is also set by env.set of this server")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env.Set)) {
+		if strings.HasPrefix(strings.ToUpper(name), "AGENT_CI_") {
+			c.wrong("env.set", name+" is a variable that agent-ci sets; choose another")
+		}
+	}
+	switch name := s.BearerTokenEnv; {
+	case name == "":
+	case c.ownCredential(name):
+		c.wrong("bearer_token_env", name+" holds a credential of agent-ci's own, which no server sees; give the server one of its own under another name")
+	case slices.Contains(c.job.Policy.Env.Pass, name):
+		c.wrong("bearer_token_env", name+" is also passed by policy.env.pass, with which commands would have the token")
+	case hasHeader(s.Headers, headerAuthorization):
+		c.wrong("bearer_token_env", "does not go with a header "+headerAuthorization+"; leave the header out")
+	}
+}
+
+func (d *decoder) ownCredential(name string) bool {
+	more := []string{d.job.PullRequest.Commit.KeyEnv, "OPENAI_ADMIN_KEY", "CODEX_API_KEY"}
+	return d.isCredential(name) || slices.ContainsFunc(more, func(own string) bool { return strings.EqualFold(own, name) })
+}
+
+func hasHeader(headers map[string]string, name string) bool {
+	for header := range headers {
+		if strings.EqualFold(header, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// tools checks the lists of a server's tools.
+func (c mcpChecks) tools() {
+	s := c.server
+	switch {
+	case len(s.Tools) == 0:
+		c.wrong("tools", `names no tool; give those that the model may call, or ["*"] for all that the server has`)
+	case len(s.Tools) > 1 && slices.Contains(s.Tools, AllTools):
+		c.wrong("tools", `has "*" beside others; "*" alone stands for all`)
+	}
+	for i, name := range s.Deny {
+		switch {
+		case name == AllTools:
+			c.wrong(fmt.Sprintf("deny[%d]", i), `must be the name of a tool; leave the server out to have none of its tools`)
+		case slices.Contains(s.Tools, name):
+			c.wrong(fmt.Sprintf("deny[%d]", i), "is also in tools; take it out of one of them")
+		}
+	}
+}
+
+// confinement refuses what policy.sandbox can't hold.
+func (c mcpChecks) confinement() {
+	s, policy := c.server, c.job.Policy
+	if s.Command == "" {
+		return
+	}
+	switch {
+	case policy.Sandbox == "read-only" && s.Workspace == "write":
+		c.wrong("workspace", "is write, and policy.sandbox is read-only")
+	case policy.Sandbox == "danger-full-access" && s.Network.Listed():
+		c.wrong("network", "is a list of hosts, and nothing holds the server to it: policy.sandbox is danger-full-access")
+	case policy.Sandbox == "danger-full-access" && len(s.Env.Pass) > 0:
+		c.wrong("env.pass", "gives the server what commands of the agent could read from it: policy.sandbox is danger-full-access")
+	}
+}

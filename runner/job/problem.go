@@ -77,6 +77,16 @@ func (r report) mentions(name string) bool {
 	return false
 }
 
+// mentionsExactly is like mentions, but for what is told of a key itself.
+func (r report) mentionsExactly(name string) bool {
+	for _, found := range r {
+		if slices.ContainsFunc(found, func(p Problem) bool { return p.Key == name }) {
+			return true
+		}
+	}
+	return false
+}
+
 func (r report) problems() Problems {
 	var all Problems
 	for _, found := range r {

@@ -217,7 +217,7 @@ var rules = []rule{
 	{path: "mcp_servers.*.env", about: "The variables that it sees besides the few that programs need to run."},
 	{path: "mcp_servers.*.env.pass", about: "Names of variables that it sees with the value that agent-ci has, secrets among them; no other command sees what is given to a server, and nothing shows it.", form: variable},
 	{path: "mcp_servers.*.env.set", about: "Variables that it sees with the value given here.", example: "{LOG_LEVEL: warn}", names: variable, form: variableValue},
-	{path: "mcp_servers.*.url", about: "The address of a server that is reached by streamable HTTP. Its host is thereby allowed, also at a private or loopback address; http: is for those alone. No redirect to another host is followed.", form: webAddress},
+	{path: "mcp_servers.*.url", about: "The address of a server that is reached by streamable HTTP. Its host is thereby allowed, also at a private or loopback address; http: is for those alone. No redirect to another host is followed.", form: serverURL},
 	{path: "mcp_servers.*.headers", about: "More headers for every request to url. They are literal and end up in the transcript.", example: "{X-Team: build}", names: headerName, form: headerValue},
 	{path: "mcp_servers.*.bearer_token_env", about: "Name of the variable that holds the token that requests to url carry; never the token itself.", form: variable},
 	{path: "mcp_servers.*.tools", about: "The tools of the server that the model may call, by the server's own names. It is required; [\"*\"] are all that the server has.", required: true, filled: true, form: oneLine, example: "[search, fetch]"},
@@ -232,7 +232,7 @@ var rules = []rule{
 	{path: "mcp_servers.*.defer", about: "Whether its tools are found by searching only, and not told to the model from the start."},
 
 	{path: "hooks", about: "Programs that are asked at points of the run, by names, and can refuse what comes. Anything but a clean answer refuses too.", example: "{guard: {on: pre_tool, run: [.github/guard.py]}}", names: serverName, most: mostHooks},
-	{path: "hooks.*.on", about: "When it is asked. The names that Codex and Claude Code have for these are taken as well.", required: true, values: hookEvents},
+	{path: "hooks.*.on", about: "When it is asked. The names that Codex and Claude Code have for these are taken as well.", required: true, values: hookNames()},
 	{path: "hooks.*.run", about: "The program and its arguments, without a shell. A program that is named by a relative path, and the files beside it, are those of the base commit, which is where it is started.", required: true, form: argument, example: "[.github/guard.py, --strict]"},
 	{path: "hooks.*.tools", about: "Patterns of names of tools: it is asked of these alone, such as mcp__docs__*. Empty: of all.", form: oneLine},
 	{path: "hooks.*.argv", about: "The beginning of a command, word by word: it is asked of commands that begin so, alone. Empty: of all.", form: argument, example: "[git, push]"},

@@ -102,6 +102,10 @@ func (d *decoder) groupMap(k *key, path string, node *yaml.Node, into reflect.Va
 		value.Set(k.elem.defaultValue())
 		if before := into.MapIndex(reflect.ValueOf(name.Value)); before.IsValid() {
 			value.Set(before)
+			if d.earlier == nil {
+				d.earlier = make(map[string]bool)
+			}
+			d.earlier[inner] = true // its keys are there, or are missing in the layer before
 		}
 		d.value(k.elem, inner, pair[1], value)
 		into.SetMapIndex(reflect.ValueOf(name.Value), value)

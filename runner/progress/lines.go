@@ -126,6 +126,13 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		}
 		return fmt.Sprintf("  service %s for %s: %s", d.Name, d.By, d.Why)
 	}),
+	transcript.TypeMCPServer: words(func(d transcript.MCPServer) string {
+		if d.State == transcript.MCPReady && d.Why == "" {
+			return fmt.Sprintf("  server %s is ready after %.1f s with %s", d.Name, d.Seconds, transcript.Count(len(d.Tools), "tool"))
+		}
+		return fmt.Sprintf("  server %s is %s: %s", d.Name, d.State, d.Why)
+	}),
+	transcript.TypeHook: words(hookWords),
 	transcript.TypeModelRetry: words(func(d transcript.ModelRetry) string {
 		return fmt.Sprintf("attempt %d failed (%s), again in %.1f s", d.Attempt, d.Error, d.Wait)
 	}),

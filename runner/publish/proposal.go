@@ -42,6 +42,9 @@ type Proposal struct {
 	ShownAs string
 
 	Follow Follow
+	// Ask ends a run whose change is not to be published, before anything of it is; nil lets
+	// all be.
+	Ask func(ctx context.Context, d Draft) error
 
 	madeOn gitops.Base // where the change followed its base to another one; else zero
 	notes  []string    // warnings that a closed transcript does not tell of

@@ -66,6 +66,9 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 }
 
 func publishOver(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
+	if err := askOfDraft(ctx, to, p, out); err != nil {
+		return err
+	}
 	before, err := to.tip(ctx, p.Task.Branch)
 	if err != nil {
 		return err

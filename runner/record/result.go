@@ -27,7 +27,8 @@ type Result struct {
 	CostUSD          *float64                `json:"cost_usd"` // null: no price is known
 	Verify           []VerifyRow             `json:"verify"`
 	Sandbox          Confinement             `json:"sandbox"`
-	Denied           int                     `json:"denied"` // calls and hosts that the policy refused
+	Denied           int                     `json:"denied"`          // calls and hosts that the policy refused
+	Hooks            []transcript.HookUse    `json:"hooks,omitempty"` // that the run has, in the order in which they are asked
 	Warnings         []transcript.Warning    `json:"warnings"`
 	Changes          *ChangeSummary          `json:"changes"`          // null: nothing changed
 	Output           string                  `json:"output,omitempty"` // file by task.output_schema, in the run directory

@@ -167,6 +167,11 @@ func Secrets(env Environment, j *job.Job) []secrets.Value {
 			values = append(values, secrets.Value{Name: secret.Name, Secret: value})
 		}
 	}
+	for name, server := range j.MCPServers {
+		add("mcp_servers."+name+".headers.", server.Headers)
+		add("mcp_servers."+name+".env.set.", server.Env.Set)
+	}
+	values = append(values, ServerSecrets(env, j)...)
 	for _, tool := range j.Tools.Hosted {
 		values = append(values, hostedSecrets(tool)...)
 	}

@@ -39,6 +39,7 @@ const (
 	TypeSecretUsed    Type = "secret_used"    // SecretUsed
 	TypeService       Type = "service"        // Service
 	TypeMCPServer     Type = "mcp_server"     // MCPServer
+	TypeHooks         Type = "hooks"          // Hooks
 	TypeHook          Type = "hook"           // Hook
 	TypeModelRequest  Type = "model.request"  // ModelRequest
 	TypeModelResponse Type = "model.response" // ModelResponse

@@ -46,6 +46,8 @@ type Hook struct {
 	Decision string  `json:"decision"`
 	Reason   string  `json:"reason,omitempty"`
 	Context  string  `json:"context,omitempty"` // that it added for the model
+	Message  string  `json:"message,omitempty"` // for people
+	Stop     bool    `json:"stop,omitempty"`    // it ends the run
 	Before   string  `json:"before,omitempty"`  // of what was rewritten or replaced
 	After    string  `json:"after,omitempty"`
 	Seconds  float64 `json:"seconds"`

@@ -22,12 +22,16 @@ type View struct {
 	Change    *Change // nil when there is none yet
 	Work      Work
 	Publish   []Publish
-	Secrets   []Secret // that were used or refused, as they came
+	Secrets   []Secret  // that were used or refused, as they came
+	Hooks     []HookUse // that the run has, in the order in which they are asked
 	Warnings  []Warning
-	Entries   []Entry // messages and calls, as they came; Survey leaves them out
-	Turns     int
-	Calls     int
-	Retries   int
+	// MCPServers are the servers of tools, as they came: with the tools that they had at the
+	// start, and what became of them last.
+	MCPServers []MCPServer
+	Entries    []Entry // messages and calls, as they came; Survey leaves them out
+	Turns      int
+	Calls      int
+	Retries    int
 	// Compactions is how often the conversation was made shorter.
 	Compactions int
 	Usage       Usage

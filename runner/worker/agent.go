@@ -10,6 +10,8 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -17,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -28,10 +31,15 @@ type Options struct {
 	Sandboxes *confine.Sandboxes
 	Job       *job.Job
 	Model     Model
-	Began     time.Time // when its run began, less the time that the run did not live
+	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
+	Began     time.Time            // when its run began, less the time that the run did not live
+	// Hooks are asked of what the agent does; nil for none.
+	Hooks *hooks.Hooks
 	// Ask puts to people all questions of the run so far. It is nil where nobody will
 	// answer.
 	Ask func(ctx context.Context, all []question.Question) error
+	// Tools are those of who embeds this program, besides those of the job.
+	Tools []tools.Tool
 }
 
 // Agent is one agent: a conversation, and tools while it works. It is used by one
@@ -40,12 +48,16 @@ type Agent struct {
 	Options
 	suits        toolset
 	conversation *agent.Conversation
-	tools        *toolbox // while it works
+	tools        *toolbox            // while it works
+	dynamic      *extensions.Dynamic // tools of the job's own
 
-	work    Work     // so far, without what the conversation knows
-	patches int      // that it sent
-	told    said     // what it was told once
+	work    Work // so far, without what the conversation knows
+	patches int  // that it sent
+	told    said // what it was told once
+	servers *extensions.Servers
+	frozen  bool     // the model's tools are settled
 	served  int      // attempts that had their services
+	hooked  hooked   // what hooks said before the first request
 	earlier *Earlier // until it has caught up
 }
 
@@ -71,6 +83,15 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		Limits: agent.Limits{
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
+	}
+	var err error
+	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir()); err != nil {
+		return nil, err
+	}
+	a.servers = a.newServers()
+	a.conversation.Halt = a.halted
+	if o.Hooks != nil {
+		a.conversation.Compacting = o.Hooks.Compacting
 	}
 	if err := a.settle(ctx); err != nil {
 		return nil, err
@@ -103,7 +124,7 @@ func (a *Agent) settle(ctx context.Context) error {
 	if err := a.useTools(ctx, &toolbox{seen: a.see(nil)}); err != nil {
 		return err
 	}
-	definitions, err := definitions(a.conversation.Tools.Registry.Specs(a.conversation.Tools.Offered), a.Job.Tools.Hosted)
+	definitions, err := definitions(a.specs(), a.Job.Tools.Hosted)
 	if err != nil {
 		return err
 	}
@@ -123,7 +144,7 @@ func (a *Agent) settle(ctx context.Context) error {
 func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.Path) }
 
 // GoOn has an agent that was briefed go on from where it was stopped.
-func (a *Agent) GoOn(e Earlier) {
+func (a *Agent) GoOn(e Earlier) error {
 	a.work.Plan, a.work.Questions, a.told = e.Plan, e.Past.questions, e.Past.told
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)
@@ -132,6 +153,7 @@ func (a *Agent) GoOn(e Earlier) {
 		a.conversation.Restore(&e.Past.Past, e.Usage, a.conversation.Items())
 	}
 	a.earlier = &e
+	return a.servers.Expect(e.Servers)
 }
 
 // Work is what the work has come to so far, also after an error.
@@ -165,7 +187,8 @@ func (a *Agent) endedBefore() bool {
 		return false
 	}
 	words, ended := a.earlier.Past.Ended()
-	if ended {
+	asked, more := a.Hooks.Stopped()
+	if ended = ended && asked && more == ""; ended {
 		a.work.Summary, a.earlier = words, nil
 	}
 	return ended
@@ -175,10 +198,17 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	if err := a.equip(ctx); err != nil {
 		return "", err
 	}
+	owed, err := a.owed(ctx)
+	if err != nil {
+		return "", err
+	}
 	if err := a.catchUp(ctx); err != nil {
 		return "", err
 	}
-	return a.conversation.Run(ctx)
+	if owed.ended {
+		return owed.words, nil
+	}
+	return a.converseUntilLet(ctx)
 }
 
 // stoppedBy tells a budget, which stops the work, from an error, which ends the run.
@@ -198,6 +228,8 @@ func (a *Agent) endProcesses() {
 	if a.tools == nil {
 		return
 	}
+	a.Hooks.Beside(nil)
+	a.endServers()
 	if err := a.tools.close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}

@@ -284,10 +284,12 @@ func TestAnAgentGoesOn(t *testing.T) {
     output: [{say: Done again.}]
   - output: [{say: unused}]
 `)
-	b.GoOn(Earlier{
+	if err := b.GoOn(Earlier{
 		Past: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, Usage: model.Usage{Input: 7}, Ended: true,
 		Found: workspace.Found{Away: workspace.InChange},
-	})
+	}); err != nil {
+		t.Fatal(err)
+	}
 	work := ran(t, b)
 	if work.Summary != "Done again." || work.Plan.Explanation != "Why." || work.Spent.Turns != 3 || work.Spent.Usage.Input != 7 {
 		t.Errorf("%+v", work)
@@ -304,7 +306,9 @@ func TestAnAgentThatHadEndedSaysNoMore(t *testing.T) {
   - expect: ["Mend more."]
     output: [{say: Done again.}]
 `)
-	b.GoOn(Earlier{Past: stopped(t, o.Record), Ended: true})
+	if err := b.GoOn(Earlier{Past: stopped(t, o.Record), Ended: true}); err != nil {
+		t.Fatal(err)
+	}
 	if work := ran(t, b); work.Summary != "Done." || work.Spent.Turns != 1 {
 		t.Errorf("%+v", work)
 	}
@@ -322,7 +326,9 @@ func TestAnAgentThatHadNotBegunKeepsItsBriefing(t *testing.T) {
   - expect: ["Mend it.", "The run was stopped, and goes on now."]
     output: [{say: Done.}]
 `)
-	a.GoOn(Earlier{Past: new(Past), Ended: true})
+	if err := a.GoOn(Earlier{Past: new(Past), Ended: true}); err != nil {
+		t.Fatal(err)
+	}
 	if work := ran(t, a); work.Summary != "Done." {
 		t.Errorf("%+v", work)
 	}

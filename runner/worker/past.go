@@ -59,8 +59,10 @@ type Earlier struct {
 	Past  *Past
 	Plan  transcript.Plan
 	Usage model.Usage // so far
-	Ended bool        // the run had come to an end; else it was killed
-	Found workspace.Found
+	// Servers are those of tools as they were last.
+	Servers []transcript.MCPServer
+	Ended   bool // the run had come to an end; else it was killed
+	Found   workspace.Found
 }
 
 // catchUp answers the calls of the last answer that the agent was stopped in, once

@@ -89,7 +89,9 @@ func TestPatchesAreAppliedAgainElsewhere(t *testing.T) {
 		}
 	}
 	a := briefed(t, o, strings.ReplaceAll(patchWith, "FILE", "b.txt")+end)
-	a.GoOn(Earlier{Past: new(Past)})
+	if err := a.GoOn(Earlier{Past: new(Past)}); err != nil {
+		t.Fatal(err)
+	}
 	if err := a.ApplyPatches(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -54,12 +54,34 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 	if err := cmp.Or(p.visible(view, changing(plan)), p.permit(patch, plan)); err != nil {
 		return rejected(err), nil
 	}
+	refusal, aside, err := p.ask(ctx, plan)
+	switch {
+	case err != nil:
+		return tools.Result{}, err
+	case refusal != "":
+		return tools.Refuse(aside + "patch rejected: " + refusal), nil
+	}
 	if p.options.Keep != nil {
 		if err := p.options.Keep(text); err != nil {
 			return tools.Result{}, fmt.Errorf("keep the patch: %w", err)
 		}
 	}
-	return p.commit(ctx, plan)
+	result, err := p.commit(ctx, plan)
+	result.Output = aside + result.Output
+	return result, err
+}
+
+// ask puts a plan to who has a say in it.
+func (p *Patcher) ask(ctx context.Context, plan *tree.Plan) (refusal, aside string, err error) {
+	if p.options.Ask == nil {
+		return "", "", nil
+	}
+	var diff strings.Builder
+	if err := plan.Diff(&diff); err != nil {
+		return "", "", err
+	}
+	refusal, aside = p.options.Ask(ctx, plan.Edits(), diff.String())
+	return refusal, aside, ctx.Err()
 }
 
 func (p *Patcher) commit(ctx context.Context, plan *tree.Plan) (tools.Result, error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -28,6 +29,9 @@ type Options struct {
 	// Ignored says whether git leaves out a file, slash-separated and relative to
 	// Dir. It may be nil.
 	Ignored func(path string) bool
+	// Ask says in words for the model why a patch that may be applied is not to be; empty
+	// refusal lets it be. Aside stands before what the model is told then. It may be nil.
+	Ask func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string)
 	// Keep is given each patch that is about to be applied, as the model wrote
 	// it. When it fails the patch is not applied. It may be nil.
 	Keep func(text string) error

@@ -52,9 +52,8 @@ type Folders struct {
 	// Tree is where this process finds the workspace in its overlay as commands see it,
 	// for the View; sandbox.Tree says it.
 	Tree string
-	// Given says that the workspace is a mount of another sandbox, which commands may not
-	// change: what is kept from commands is kept from them in it already. Package sandbox
-	// sets it.
+	// Given says that the workspace is a mount of another sandbox: what is kept from commands
+	// is kept from them in it already. Package sandbox sets it.
 	Given bool
 	// Git is the folder .git that commands find, and may read, in a workspace in an
 	// overlay; empty for the workspace's own.

@@ -52,7 +52,11 @@ func (p *Plan) Mounts() []stage.Mount {
 	p.show()
 	if f.Given {
 		maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return within(path, []string{p.workspace}) })
-		p.put(stage.Mount{Kind: stage.Borrowed, Path: p.workspace})
+		kind := stage.Borrowed
+		if f.Mode == WorkspaceWrite {
+			kind = stage.BorrowedToWrite
+		}
+		p.put(stage.Mount{Kind: kind, Path: p.workspace})
 	}
 	p.holdPlaces()
 	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
@@ -212,7 +216,7 @@ func (p *Plan) unseen(path string) bool {
 func WritableAmong(mounts []stage.Mount) []string {
 	paths := []string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts"}
 	for _, m := range mounts {
-		if m.Kind == stage.Writable || m.Kind == stage.Overlay {
+		if m.Kind == stage.Writable || m.Kind == stage.Overlay || m.Kind == stage.BorrowedToWrite {
 			paths = append(paths, m.Path)
 		}
 	}

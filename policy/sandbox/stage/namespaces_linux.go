@@ -53,10 +53,15 @@ func buildNamespaces(s Spec, given []int, report *Report) (lent []int, err error
 }
 
 // lend takes mounts of the folder that is shown, with all that lies in it, which can be
-// put into other mount namespaces and written to in none.
+// put into other mount namespaces. To the first, as many as Spec.Lend says, nobody can write;
+// in the others stays read-only what is so here.
 func lend(s Spec) (lent []int, err error) {
-	for range s.Lend {
-		fd, err := cloneTree(unix.AT_FDCWD, s.Shown, unix.AT_RECURSIVE, still)
+	for i := range s.Lend + s.LendToWrite {
+		attributes := uint64(still)
+		if i >= s.Lend {
+			attributes = plain
+		}
+		fd, err := cloneTree(unix.AT_FDCWD, s.Shown, unix.AT_RECURSIVE, attributes)
 		if err != nil {
 			return lent, at("lend "+s.Shown, err)
 		}
@@ -174,7 +179,7 @@ func (t trees) clone(m Mount) (fd int, err error) {
 		return newTmpfs("0555") // sealed when all have their places: some may be in it
 	case Overlay:
 		return newOverlay(m)
-	case Borrowed:
+	case Borrowed, BorrowedToWrite:
 		if len(t.given) == 0 {
 			return -1, errors.New("no mount came with the spec")
 		}
@@ -234,17 +239,25 @@ func newOverlay(m Mount) (fd int, err error) {
 
 func overlay(m Mount, changes int) (fd int, err error) {
 	var lower []string
-	for _, dir := range m.Frozen {
-		lower = append(lower, filepath.Join(dir, "upper"))
-	}
-	lower = append(lower, m.Path)
-	for i, path := range lower {
-		lower[i] = strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(path)
+	for _, path := range append(uppers(m.Frozen), m.Path) { // by descriptors: the kernel takes 255 bytes
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return -1, err
+		}
+		defer unix.Close(fd)
+		lower = append(lower, fmt.Sprintf("/proc/self/fd/%d", fd))
 	}
 	folder := fmt.Sprintf("/proc/self/fd/%d/", changes) // by descriptor: the path may be covered
 	return newMount("overlay", plain, map[string]string{
 		"lowerdir": strings.Join(lower, ":"), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
 	}, "userxattr")
+}
+
+func uppers(overlays []string) (folders []string) {
+	for _, dir := range overlays {
+		folders = append(folders, filepath.Join(dir, "upper"))
+	}
+	return folders
 }
 
 func newMount(kind string, attributes int, options map[string]string, flags ...string) (fd int, err error) {

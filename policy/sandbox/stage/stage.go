@@ -35,14 +35,15 @@ type Spec struct {
 	LoopbackUp  bool      `json:"loopback_up"`
 	Ports       []int     `json:"ports"` // to listen on at 127.0.0.1, for who is outside
 	Mounts      []Mount   `json:"mounts"`
-	Shown       string    `json:"shown"`        // a folder of which who is outside gets a descriptor, as it is inside; empty for none
-	Lend        int       `json:"lend"`         // so many times the folder that is Shown is handed out as a mount, read-only
-	Nothing     string    `json:"nothing"`      // an empty file, to lie over others
-	Processes   int       `json:"processes"`    // most processes at once; 0 leaves it
-	PIDMax      bool      `json:"pid_max"`      // the namespace has a pid_max of its own
-	ProcessBase int       `json:"process_base"` // processes that there are outside, which RLIMIT_NPROC counts
-	Landlock    *Landlock `json:"landlock"`     // nil leaves it out
-	Filters     Filters   `json:"filters"`      // of seccomp
+	Shown       string    `json:"shown"`         // a folder of which who is outside gets a descriptor, as it is inside; empty for none
+	Lend        int       `json:"lend"`          // so many times the folder that is Shown is handed out as a mount, read-only
+	LendToWrite int       `json:"lend_to_write"` // and so many times after these as it is
+	Nothing     string    `json:"nothing"`       // an empty file, to lie over others
+	Processes   int       `json:"processes"`     // most processes at once; 0 leaves it
+	PIDMax      bool      `json:"pid_max"`       // the namespace has a pid_max of its own
+	ProcessBase int       `json:"process_base"`  // processes that there are outside, which RLIMIT_NPROC counts
+	Landlock    *Landlock `json:"landlock"`      // nil leaves it out
+	Filters     Filters   `json:"filters"`       // of seccomp
 }
 
 // Filters are in the order of installing. The last has the supervisor asked about
@@ -80,8 +81,10 @@ const (
 	Overlay MountKind = "overlay"
 	// Pinned shows what is there, as a mount that nobody can rename.
 	Pinned MountKind = "pinned"
-	// Borrowed shows the mount that came with the spec.
-	Borrowed MountKind = "borrowed"
+	// Borrowed shows the mount that came with the spec. BorrowedToWrite does, too: what of it
+	// is writable may be changed.
+	Borrowed        MountKind = "borrowed"
+	BorrowedToWrite MountKind = "borrowed to write"
 	// Removed has nothing there: what an overlay shows is removed from it.
 	Removed MountKind = "removed"
 )
@@ -123,7 +126,7 @@ type Report struct {
 const (
 	MostStreams  = 3
 	MostPorts    = 17
-	MostLent     = 16
+	MostLent     = 200
 	MostReported = MostPorts + 1 + MostLent
 )
 

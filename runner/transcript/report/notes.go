@@ -26,6 +26,9 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeNetwork:       note("Network", (*assembler).network),
 	transcript.TypeSecretUsed:    note("Credential", (*assembler).secretUsed),
 	transcript.TypeService:       note("Service", (*assembler).service),
+	transcript.TypeMCPServer:     note("Server of tools", (*assembler).mcpServer),
+	transcript.TypeHooks:         note("Hooks", (*assembler).hooks),
+	transcript.TypeHook:          note("Hook", (*assembler).hook),
 	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
 	transcript.TypeModelFailure:  note("Failure of the model", (*assembler).modelFailure),
 	transcript.TypeCompaction:    note("Conversation made shorter", (*assembler).compaction),
@@ -136,6 +139,24 @@ func (a *assembler) service(n *entry, d transcript.Service) {
 	a.part(n, "For", fmt.Sprintf("%s, at port %d", d.By, d.Port))
 	a.part(n, "At", d.At)
 	a.part(n, "Why", d.Why)
+}
+
+func (a *assembler) mcpServer(n *entry, d transcript.MCPServer) {
+	n.Topic, n.seconds = field(d.Name), d.Seconds
+	n.Bad = d.State == transcript.MCPFailed || d.State == transcript.MCPEnded
+	n.End = d.State + " · " + transcript.Duration(d.Seconds)
+	a.part(n, "Program", d.Command)
+	a.part(n, "Host", d.Host)
+	a.part(n, "Calls itself", strings.TrimSpace(d.Server+" "+d.Version))
+	a.part(n, "Protocol", d.Revision)
+	a.part(n, "Why", d.Why)
+	a.part(n, "Log", d.Log)
+	var tools strings.Builder
+	for _, tool := range d.Tools {
+		fmt.Fprintf(&tools, "%s %s\n", tool.SHA256, tool.Name)
+	}
+	a.part(n, "Tools, by the SHA-256 of their schemas", strings.TrimSuffix(tools.String(), "\n"))
+	a.part(n, "List", strings.TrimSpace(d.File+" "+d.SHA256))
 }
 
 func (a *assembler) retry(n *entry, d transcript.ModelRetry) {

@@ -1,0 +1,214 @@
+package confine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// What a sandbox beside the agent's sees of the workspace.
+const (
+	BesideNone  = "none"
+	BesideRead  = "read"
+	BesideWrite = "write"
+)
+
+// Beside says what a sandbox is to be that is opened beside the agent's: of a server of tools,
+// of hooks.
+type Beside struct {
+	// Name is that of its scratch folder, and of who asks for hosts in the transcript, such as
+	// mcp-docs. Those that are open at once have different ones.
+	Name    string
+	Network job.Network // zero for none
+	Key     string      // of the job, where Network stands
+	// Workspace is what it sees of what the agent works in: BesideNone and so on. One that is
+	// to read it may be lent it by the agent's sandbox; else it sees that of the agent as it
+	// is when it is opened.
+	Workspace string
+	// BaseTree lets it read the fresh tree of the base commit. Without a workspace it finds
+	// that tree at the path of the checkout, too.
+	BaseTree bool
+}
+
+// BaseTreeVariable names the variable by which programs find the tree of the base commit.
+const BaseTreeVariable = "AGENT_CI_BASE_TREE"
+
+// OpenBeside opens a sandbox beside the agent's, which is box; nil where that is not open. It
+// has none of the secrets of the job's commands. What it had of its own before, of this name,
+// is gone.
+//
+// Without namespaces the processes that leave their process group there end with the agent's
+// sandbox, not with this one: it is closed before that.
+func (s *Sandboxes) OpenBeside(ctx context.Context, box *sandbox.Sandbox, b Beside) (*sandbox.Sandbox, error) {
+	if b.Network.IsZero() {
+		b.Network = job.Network{Mode: string(sandbox.NetworkNone)}
+	}
+	place := Place{Scratch: b.Name, Network: b.Network, Key: b.Key}
+	if err := sandbox.RemoveScratch(s.scratch(place)); err != nil {
+		return nil, fmt.Errorf("make room for the sandbox of %s: %w", b.Name, err)
+	}
+	if _, err := s.Record.MakeFolder(ScratchFolder + "/" + b.Name); err != nil {
+		return nil, err
+	}
+	o := s.Options(place)
+	o.Readable = nil
+	if err := s.showBase(ctx, &o, b); err != nil {
+		return nil, err
+	}
+	if err := s.showWorkspace(&o, box, b); err != nil {
+		return nil, err
+	}
+	o.Held = heldOfGit(o.Folders)
+	if o.Borrowed != nil {
+		defer o.Borrowed.Close()
+	}
+	opened, err := sandbox.Open(ctx, o)
+	if err != nil {
+		return nil, besideFailure(b, o, err)
+	}
+	opened.AdoptOrphans = false // which is for one sandbox at a time
+	return opened, nil
+}
+
+// showBase has a sandbox see the tree of the base.
+func (s *Sandboxes) showBase(ctx context.Context, o *sandbox.Options, b Beside) error {
+	if !b.BaseTree || s.BaseTree == nil {
+		return nil
+	}
+	dir, err := s.BaseTree(ctx)
+	if err != nil {
+		return err
+	}
+	o.Readable = append(o.Readable, dir)
+	return nil
+}
+
+// showWorkspace has a sandbox see what it may of what the agent works in.
+func (s *Sandboxes) showWorkspace(o *sandbox.Options, box *sandbox.Sandbox, b Beside) (err error) {
+	unconfined := o.Mode == grants.DangerFullAccess
+	if b.Workspace != BesideWrite && !unconfined {
+		o.Mode = grants.ReadOnly
+	}
+	switch {
+	case unconfined:
+	case cmp.Or(b.Workspace, BesideNone) == BesideNone:
+		return s.showNoWorkspace(o)
+	case !s.Overlaid():
+	case box != nil:
+		if o.Borrowed, err = box.Borrow(b.Workspace == BesideWrite); o.Borrowed != nil || err != nil {
+			o.BorrowedFrom, o.Overlay, o.Frozen = s.overlay(Agent()), "", nil
+			return err
+		}
+		if b.Workspace == BesideWrite {
+			return fmt.Errorf("the sandbox of %s can't be opened again: the workspace was lent to it too often", b.Name)
+		}
+		fallthrough
+	default:
+		// Nobody takes the changes of the agent from here: what is written is this sandbox's own.
+		o.Frozen = slices.Concat(s.changed(Agent()), s.frozen(Agent()))
+	}
+	return nil
+}
+
+// changed is the overlay of a place, where there is one.
+func (s *Sandboxes) changed(p Place) []string {
+	if _, err := os.Lstat(s.ChangesOf(p)); err != nil {
+		return nil
+	}
+	return []string{s.overlay(p)}
+}
+
+// showNoWorkspace has a sandbox see nothing of the checkout, but at its path the tree of the
+// base, if it sees that.
+func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
+	o.Overlay, o.Frozen = "", nil
+	if len(o.Readable) > 0 {
+		o.Workspace, o.Twin, o.Readable = o.Readable[0], s.Root, nil
+	} else {
+		empty, err := s.Record.MakeFolder(emptyFolder)
+		if err != nil {
+			return err
+		}
+		o.Workspace = empty
+	}
+	if strings.HasPrefix(s.Record.Path(), s.Root+string(os.PathSeparator)) {
+		o.Twin = "" // the run directory is in the checkout
+	}
+	if o.Twin == "" {
+		o.DenyRead = append(o.DenyRead, s.Root)
+	}
+	return nil
+}
+
+// lends says how often the agent's sandbox lends the workspace to others: to hooks once, to each
+// network that tools of the job's own have besides the agent's once, and to each server as often
+// as it may be started: once more for an older revision, and again once it has ended.
+func (s *Sandboxes) lends() (toRead, toWrite int) {
+	const starts = 4
+	for _, server := range s.Job.MCPServers {
+		switch {
+		case server.Command == "":
+		case server.Workspace == BesideRead:
+			toRead += starts
+		case server.Workspace == BesideWrite:
+			toWrite += starts
+		}
+	}
+	if s.Hooked {
+		toRead++
+	}
+	return toRead, toWrite + len(s.Job.OtherNetworks())
+}
+
+// InWorkspace says whether a path lies in what the agent works in, or leads there.
+func (s *Sandboxes) InWorkspace(path string) bool {
+	real, err := realPath(path)
+	return gitops.PathOutside(path, s.Root) == "" || err != nil || gitops.PathOutside(real, s.Root) == ""
+}
+
+// BesideEnv is the environment of what runs beside the agent's commands: an allow list, and what
+// is named here. Its programs are not looked for in the workspace.
+func (s *Sandboxes) BesideEnv(pass []string, set map[string]string) []string {
+	env := policy.Environment(s.Environ, pass, set)
+	for i, variable := range env {
+		if path, is := strings.CutPrefix(variable, "PATH="); is {
+			env[i] = "PATH=" + strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
+				return !filepath.IsAbs(dir) || s.InWorkspace(dir)
+			}), string(filepath.ListSeparator))
+		}
+	}
+	return env
+}
+
+// emptyFolder of the run directory is the workspace of who has none.
+const emptyFolder = ScratchFolder + "/empty"
+
+// besideFailure is why a sandbox can't be opened, for a person.
+func besideFailure(b Beside, o sandbox.Options, err error) error {
+	err = failure(o, err)
+	if stop := outcome.Of(context.Background(), err); stop.Outcome == outcome.SandboxUnavailable {
+		return outcome.Stopf(stop.Outcome, stop.Reason, "The sandbox of %s can't be opened here: %s", b.Name, stop.Message).Because(err)
+	}
+	return err
+}
+
+// ShowBase makes the tree of the base, and has the agent's commands see it from then on. It is
+// empty where there is no commit.
+func (s *Sandboxes) ShowBase(ctx context.Context) (dir string, err error) {
+	if s.BaseTree == nil {
+		return "", nil
+	}
+	s.shownBase, err = s.BaseTree(ctx)
+	return s.shownBase, err
+}

@@ -1,0 +1,166 @@
+package extensions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/tools/mcp"
+)
+
+// mostLog is how many bytes are kept of what a server writes to standard error.
+const mostLog = 4 << 20
+
+// process is a server that runs in a sandbox of its own.
+type process struct {
+	box     *sandbox.Sandbox
+	log     *os.File
+	errors  *os.File // our end of its standard error
+	reading sync.WaitGroup
+}
+
+// start starts the server's program.
+func (one *server) start(ctx context.Context) (*mcp.Process, error) {
+	base, err := one.baseTree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	argv, err := one.argv(base)
+	if err != nil {
+		return nil, err
+	}
+	p := new(process)
+	if p.log, err = one.openLog(); err != nil {
+		return nil, err
+	}
+	p.box, err = one.Sandboxes.OpenBeside(ctx, one.box, confine.Beside{
+		Name: "mcp-" + one.name, Network: one.Network, Key: "mcp_servers." + one.name + ".network", Workspace: one.Workspace, BaseTree: true,
+	})
+	if err != nil {
+		return nil, errors.Join(err, p.log.Close())
+	}
+	dir := base
+	if one.Workspace != confine.BesideNone || dir == "" {
+		dir = one.WorkDir
+	}
+	if one.Cwd != "" {
+		dir = filepath.Join(one.Sandboxes.Root, filepath.FromSlash(one.Cwd))
+	}
+	input, output, err := p.launch(sandbox.Command{Argv: argv, Dir: dir, Env: one.environment(base)}, one.Record.Redact)
+	if err != nil {
+		return nil, errors.Join(err, p.end())
+	}
+	return &mcp.Process{Output: output, Input: input, End: func() error {
+		return errors.Join(ignoreClosed(input.Close()), p.end(), ignoreClosed(output.Close()))
+	}}, nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// baseTree is the tree of the base commit; empty where there is none.
+func (one *server) baseTree(ctx context.Context) (string, error) {
+	if one.Sandboxes.BaseTree == nil {
+		return "", nil
+	}
+	return one.Sandboxes.BaseTree(ctx)
+}
+
+// argv is the program with its arguments. A program that the agent, or a pull request, can
+// write is none.
+func (one *server) argv(base string) ([]string, error) {
+	program := one.Command
+	switch {
+	case filepath.IsAbs(program):
+		if one.Sandboxes.InWorkspace(program) {
+			return nil, outcome.Stopf(outcome.InvalidInput, "mcp_command",
+				"The program of the server %s, %s, lies in the checkout, where the agent could change it; give a path below the root of the repository, which is that of the base commit, or a program outside.", one.name, program)
+		}
+	case strings.Contains(program, "/"):
+		program = filepath.Join(base, filepath.FromSlash(program))
+	}
+	argv := []string{program}
+	for _, argument := range one.Args {
+		argv = append(argv, strings.ReplaceAll(argument, "${"+confine.BaseTreeVariable+"}", base))
+	}
+	return argv, nil
+}
+
+// environment is what the server sees of variables.
+func (one *server) environment(base string) []string {
+	env := one.Sandboxes.BesideEnv(one.Env.Pass, one.Env.Set)
+	if base != "" {
+		env = append(env, confine.BaseTreeVariable+"="+base)
+	}
+	return env
+}
+
+// openLog makes a file for what the server writes to standard error.
+func (one *server) openLog() (log *os.File, err error) {
+	if _, err := one.Record.MakeFolder(folder); err != nil {
+		return nil, err
+	}
+	name := ""
+	for n := 1; name == "" || one.Record.Has(name); n++ {
+		name = fmt.Sprintf("%s/%s-%d.log", folder, one.name, n)
+	}
+	if log, err = one.Record.Create(name); err != nil {
+		return nil, fmt.Errorf("make log of the server %s: %w", one.name, err)
+	}
+	one.log = name
+	return log, nil
+}
+
+// launch starts the command with pipes, and follows its standard error.
+func (p *process) launch(command sandbox.Command, redact func(string) string) (input, output *os.File, err error) {
+	var pipes [6]*os.File
+	for i := 0; i < len(pipes); i += 2 {
+		if pipes[i], pipes[i+1], err = os.Pipe(); err != nil {
+			closeAll(pipes[:i]...)
+			return nil, nil, fmt.Errorf("make a pipe: %w", err)
+		}
+	}
+	command.Streams = &sandbox.Streams{Input: pipes[0], Output: pipes[3], Error: pipes[5]}
+	_, err = p.box.Start(command)
+	closeAll(pipes[0], pipes[3], pipes[5])
+	if err != nil {
+		closeAll(pipes[1], pipes[2], pipes[4])
+		return nil, nil, err
+	}
+	p.errors = pipes[4]
+	kept := record.NewLogWriter(p.log, mostLog, redact)
+	p.reading.Go(func() {
+		_, _ = io.Copy(kept, p.errors) // ends with the last who can write, or with end
+		kept.Flush()
+	})
+	return pipes[1], pipes[2], nil
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+// end ends the sandbox, with all that the server started there, and waits for it.
+func (p *process) end() error {
+	err := p.box.Close()
+	if p.errors != nil {
+		_ = p.errors.Close() // where something outlived the sandbox, it is not waited for
+	}
+	p.reading.Wait()
+	return errors.Join(err, p.log.Close())
+}

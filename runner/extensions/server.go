@@ -1,0 +1,323 @@
+package extensions
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/mcp"
+)
+
+// server is one server of a run.
+type server struct {
+	*Options
+	job.MCPServer
+	name   string
+	box    *sandbox.Sandbox // the agent's, beside which it is started
+	frozen *mcp.List        // what it said first; nil while nobody asked
+	absent bool             // it did not come when the run began, and is not started again
+	told   bool             // that it is ready, with its tools
+	took   time.Duration    // until it was ready
+	log    string           // of its last process, below the run directory
+
+	mu        sync.Mutex
+	session   *mcp.Session
+	restarted bool   // since the run began
+	broken    string // why it answers no calls for good; empty while it does
+	changed   bool   // it was told that its tools are others now
+	closing   bool
+	quiet     bool       // nothing of it is told
+	starting  sync.Mutex // held by who starts it again
+}
+
+// lasts says whether it lives as long as the run, and not as the agent's sandbox. Without
+// namespaces what ends that one may end others' processes, too.
+func (one *server) lasts() bool {
+	return one.URL != "" || one.Workspace == "none" && one.Sandboxes.Apart()
+}
+
+func (one *server) live() bool { return one.current() != nil }
+
+func (one *server) current() *mcp.Session {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	return one.session
+}
+
+// begin starts the server, and compares its tools with those that it had.
+func (one *server) begin(ctx context.Context, box *sandbox.Sandbox) error {
+	one.box = box
+	one.mu.Lock()
+	one.broken, one.closing = "", false
+	one.mu.Unlock()
+	return one.open(ctx)
+}
+
+// open opens a session with the server.
+func (one *server) open(ctx context.Context) error {
+	began := time.Now()
+	asked, err := one.asked()
+	if err != nil {
+		return err
+	}
+	session, err := mcp.Open(ctx, asked)
+	one.took = time.Since(began)
+	if err != nil {
+		return err
+	}
+	list, err := one.redacted(session.List())
+	if err == nil && one.frozen != nil {
+		err = one.unchanged(list)
+	}
+	if err != nil {
+		_ = session.Close() // the error says more
+		return err
+	}
+	if one.frozen == nil {
+		one.frozen = &list
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.session = session
+	return nil
+}
+
+func (one *server) unchanged(list mcp.List) error {
+	if words := one.frozen.Changed(list); words != "" {
+		return outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
+			"The server %s (mcp_servers) does not have the tools that it had when the run began: %s; give it the version that it had, and resume the run, or start a new run.", one.name, one.Record.Redact(words))
+	}
+	return nil
+}
+
+// redacted is what a server said of itself without secrets, which no model is told.
+func (one *server) redacted(list mcp.List) (clean mcp.List, err error) {
+	raw, err := json.Marshal(list)
+	if err == nil {
+		raw, err = transcript.RedactJSON(raw, one.Record.Redact)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &clean)
+	}
+	if err != nil {
+		return clean, fmt.Errorf("read the tools of the server %s: %w", one.name, err)
+	}
+	return clean, nil
+}
+
+// asked is what package mcp is to hold a session with.
+func (one *server) asked() (mcp.Server, error) {
+	s := mcp.Server{
+		Name: one.name, Tools: one.Tools, Deny: one.Deny, Protocol: one.Protocol, StartTimeout: time.Duration(one.StartTimeout),
+		CallTimeout: time.Duration(one.ToolTimeout), Parallel: one.Parallel, Defer: one.Defer, Observe: one.observe,
+	}
+	if one.URL == "" {
+		s.Start = one.start
+		return s, nil
+	}
+	token := ""
+	if one.BearerTokenEnv != "" {
+		token = one.Environ.Get(one.BearerTokenEnv)
+	}
+	client, err := mcp.NewClient(mcp.Remote{URL: one.URL, Headers: one.Headers, Bearer: token})
+	if err != nil {
+		return s, outcome.Stopf(outcome.InvalidInput, "mcp_url", "The server %s can't be reached at its address: %s.", one.name, outcome.Trimmed(err)).Because(err)
+	}
+	s.URL, s.Client = one.URL, client
+	return s, nil
+}
+
+// judge says what becomes of the run when the server did not come.
+func (one *server) judge(failed error) error {
+	if failed == nil {
+		return nil
+	}
+	stop := stopOf(one.name, failed)
+	why := one.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + one.seeLog())
+	if err := one.tell(transcript.MCPServer{State: transcript.MCPFailed, Why: why}); err != nil {
+		return err
+	}
+	if one.Required || stop.Outcome == outcome.InvalidInput {
+		stop.Message = why
+		return stop
+	}
+	one.mu.Lock()
+	one.broken = why
+	one.mu.Unlock()
+	one.Record.Warn("mcp_server", "The run goes on without the server %s, which is not required. %s", one.name, why)
+	return nil
+}
+
+// tell records what became of the server.
+func (one *server) tell(event transcript.MCPServer) error {
+	event.Name, event.Command, event.Log, event.Seconds = one.name, one.Command, one.log, one.took.Seconds()
+	if at, err := url.Parse(one.URL); err == nil {
+		event.Host = at.Host
+	}
+	if list := one.frozen; list != nil {
+		event.Revision, event.Server, event.Version = list.Revision, list.Name, list.Version
+	}
+	return one.Record.Append(transcript.TypeMCPServer, event)
+}
+
+// tellReady keeps the list of the server's tools, and records which of them there are.
+func (one *server) tellReady(offered []mcp.Offered) error {
+	if one.told || !one.live() {
+		return nil
+	}
+	one.told = true
+	raw, err := json.MarshalIndent(one.frozen, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the tools of the server %s: %w", one.name, err)
+	}
+	raw = append(raw, '\n')
+	if _, err := one.Record.MakeFolder(folder); err != nil {
+		return err
+	}
+	if err := one.Record.Write(one.listFile(), raw); err != nil {
+		return err
+	}
+	digest := sha256.Sum256(raw)
+	event := transcript.MCPServer{State: transcript.MCPReady, File: one.listFile(), SHA256: hex.EncodeToString(digest[:])}
+	for _, tool := range offered {
+		if tool.Server == one.name {
+			event.Tools = append(event.Tools, transcript.MCPTool{Name: tool.Spec.Name, Tool: tool.Tool, SHA256: tool.SHA256})
+		}
+	}
+	return one.tell(event)
+}
+
+// observe records what the server did by itself.
+func (one *server) observe(notice mcp.Notice) {
+	one.mu.Lock()
+	first, closing := !one.changed, one.closing || one.quiet
+	if notice.Kind == mcp.ToolsChanged {
+		one.changed = true
+	}
+	one.mu.Unlock()
+	switch {
+	case closing:
+	case notice.Kind == mcp.ToolsChanged && first:
+		_ = one.tell(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // a log that fails is told at the end
+		one.Record.Warn("mcp_changed", "The server %s said that its tools are others now; the run went on with those that it had at the start.", one.name)
+	case notice.Kind == mcp.Ended:
+		why := one.Record.Redact(notice.Why)
+		_ = one.tell(transcript.MCPServer{State: transcript.MCPEnded, Why: why}) // likewise
+		one.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", one.name, strings.TrimSuffix(why, "."), one.seeLog())
+	}
+}
+
+func (one *server) seeLog() string {
+	if one.log == "" {
+		return ""
+	}
+	words := " See " + one.log
+	if lines, err := one.Record.LastLines(one.log); err == nil && lines != "" {
+		const most = 5
+		last := strings.Split(lines, "\n")
+		words += ", whose last lines are: " + strings.Join(last[max(0, len(last)-most):], " / ")
+	}
+	return strings.TrimSuffix(words, ".") + "."
+}
+
+// tool answers calls of a tool of the server.
+func (one *server) tool(offered mcp.Offered) tools.Tool {
+	tool := tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: !one.Parallel}
+	tool.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
+		session, why := one.answering(ctx)
+		if session == nil {
+			return tools.Refuse(why), context.Cause(ctx)
+		}
+		return session.Tool(offered).Run(ctx, call)
+	}
+	return tool
+}
+
+// answering is the session that answers a call. A server that has ended is started again, once
+// in a run. Where there is no session, the words for the model say why.
+func (one *server) answering(ctx context.Context) (session *mcp.Session, why string) {
+	one.starting.Lock()
+	defer one.starting.Unlock()
+	session = one.current()
+	one.mu.Lock()
+	broken := one.broken
+	one.mu.Unlock()
+	switch {
+	case broken != "":
+		return nil, "The server " + one.name + " has ended and answers no more. Go on without it. " + broken
+	case session == nil:
+		return nil, "The server " + one.name + " is not there. Go on without it."
+	case session.Ended() == nil:
+		return session, ""
+	}
+	ended := session.Ended()
+	_ = session.Close() // it has ended
+	if err := one.again(ctx, ended); err != nil {
+		if ctx.Err() != nil {
+			return nil, "The server " + one.name + " was not started again: the run was cancelled."
+		}
+		return nil, "The server " + one.name + " has ended and answers no more. Go on without it. " + one.giveUp(err)
+	}
+	return one.current(), ""
+}
+
+// again starts the server once more.
+func (one *server) again(ctx context.Context, ended error) error {
+	one.mu.Lock()
+	was := one.restarted
+	one.restarted, one.session = true, nil
+	one.mu.Unlock()
+	if was {
+		return fmt.Errorf("it was started again once already, and ended again: %w", ended)
+	}
+	if err := one.open(ctx); err != nil {
+		return err
+	}
+	return one.tell(transcript.MCPServer{State: transcript.MCPReady, Why: "it was started again"})
+}
+
+// giveUp notes that the server answers no more, and gives the words why.
+func (one *server) giveUp(err error) string {
+	why := one.Record.Redact(outcome.Sentence(saidOf(err)))
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.broken = why
+	return why
+}
+
+// halted is the end of a run that can't do without the server.
+func (one *server) halted() error {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.broken == "" || !one.Required {
+		return nil
+	}
+	return outcome.Stopf(outcome.ExtensionFailed, "mcp_ended",
+		"The server %s (mcp_servers) ended while it was in use, and could not be started again: %s%s Mend it and resume the run, or give required: false.", one.name, one.broken, one.seeLog())
+}
+
+// close ends the session and the server.
+func (one *server) close() error {
+	one.mu.Lock()
+	session := one.session
+	one.session, one.closing = nil, true
+	one.mu.Unlock()
+	if session == nil {
+		return nil
+	}
+	if err := session.Close(); err != nil {
+		return fmt.Errorf("end the server %s: %w", one.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package hooks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// otherNames are the names that Codex and Claude Code have for events.
+var otherNames = map[string]string{
+	job.OnRunStart: "SessionStart", job.OnPreTool: "PreToolUse", job.OnPostTool: "PostToolUse", job.OnPreCompact: "PreCompact",
+	job.OnSubagentStart: "SubagentStart", job.OnSubagentStop: "SubagentStop", job.OnStop: "Stop", job.OnRunEnd: "SessionEnd",
+}
+
+// compatAnswer is the form of Codex and Claude Code. Keys that are not known are skipped: there
+// are more with each version of theirs.
+type compatAnswer struct {
+	Continue      *bool  `json:"continue"`
+	StopReason    string `json:"stopReason"`
+	SystemMessage string `json:"systemMessage"`
+	Decision      string `json:"decision"`
+	Reason        string `json:"reason"`
+	Specific      struct {
+		Event      string          `json:"hookEventName"`
+		Permission string          `json:"permissionDecision"`
+		Reason     string          `json:"permissionDecisionReason"`
+		Input      json.RawMessage `json:"updatedInput"`
+		Context    string          `json:"additionalContext"`
+		Output     json.RawMessage `json:"updatedToolOutput"`
+		MCPOutput  json.RawMessage `json:"updatedMCPToolOutput"`
+	} `json:"hookSpecificOutput"`
+}
+
+// readCompat reads an answer in the form of Codex and Claude Code.
+func (h Hook) readCompat(text []byte) (answer, error) {
+	var c compatAnswer
+	if err := decode(text, &c, false); err != nil {
+		return answer{}, err
+	}
+	if own := otherNames[h.On]; c.Specific.Event != "" && c.Specific.Event != own {
+		return answer{}, fmt.Errorf("it answers to %q, and was asked about %s", c.Specific.Event, own)
+	}
+	a := answer{context: c.Specific.Context, message: c.SystemMessage, reason: c.Reason, input: given(c.Specific.Input)}
+	switch c.Decision {
+	case "", "approve", "allow":
+	case "block", denies:
+		a = h.blockedWords(a)
+	default:
+		return answer{}, fmt.Errorf("its decision %q is none that is known", c.Decision)
+	}
+	switch c.Specific.Permission {
+	case "", allows:
+	case denies, asks:
+		a.decision, a.feedback, a.reason = c.Specific.Permission, false, c.Specific.Reason
+	default:
+		return answer{}, fmt.Errorf("its permissionDecision %q is none of allow, deny and ask", c.Specific.Permission)
+	}
+	if c.Continue != nil && !*c.Continue && h.On == job.OnStop { // which lets the agent end
+		return answer{message: c.SystemMessage}, nil
+	}
+	if c.Continue != nil && !*c.Continue {
+		a.decision, a.stop, a.feedback = denies, true, false
+		if c.StopReason != "" {
+			a.reason = c.StopReason
+		}
+	}
+	var err error
+	a.output, err = c.replaced()
+	return a, err
+}
+
+// blockedWords is a refusal by "decision".
+func (h Hook) blockedWords(a answer) answer {
+	blocked := h.blocked(a.reason)
+	a.decision, a.feedback = blocked.decision, blocked.feedback
+	return a
+}
+
+// replaced is the output that stands in for a call's; nil for none.
+func (c compatAnswer) replaced() (*string, error) {
+	raw := given(c.Specific.Output)
+	if raw == nil {
+		raw = given(c.Specific.MCPOutput)
+	}
+	if raw == nil {
+		return nil, nil
+	}
+	text, err := outputText(raw)
+	if err != nil {
+		return nil, errors.New("the output that it gives instead is neither text nor a list of texts")
+	}
+	return &text, nil
+}
+
+// outputText is the text of an output: text itself, what a command printed, or the parts of what
+// a server of tools gives.
+func outputText(raw json.RawMessage) (string, error) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	var printed struct {
+		Stdout  *string         `json:"stdout"`
+		Stderr  string          `json:"stderr"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(raw, &printed) == nil {
+		switch {
+		case printed.Stdout != nil:
+			return *printed.Stdout + printed.Stderr, nil
+		case printed.Content != nil:
+			raw = printed.Content
+		}
+	}
+	if json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	var parts []struct {
+		Text *string `json:"text"`
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return "", err
+	}
+	var all []string
+	for _, part := range parts {
+		if part.Text == nil {
+			return "", errors.New("a part is no text")
+		}
+		all = append(all, *part.Text)
+	}
+	return strings.Join(all, "\n"), nil
+}

@@ -1,0 +1,257 @@
+package hooks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// Start is what a run is to do.
+type Start struct {
+	Source string `json:"source"`
+	Title  string `json:"title"`
+	Text   string `json:"text"`
+	URL    string `json:"url,omitempty"`
+	Base   string `json:"base"`
+	SHA    string `json:"base_sha"`
+	Branch string `json:"branch"`
+}
+
+// RunStart asks whether a run may begin, and gives what hooks add for its agent.
+func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error) {
+	defer h.Rest()
+	var all []string
+	for _, one := range h.on(job.OnRunStart) {
+		r, err := h.ask(ctx, one, question{own: map[string]any{"task": s}, compat: map[string]any{"source": "startup"}})
+		switch {
+		case err != nil:
+			return "", err
+		case r.refuses():
+			return "", one.stop(r, "the run did not begin")
+		case r.context != "":
+			all = append(all, fmt.Sprintf("The hook %s of this run says:\n%s", one.Name, r.context))
+		}
+	}
+	return strings.Join(all, "\n\n"), nil
+}
+
+// definition is a tool as the model would be told of it.
+type definition struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Parameters  any    `json:"parameters,omitempty"`
+}
+
+// Definitions asks of the tools that the model is to be told of, and gives them with the
+// descriptions that they are to have.
+func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Spec, error) {
+	specs = slices.Clone(specs)
+	for _, one := range h.on(job.OnToolDefinition) {
+		asked, before := []definition{}, map[string]string{}
+		for _, s := range specs {
+			if s.Builtin != "" || len(one.Tools) > 0 && !one.named(s.Name) {
+				continue
+			}
+			d := definition{Name: s.Name, Description: s.Description}
+			if s.Parameters != nil {
+				d.Parameters = s.Parameters
+			}
+			asked, before[s.Name] = append(asked, d), s.Description
+		}
+		if len(asked) == 0 {
+			continue
+		}
+		was, err := encode(before)
+		if err != nil {
+			return nil, err
+		}
+		r, err := h.ask(ctx, one, question{own: map[string]any{"tools": asked}, before: was})
+		if err != nil {
+			return nil, err
+		}
+		if r.refuses() {
+			return nil, one.stop(r, "the agent was given no tools")
+		}
+		for _, name := range slices.Sorted(maps.Keys(r.descriptions)) {
+			i := slices.IndexFunc(specs, func(s tools.Spec) bool { return s.Name == name })
+			if _, may := before[name]; i < 0 || !may {
+				return nil, outcome.Stopf(outcome.PolicyViolation, "hook_failed", "The hook %s on %s describes %q, a tool that it was not asked about; correct the hook.", one.Name, one.On, cut(name))
+			}
+			specs[i].Description = r.descriptions[name]
+		}
+	}
+	return specs, nil
+}
+
+// Env asks for variables of the agent's commands. may says why a variable can't be one, in
+// words; empty: it can.
+func (h *Hooks) Env(ctx context.Context, may func(name, value string) string) (map[string]string, error) {
+	env := map[string]string{}
+	for _, one := range h.on(job.OnShellEnv) {
+		r, err := h.ask(ctx, one, question{own: map[string]any{"env": maps.Clone(env)}})
+		if err != nil {
+			return nil, err
+		}
+		if r.refuses() {
+			return nil, one.stop(r, "the agent was given no commands")
+		}
+		for _, name := range slices.Sorted(maps.Keys(r.env)) {
+			if why := may(name, r.env[name]); why != "" {
+				return nil, outcome.Stopf(outcome.PolicyViolation, "hook_failed", "The hook %s on %s sets the variable %q, which %s; correct the hook.", one.Name, one.On, cut(name), why)
+			}
+			env[name] = r.env[name]
+		}
+	}
+	return env, nil
+}
+
+// Compacting asks whether the conversation may be made shorter.
+func (h *Hooks) Compacting(ctx context.Context, reason string) error {
+	for _, one := range h.on(job.OnPreCompact) {
+		r, err := h.ask(ctx, one, question{
+			own: map[string]any{"reason": reason}, compat: map[string]any{"trigger": "auto", "custom_instructions": ""},
+		})
+		if err != nil {
+			return err
+		}
+		if r.refuses() {
+			return one.stop(r, "the conversation, which is too long, can't go on")
+		}
+	}
+	return nil
+}
+
+// MostRounds is how often in a run stop hooks may ask for more work.
+const MostRounds = 3
+
+// Stopped says that the hooks were asked after the last words of an agent that was stopped then,
+// and what they wanted done that it was not told.
+func (h *Hooks) Stopped() (asked bool, more string) {
+	if h == nil || len(h.on(job.OnStop)) == 0 {
+		return true, ""
+	}
+	return h.Past.Stopped, h.Past.More
+}
+
+// Stop asks whether an agent that has ended, with these last words, may; else it gives what there
+// is to be done. It wants nothing of an agent that is given no more turns.
+func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more string, err error) {
+	for _, one := range h.on(job.OnStop) {
+		rounds := h.goneRounds()
+		r, err := h.ask(ctx, one, question{
+			own:    map[string]any{"stop": map[string]any{"last_message": words, "rounds": rounds, "active": rounds > 0}},
+			compat: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words},
+		})
+		switch {
+		case err != nil:
+			return "", err
+		case r.decision != wants && r.refuses():
+			return "", one.stop(r, "the work is not taken")
+		case r.decision != wants:
+			continue
+		case rounds >= MostRounds:
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds, which is not given: %s", one.Name, MostRounds, sentence(r.reason))
+			continue
+		case !mayGoOn:
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work, for which the agent has no turn left: %s", one.Name, sentence(r.reason))
+			continue
+		}
+		h.mu.Lock()
+		h.rounds++
+		h.mu.Unlock()
+		return one.More(r.reason), nil
+	}
+	return "", nil
+}
+
+// More tells the agent what a stop hook wants of it.
+func (one Hook) More(reason string) string {
+	return fmt.Sprintf("The hook %s does not let you end yet: %s", one.Name, sentence(reason))
+}
+
+func (h *Hooks) goneRounds() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Past.Rounds + h.rounds
+}
+
+// Draft is what is about to be published.
+type Draft struct {
+	Base    string   `json:"base"`
+	BaseSHA string   `json:"base_sha"`
+	Branch  string   `json:"branch"`
+	To      string   `json:"to"` // github, local
+	Title   string   `json:"title"`
+	Body    string   `json:"body"`
+	Labels  []string `json:"labels"`
+	Draft   bool     `json:"draft"`
+	Files   []string `json:"files"`
+	Diff    string   `json:"diff"`
+}
+
+// Publishing asks whether a change may be published.
+func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
+	defer h.Rest()
+	for _, one := range h.on(job.OnPrePublish) {
+		r, err := h.ask(ctx, one, question{own: map[string]any{"draft": d}})
+		if err != nil {
+			return err
+		}
+		if r.refuses() {
+			return one.stop(r, "nothing was published")
+		}
+	}
+	return h.Halt()
+}
+
+// End is how a run ended.
+type End struct {
+	Outcome  string `json:"outcome"`
+	Reason   string `json:"reason"`
+	Message  string `json:"message"`
+	ExitCode int    `json:"exit_code"`
+	Branch   string `json:"branch,omitempty"`
+	Commit   string `json:"commit,omitempty"`
+	URL      string `json:"url,omitempty"` // of the pull request
+}
+
+// RunEnd tells of the end. It gives the end that a hook which refuses makes of it.
+func (h *Hooks) RunEnd(ctx context.Context, e End) error {
+	defer h.Rest()
+	var first error
+	for _, one := range h.on(job.OnRunEnd) {
+		r, err := h.ask(ctx, one, question{own: map[string]any{"end": e}, compat: map[string]any{"reason": "other"}})
+		if err == nil && r.refuses() {
+			err = one.stop(r, "the run does not count as done")
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// atEnd are the events that a run comes to after its work is done.
+var atEnd = []string{job.OnPrePublish, job.OnRunEnd}
+
+// Fired says which hook that has to be asked was not, in a run whose work is done.
+func (h *Hooks) Fired() error {
+	for _, use := range h.Uses() {
+		if use.MustFire && use.Calls == 0 && !slices.Contains(atEnd, use.On) {
+			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
+				"The hook %s on %s has to be asked (must_fire) and never was; look at its tools and argv, or whether its event can come in this job.", use.Name, use.On)
+		}
+	}
+	return nil
+}
+
+// OfPatches says that hooks are asked of patches, however these come.
+func (h *Hooks) OfPatches() bool {
+	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(h.on(job.OnPreTool), Hook.asksOfFiles)
+}

@@ -1,0 +1,53 @@
+package job
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEventsOfHooksHaveOtherNames(t *testing.T) {
+	for other, own := range hookAliases {
+		j := mustLoad(t, Layer{Name: "job.yml", Kind: File, Data: []byte("version: 1\ntask: {prompt: x}\nhooks: {x: {on: " + other + ", run: [x]}}\n")})
+		if got := j.Hooks["x"].On; got != own {
+			t.Errorf("%s is %s", other, got)
+		}
+	}
+}
+
+func TestWhatDoesNotFitAHook(t *testing.T) {
+	for _, test := range []struct{ hook, want string }{
+		{"{on: stop, run: [x], tools: [Bash]}", "job.yml:3:40: hooks.x.tools: does not go with on: stop, which is of no tool; leave it out"},
+		{"{on: pre_patch, run: [x], argv: [git]}", "job.yml:3:44: hooks.x.argv: does not go with on: pre_patch, which is of no command; leave it out"},
+		{"{on: pre_publish, run: [x], compat: claude}", "job.yml:3:48: hooks.x.compat: does not go with on: pre_publish, which claude has no form for; leave it out"},
+		{"{on: pre_tool, run: [x], trusted: operator}", "job.yml:3:46: hooks.x.trusted: may be said by the operator's file alone (--operator-file); leave it out"},
+		{"{on: pre_tool, run: []}", "job.yml:3:32: hooks.x.run: names no program"},
+		{"{on: pre_tool, run: [x], timeout: 1h}", "job.yml:3:46: hooks.x.timeout: must be 10m0s at most"},
+		{"{on: PreTool, run: [x]}", `job.yml:3:17: hooks.x.on: "PreTool" is not one of`},
+	} {
+		for _, layer := range []Layer{{Name: "job.yml", Kind: File}, {Name: "job.yml", Kind: Defaults}} {
+			layer.Data = []byte("version: 1\nlimits: {turns: 1}\nhooks: {x: " + test.hook + "}\n")
+			_, err := LoadTemplate(layer)
+			if err == nil || len(err.Error()) < len(test.want) || err.Error()[:len(test.want)] != test.want {
+				t.Errorf("%s\n%v\nwant %s", test.hook, err, test.want)
+			}
+		}
+	}
+}
+
+func TestTheOperatorsFile(t *testing.T) {
+	got, err := LoadOperator("op.yml", []byte("version: 1\nhooks: {audit: {on: PreToolUse, run: [/usr/bin/audit], trusted: operator}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Hook{"audit": {
+		On: OnPreTool, Run: []string{"/usr/bin/audit"}, Tools: []string{}, Argv: []string{}, Timeout: Duration(10e9), OnError: "fail", Trusted: TrustedOperator,
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, err = LoadOperator("op.yml", []byte("version: 1\nlimits: {turns: 5}\n"))
+	if err == nil || err.Error() != "op.yml:2:1: limits: does not belong in an operator's file, which has hooks alone" {
+		t.Errorf("err = %v", err)
+	}
+}

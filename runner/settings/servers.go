@@ -1,0 +1,65 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// ServerSecrets are the values that servers of tools are given by names of variables, and that
+// must not appear anywhere: tokens, and of what is passed all that commands do not see anyway.
+func ServerSecrets(env Environment, j *job.Job) (values []secrets.Value) {
+	seen := policy.Environment(env, j.Policy.Env.Pass, nil)
+	for _, name := range serverVariables(j) {
+		value := env.Get(name)
+		if slices.Contains(seen, name+"="+value) || len(value) < secrets.MinLength && !policy.HoldsSecret(name, value) {
+			continue
+		}
+		values = append(values, secrets.Value{Name: name, Secret: value})
+	}
+	return values
+}
+
+// serverVariables are the names of variables that servers are given, sorted, each once.
+func serverVariables(j *job.Job) []string {
+	names := make(map[string]bool)
+	for _, server := range j.MCPServers {
+		for _, name := range server.Env.Pass {
+			names[name] = true
+		}
+		if server.BearerTokenEnv != "" {
+			names[server.BearerTokenEnv] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// CheckServerSecrets refuses a value for a server that commands would see in another variable,
+// and a token that is not there.
+func CheckServerSecrets(env Environment, j *job.Job) error {
+	for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
+		if of := j.MCPServers[name].BearerTokenEnv; of != "" && env.Get(of) == "" {
+			return outcome.Stopf(outcome.InvalidInput, "mcp_token",
+				"There is no token for the server %s: set %s where agent-ci is started, or name another variable with mcp_servers.%s.bearer_token_env.", name, of, name)
+		}
+	}
+	seen := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
+	for _, value := range ServerSecrets(env, j) {
+		if len(value.Secret) < secrets.MinLength {
+			continue // it could be found anywhere; that it is short is told
+		}
+		for _, variable := range seen {
+			if other, text, _ := strings.Cut(variable, "="); strings.Contains(text, value.Secret) {
+				return outcome.Stopf(outcome.InvalidInput, "secret",
+					"%s", fmt.Sprintf("The variable %s, which a server is given (mcp_servers), has a value that commands would see in the variable %s; take it out of there.", value.Name, other))
+			}
+		}
+	}
+	return nil
+}

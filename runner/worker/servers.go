@@ -1,0 +1,75 @@
+package worker
+
+import (
+	"context"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// newServers are the servers of tools of a job. None is started yet.
+func (a *Agent) newServers() *extensions.Servers {
+	return extensions.New(extensions.Options{
+		Record: a.Record, Sandboxes: a.Sandboxes, Job: a.Job, Environ: a.Sandboxes.Environ, WorkDir: a.workDir(), Recorded: a.Recorded, Taken: a.taken(),
+	})
+}
+
+// taken are names that no tool of a server gets.
+func (a *Agent) taken() (names []string) {
+	for _, tool := range a.dynamic.Told() {
+		names = append(names, tool.Spec.Name)
+	}
+	for _, tool := range a.Tools {
+		names = append(names, tool.Spec.Name)
+	}
+	return names
+}
+
+// startServers starts the servers of tools that do not run. What the model is told of tools
+// stays as it is from then on.
+func (a *Agent) startServers(ctx context.Context, box *sandbox.Sandbox) error {
+	if len(a.Job.MCPServers) == 0 {
+		return nil
+	}
+	if err := a.servers.Start(ctx, box); err != nil {
+		return err
+	}
+	return a.useTools(ctx, a.tools)
+}
+
+// freezeTools settles what the model is told of tools, once.
+func (a *Agent) freezeTools(ctx context.Context) (err error) {
+	if a.frozen {
+		return nil
+	}
+	if err := a.askDefinitions(ctx); err != nil {
+		return err
+	}
+	a.frozen = true
+	a.conversation.Settings.Tools, err = definitions(a.specs(), a.Job.Tools.Hosted)
+	return err
+}
+
+// known leaves out of names those that may be of servers which were not started yet.
+func (a *Agent) known(names []string) []string {
+	if a.servers.Settled() {
+		return names
+	}
+	return slices.DeleteFunc(slices.Clone(names), a.servers.MayBe)
+}
+
+// endServers ends the servers that live as long as the agent's sandbox.
+func (a *Agent) endServers() {
+	if err := a.servers.EndAttempt(); err != nil {
+		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
+	}
+}
+
+// Close ends what lives longer than an attempt. The agent works no more after that.
+func (a *Agent) Close() {
+	if err := a.servers.Close(); err != nil {
+		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
+	}
+}

@@ -1,0 +1,33 @@
+package workspace
+
+import (
+	"context"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+// baseTreeFolder of the run directory has a tree of the base commit that nobody changes.
+const baseTreeFolder = record.StateFolder + "/base"
+
+// BaseTree gives a fresh tree of the base commit, which is made at the first call. What a run
+// that was stopped has left of one is not used.
+func (w *Workspace) BaseTree() func(ctx context.Context) (dir string, err error) {
+	var making sync.Mutex
+	made := ""
+	return func(ctx context.Context) (string, error) {
+		making.Lock()
+		defer making.Unlock()
+		if made != "" {
+			return made, nil
+		}
+		w.rec.Remove(baseTreeFolder)
+		dir := w.rec.Join(baseTreeFolder)
+		if err := w.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: w.base.Tree, Base: w.base}); err != nil {
+			return "", err
+		}
+		made = dir
+		return made, nil
+	}
+}

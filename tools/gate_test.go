@@ -1,0 +1,76 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// gate is a Gate that does what a test says.
+type gate struct {
+	before func(tool string, call Call) Verdict
+	after  func(result Result) Result
+}
+
+func (g gate) Before(_ context.Context, tool string, call Call) Verdict { return g.before(tool, call) }
+
+func (g gate) After(_ context.Context, _ string, _ Call, result Result) Result {
+	if g.after == nil {
+		return result
+	}
+	return g.after(result)
+}
+
+func TestAGateDecidesOnCalls(t *testing.T) {
+	text := func(s string) *string { return &s }
+	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"write":{"type":"boolean"}},"required":["path"],"additionalProperties":false}`)
+	for _, test := range []struct {
+		name    string
+		verdict Verdict
+		after   func(Result) Result
+		want    string
+		ran     bool
+	}{
+		{"as it is", Verdict{}, nil, `ran {"path":"a"}`, true},
+		{"refused", Verdict{Refusal: "No."}, nil, "No.", false},
+		{"rewritten", Verdict{Input: text(`{"path":"b"}`)}, nil, `ran {"path":"b"}`, true},
+		{"rewritten into what does not fit", Verdict{Input: text(`{"other":1}`)}, nil, "A hook rewrote the call, and the rewritten one is refused: look: ", false},
+		{"rewritten into what mutates", Verdict{Input: text(`{"path":"b","write":true}`)}, nil, "rewrote the call into one that changes files", false},
+		{"with words before", Verdict{Aside: "Mind the gap."}, nil, "Mind the gap.\nran", true},
+		{"replaced", Verdict{}, func(r Result) Result { r.Output = "gone"; return r }, "gone", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ran := false
+			tool := Tool{
+				Spec:        Spec{Name: "look", Parameters: schema},
+				MutatesCall: func(call Call) bool { return strings.Contains(call.Input, "write") },
+				Run: func(ctx context.Context, call Call) (Result, error) {
+					ran = true
+					if asked, ok := CallOf(ctx); !ok || asked.Input != `{"path":"a"}` {
+						t.Errorf("the call that it is done for is %+v", asked)
+					}
+					return Result{Output: "ran " + call.Input}, nil
+				},
+			}
+			d := &Dispatcher{Registry: New(tool), Outputs: &Outputs{}, Gate: gate{func(name string, _ Call) Verdict {
+				if name != "look" {
+					t.Errorf("it is asked about %s", name)
+				}
+				return test.verdict
+			}, test.after}}
+			got := d.Dispatch(t.Context(), []Call{{Name: "look", Input: `{"path":"a"}`}})[0]
+			if !strings.Contains(got.Output, test.want) || ran != test.ran || got.Failed == test.ran {
+				t.Errorf("ran: %t, %+v", ran, got)
+			}
+		})
+	}
+}
+
+func TestAGateIsNotAskedOfWhatIsRefused(t *testing.T) {
+	d := &Dispatcher{Registry: New(), Outputs: &Outputs{}, Gate: gate{before: func(string, Call) Verdict {
+		t.Error("it is asked")
+		return Verdict{}
+	}}}
+	d.Dispatch(t.Context(), []Call{{Name: "nothing"}, {Name: "x", Refused: "No."}})
+}
