@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/doctor"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -41,6 +42,9 @@ func examine(flags *flagSet) deed {
 	var o doctor.Options
 	var asJSON bool
 	flags.text(&o.Dir, "repo", "DIR", "checkout to look at (default: the current folder)")
+	var operator string
+	flags.variables = true
+	flags.text(&operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
 	flags.on(&o.Online, "online", "ask the model's API and GitHub, too")
 	flags.on(&o.MCP, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
 	flags.on(&asJSON, "json", "print JSON")
@@ -53,15 +57,37 @@ func examine(flags *flagSet) deed {
 			fmt.Fprintf(p.stderr, "agent-ci doctor: %v\n", err)
 			return exitFailed
 		}
+		hooks, listed := runner.ListHooks(ctx, runner.HookTestOptions{Dir: cmp.Or(o.Dir, "."), Operator: operator, Environ: p.environ, Reserved: reserved(), Version: version})
 		if asJSON {
-			err = writeJSON(p.stdout, found)
+			err = writeJSON(p.stdout, withHooks{found, hooks})
 		} else {
 			showDiagnosis(p.stdout, found)
+			showHooks(p.stdout, hooks, found, listed)
 		}
-		if err != nil || found.Broken() {
+		starts := !slices.ContainsFunc(hooks, func(h runner.HookStatus) bool { return h.Problem != "" })
+		if err != nil || found.Broken() || !starts {
 			return exitFailed
 		}
 		return exitOK
+	}
+}
+
+// withHooks is a diagnosis with the hooks that a run would have.
+type withHooks struct {
+	*doctor.Diagnosis
+	Hooks []runner.HookStatus `json:"hooks,omitempty"`
+}
+
+// showHooks tells of the hooks that a run in a checkout would have.
+func showHooks(to io.Writer, hooks []runner.HookStatus, d *doctor.Diagnosis, err error) {
+	if err != nil && d.Git.Checkout != "" {
+		fmt.Fprintf(to, "\nThe hooks of a run are not known: %s.\n", progress.Printable(strings.TrimSuffix(err.Error(), ".")))
+	}
+	if len(hooks) > 0 {
+		fmt.Fprintln(to, "\nHooks of a run:")
+	}
+	for _, h := range hooks {
+		fmt.Fprintln(to, "- "+progress.Printable(hookLine(h)))
 	}
 }
 

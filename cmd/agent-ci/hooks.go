@@ -107,3 +107,15 @@ func decided(d transcript.Hook) string {
 	}
 	return d.Decision + " (" + d.Reason + ")"
 }
+
+// hookLine tells of a hook that a run would have.
+func hookLine(h runner.HookStatus) string {
+	line := fmt.Sprintf("%s on %s, SHA-256 %s", h.Name, h.On, h.SHA256[:16])
+	if h.Trusted {
+		line += ", outside of the sandbox"
+	}
+	if h.Problem != "" {
+		return line + ", does not start: " + h.Problem
+	}
+	return line + ", starts"
+}

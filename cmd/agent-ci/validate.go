@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/doctor"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -22,8 +23,10 @@ func validateCommand() command {
 		args:  "JOB.yml... [--mcp] [--json]",
 		about: "check job files and tell every mistake with its place",
 		details: `
-A file named .github/agent-ci.yml is checked as a repository's defaults. The
-exit status is 2 when a file has a mistake.
+A file named .github/agent-ci.yml is checked as a repository's defaults. In a
+checkout the hooks that a run of the job would have are listed, with their
+digests and whether they start, by the files of the base commit. The exit status
+is 2 when a file has a mistake.
 
 With --mcp the servers of tools that the files name are started as in a run, in
 their sandboxes, asked for their tools, and ended. No model is asked. The exit
@@ -42,6 +45,8 @@ type checked struct {
 	Problems job.Problems `json:"problems"`
 	// Servers are those of tools, with --mcp.
 	Servers []doctor.Server `json:"mcp_servers,omitempty"`
+	// Hooks are those that a run of the job in this folder would have; of a valid file.
+	Hooks []runner.HookStatus `json:"hooks,omitempty"`
 }
 
 func validate(flags *flagSet) deed {
@@ -59,11 +64,17 @@ func validate(flags *flagSet) deed {
 				problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
 			}
 			result := checked{File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
+			if result.Valid {
+				result.Hooks = hooksOfJob(ctx, p, file)
+			}
 			if len(problems) > 0 {
 				status = exitInvalid
 			}
 			if !asJSON {
 				showProblems(p, file, problems)
+				for _, h := range result.Hooks {
+					fmt.Fprintln(p.stdout, "  hook "+progress.Printable(hookLine(h)))
+				}
 			}
 			if look && result.Valid {
 				ended := exitOK
@@ -84,6 +95,25 @@ func validate(flags *flagSet) deed {
 	}
 }
 
+// hooksOfJob are the hooks that a run of a job in this folder would have; none where there is no
+// checkout that tells.
+func hooksOfJob(ctx context.Context, p process, file string) []runner.HookStatus {
+	o := runner.HookTestOptions{Dir: ".", JobFile: file, Environ: p.environ, Reserved: reserved(), Version: version}
+	if isDefaults(file) {
+		o.JobFile = ""
+	}
+	hooks, err := runner.ListHooks(ctx, o)
+	if err != nil { // a run tells of it
+		return nil
+	}
+	return hooks
+}
+
+// isDefaults says whether a file is a repository's defaults.
+func isDefaults(file string) bool {
+	return strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml")
+}
+
 func check(ctx context.Context, file string) (job.Problems, error) {
 	raw, err := given.Read(ctx, file, job.MaxSize)
 	if err != nil {
@@ -93,7 +123,7 @@ func check(ctx context.Context, file string) (job.Problems, error) {
 		return nil, fmt.Errorf("%s has more than %d bytes", file, job.MaxSize)
 	}
 	layer, load := job.Layer{Name: file, Kind: job.File, Data: raw}, job.Load
-	if strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml") {
+	if isDefaults(file) {
 		layer.Kind, load = job.Defaults, job.LoadTemplate
 	}
 	_, err = load(layer)

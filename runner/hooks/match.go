@@ -48,8 +48,11 @@ func like(pattern, name string) bool {
 
 // names are those that a tool goes by in a form.
 func names(compat, tool string, as shaped) []string {
+	if compat == "" {
+		return []string{tool}
+	}
 	all := []string{tool, as.Tool}
-	if tool == applyPatch && compat != "" {
+	if tool == applyPatch {
 		all = append(all, "Edit", "Write", "MultiEdit")
 	}
 	return all

@@ -1,0 +1,67 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/hooks"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// HookStatus is a hook that a run here would have.
+type HookStatus struct {
+	transcript.HookActive
+	// Problem says what keeps it from being started, as far as looking tells; empty for nothing.
+	Problem string `json:"problem,omitempty"`
+}
+
+// ListHooks are the hooks that a run in a checkout would have, and whether they start. Nothing is
+// run.
+func ListHooks(ctx context.Context, o HookTestOptions) (list []HookStatus, err error) {
+	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Quiet: true})
+	folder, err := os.MkdirTemp("", "agent-ci-hooks-")
+	if err != nil {
+		return nil, fmt.Errorf("make a temporary folder: %w", err)
+	}
+	defer sandbox.RemoveScratch(folder)
+	if err := in.rec.Make(folder, nil); err != nil {
+		return nil, err
+	}
+	defer in.rec.Close()
+	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: o.Dir, Path: in.env.Get("PATH")})
+	if err != nil {
+		return nil, workspace.CheckoutFailure(err)
+	}
+	defer ws.Close()
+	if err := ws.StartOn(ctx, ""); err != nil {
+		return nil, workspace.CheckoutFailure(err)
+	}
+	set, err := in.source.LoadTemplate(ctx, ws.Commit())
+	if err != nil {
+		return nil, err
+	}
+	operators, err := settings.ReadOperatorFile(ctx, o.Operator, ws.Root())
+	if err != nil {
+		return nil, err
+	}
+	all, err := hooks.Collect(operators, set.Job.Hooks, ws.Commit().ReadBase)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	tree, err := ws.BaseTree()(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, active := range hooks.Listed(all).Hooks {
+		status := HookStatus{HookActive: active}
+		if err := all[i].Starts(in.env, ws.Root(), tree); err != nil {
+			status.Problem = err.Error()
+		}
+		list = append(list, status)
+	}
+	return list, nil
+}

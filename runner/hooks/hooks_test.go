@@ -1,0 +1,284 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// asked are hooks in a folder, which nothing confines, and what is recorded of them.
+func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcript.Hook) {
+	t.Helper()
+	for name, h := range of {
+		if h.Timeout == 0 {
+			h.Timeout = job.Duration(60e9)
+		}
+		of[name] = h
+	}
+	all, err := Collect(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []transcript.Hook
+	rec := record.New("run-1", nil)
+	if err := rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) {
+		var d transcript.Hook
+		if e.Type == transcript.TypeHook && json.Unmarshal(e.Data, &d) == nil {
+			events = append(events, d)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	h := &Hooks{All: all, Record: rec, Facts: Facts{RunID: "run-1", Root: "/nowhere", WorkDir: "/nowhere", Path: "."}, Rooms: Rooms{
+		Environ:  os.Environ(),
+		BaseTree: func(context.Context) (string, error) { return dir, nil },
+		Open:     func(context.Context, *sandbox.Sandbox) (*sandbox.Sandbox, error) { return new(sandbox.Sandbox), nil },
+	}}
+	t.Cleanup(h.Rest)
+	return h, &events
+}
+
+// examples are the files that docs/hooks.md shows, by their names.
+func examples(t *testing.T) map[string]string {
+	t.Helper()
+	raw, err := os.ReadFile("../../docs/hooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, block := range regexp.MustCompile("(?s)```(?:python|sh)\n# (\\S+)\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
+		found[block[1]] = block[2]
+	}
+	return found
+}
+
+func TestTheExamplesOfTheDocumentRun(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range examples(t) {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, events := asked(t, dir, map[string]job.Hook{
+		"guard":  {On: job.OnPreTool, Run: []string{"python3", ".github/hooks/guard.py"}, Compat: job.CompatClaude, Tools: []string{"Bash"}},
+		"paths":  {On: job.OnPrePatch, Run: []string{"sh", ".github/hooks/paths.sh"}},
+		"review": {On: job.OnPrePublish, Run: []string{"sh", ".github/hooks/review.sh"}},
+	})
+	before := func(cmd string) tools.Verdict {
+		return h.Before(t.Context(), "exec_command", tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"` + cmd + `"}`})
+	}
+	if v := before("rm -rf /"); !strings.Contains(v.Refusal, "rm -rf is not allowed here") {
+		t.Errorf("%+v", v)
+	}
+	if v := before("npm install left"); v.Input == nil || *v.Input != `{"cmd":"npm ci left"}` {
+		t.Errorf("%+v", v)
+	}
+	if v := before("ls"); v != (tools.Verdict{}) {
+		t.Errorf("%+v", v)
+	}
+	patch := func(name string) string {
+		refusal, _ := h.Patching(t.Context(), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Add, Path: name}}}})
+		return refusal
+	}
+	if words := patch("migrations/1.sql"); !strings.Contains(words, "Migrations are written by hand.") {
+		t.Error(words)
+	}
+	if words := patch("a.go"); words != "" {
+		t.Error(words)
+	}
+	if err := h.Publishing(t.Context(), Draft{Diff: "+// TODO(agent): later\n"}); err == nil || !strings.Contains(err.Error(), "leaves a TODO(agent)") {
+		t.Errorf("err = %v", err)
+	}
+	if err := h.Publishing(t.Context(), Draft{Diff: "+x\n"}); err != nil {
+		t.Errorf("err = %v", err)
+	}
+	var decisions []string
+	for _, e := range *events {
+		decisions = append(decisions, e.Name+" "+e.Decision)
+	}
+	want := []string{"guard deny", "guard rewrite", "guard pass", "paths deny", "paths pass", "review deny", "review pass"}
+	if diff := cmp.Diff(want, decisions); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnswersAreRead(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		hook job.Hook
+		said said
+		want answer
+		bad  string // part of the error; empty for none
+	}{
+		{"nothing", job.Hook{On: job.OnPreTool}, said{}, answer{}, ""},
+		{"blanks", job.Hook{On: job.OnPreTool}, said{output: []byte(" \n")}, answer{}, ""},
+		{"a refusal by status", job.Hook{On: job.OnPreTool}, said{errors: []byte("no\n"), status: 2}, answer{decision: denies, reason: "no"}, ""},
+		{"another status", job.Hook{On: job.OnPreTool}, said{errors: []byte("boo"), status: 3}, answer{}, "it ended with exit status 3: boo"},
+		{"text", job.Hook{On: job.OnPreTool}, said{output: []byte("fine")}, answer{}, "no JSON"},
+		{"text for others", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte("fine")}, answer{}, ""},
+		{"text at a start for others", job.Hook{On: job.OnRunStart, Compat: job.CompatClaude}, said{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
+		{"bad JSON for others", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"decision":`)}, answer{}, "no JSON"},
+		{"two objects", job.Hook{On: job.OnPreTool}, said{output: []byte(`{} {}`)}, answer{}, "more than one"},
+		{"a decision that is none", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"decision":"maybe"}`)}, answer{}, "maybe"},
+		{"null", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"input":null}`)}, answer{}, ""},
+		{"old approval", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"decision":"approve"}`)}, answer{}, ""},
+		{"old block", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"permission", job.Hook{On: job.OnPreTool, Compat: job.CompatCodex}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"permission that is none", job.Hook{On: job.OnPreTool, Compat: job.CompatCodex}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, answer{}, "defer"},
+		{"another event", job.Hook{On: job.OnPreTool, Compat: job.CompatCodex}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, answer{}, "was asked about PreToolUse"},
+		{"a stop that blocks", job.Hook{On: job.OnStop, Compat: job.CompatClaude}, said{output: []byte(`{"decision":"block","reason":"test it"}`)}, answer{decision: wants, reason: "test it"}, ""},
+		{"a stop that lets end", job.Hook{On: job.OnStop, Compat: job.CompatClaude}, said{output: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, answer{}, ""},
+		{"an end of all", job.Hook{On: job.OnPostTool, Compat: job.CompatClaude}, said{output: []byte(`{"continue":false,"stopReason":"x"}`)}, answer{decision: denies, reason: "x", stop: true}, ""},
+		{"feedback", job.Hook{On: job.OnPostTool, Compat: job.CompatClaude}, said{errors: []byte("tab"), status: 2}, answer{decision: denies, reason: "tab", feedback: true}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := Hook{Hook: test.hook}.read(test.said)
+			if test.bad != "" {
+				if err == nil || !strings.Contains(err.Error(), test.bad) {
+					t.Errorf("err = %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(answer{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOutputsOfOthersAreText(t *testing.T) {
+	for raw, want := range map[string]string{
+		`"x"`: "x", `{"stdout":"a","stderr":"b"}`: "ab", `{"content":"c"}`: "c", `{"content":[{"type":"text","text":"d"}]}`: "d", `[{"text":"e"},{"text":"f"}]`: "e\nf",
+	} {
+		if got, err := outputText(json.RawMessage(raw)); got != want || err != nil {
+			t.Errorf("%s: %q, %v", raw, got, err)
+		}
+	}
+	for _, raw := range []string{`7`, `[{"type":"image"}]`, `{"other":1}`} {
+		if got, err := outputText(json.RawMessage(raw)); err == nil {
+			t.Errorf("%s: %q", raw, got)
+		}
+	}
+}
+
+func TestWhomAHookConcerns(t *testing.T) {
+	call := func(cmd string) tools.Call {
+		raw, _ := json.Marshal(map[string]string{"cmd": cmd})
+		return tools.Call{Input: string(raw)}
+	}
+	for _, test := range []struct {
+		hook job.Hook
+		cmd  string
+		want bool
+	}{
+		{job.Hook{}, "ls", true},
+		{job.Hook{Tools: []string{"exec_*"}}, "ls", true},
+		{job.Hook{Tools: []string{"Edit|Bash"}, Compat: "claude"}, "ls", true},
+		{job.Hook{Tools: []string{"Edit|Bash"}}, "ls", false},
+		{job.Hook{Tools: []string{".*"}}, "ls", true},
+		{job.Hook{Tools: []string{"mcp__.*"}}, "ls", false},
+		{job.Hook{Argv: []string{"git", "push"}}, "git push origin", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "true && sudo /usr/bin/git push", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "bash -c 'git push'", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "git -C . push", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "$X push", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "git pull", false},
+		{job.Hook{Argv: []string{"git", "push"}}, "echo git push", false},
+	} {
+		one := Hook{Hook: test.hook}
+		as := shape(one.Compat, "exec_command", call(test.cmd))
+		got := one.concerns("exec_command", call(test.cmd), names(one.Compat, "exec_command", as)...)
+		if got != test.want {
+			t.Errorf("%v %v of %q: %t", test.hook.Tools, test.hook.Argv, test.cmd, got)
+		}
+	}
+}
+
+func TestRewrittenCommandsKeepTheFormOfTheCall(t *testing.T) {
+	by := json.RawMessage(`{"command":"make"}`)
+	for _, test := range []struct {
+		tool string
+		call tools.Call
+		want string
+	}{
+		{"exec_command", tools.Call{Input: `{"cmd":"x","tty":true}`}, `{"cmd":"make","tty":true}`},
+		{"shell", tools.Call{Input: `{"command":["x"]}`}, `{"command":["bash","-lc","make"]}`},
+		{"shell_command", tools.Call{Input: `{"command":"x"}`}, `{"command":"make"}`},
+		{"shell", tools.Call{Input: `{"commands":["x","y"]}`, Form: tools.ShellAction}, `{"commands":["make"]}`},
+		{"shell", tools.Call{Input: `{"command":["x"]}`, Form: tools.LocalShellAction}, `{"command":["bash","-lc","make"]}`},
+		{"write_stdin", tools.Call{Input: `{"chars":"x","session_id":1}`}, `{"chars":"make","session_id":1}`},
+	} {
+		if got, err := rewrite(job.CompatClaude, test.tool, test.call, by); got != test.want || err != nil {
+			t.Errorf("%s: %s, %v", test.call.Input, got, err)
+		}
+	}
+	for _, bad := range []string{`{}`, `{"command":" "}`, `[]`, `{"command":7}`} {
+		if got, err := rewrite(job.CompatClaude, "exec_command", tools.Call{Input: `{"cmd":"x"}`}, json.RawMessage(bad)); err == nil {
+			t.Errorf("%s: %s", bad, got)
+		}
+	}
+}
+
+func TestCommandsAreShownAsAScript(t *testing.T) {
+	for _, test := range []struct{ tool, input, want string }{
+		{"shell", `{"command":["bash","-lc","a b"]}`, "a b"},
+		{"shell", `{"command":["printf","%s","a b","it's"]}`, `printf '%s' 'a b' 'it'\''s'`},
+		{"shell", `{"commands":["a","b"]}`, "a\nb"},
+		{"exec_command", `{"cmd":"a"}`, "a"},
+	} {
+		if got := commandText(test.tool, tools.Call{Input: test.input}); test.want != got && strings.ReplaceAll(test.want, "'%s'", "%s") != got {
+			t.Errorf("%s: %s", test.input, got)
+		}
+	}
+}
+
+func TestTheOrderAndTheDigest(t *testing.T) {
+	files := map[string]string{"a.sh": "one"}
+	base := func(name string, _ int64) ([]byte, error) {
+		if text, there := files[name]; there {
+			return []byte(text), nil
+		}
+		return nil, os.ErrNotExist
+	}
+	one := map[string]job.Hook{"b": {On: "stop", Run: []string{"sh", "a.sh"}}, "a": {On: "stop", Run: []string{"./a.sh"}, Trusted: job.TrustedOperator}}
+	collect := func() []Hook {
+		all, err := Collect(map[string]job.Hook{"z": {On: "stop", Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := collect()
+	if before[0].Name != "operator/z" || before[1].Name != "a" || before[2].Name != "b" {
+		t.Errorf("%v", before)
+	}
+	if !before[0].Trusted() || before[1].Trusted() {
+		t.Error("who is trusted is not by the operator alone")
+	}
+	files["a.sh"] = "two"
+	after := collect()
+	if before[0].SHA256 != after[0].SHA256 || before[1].SHA256 == after[1].SHA256 || before[2].SHA256 == after[2].SHA256 {
+		t.Error("a digest is not by the files")
+	}
+}
