@@ -83,10 +83,22 @@ func (in *invocation) askOfDraft(so *reached) func(context.Context, publish.Draf
 	}
 	return func(ctx context.Context, d publish.Draft) error {
 		return so.hooks.Publishing(ctx, hooks.Draft{
-			Base: d.Base.Branch, BaseSHA: d.Base.SHA, Branch: d.Branch, To: so.project.publish, Title: d.Title, Body: d.Body,
+			Base: d.Base.Branch, BaseSHA: d.Base.SHA, Branch: d.Branch, To: so.project.publish, As: "pull_request", Title: d.Title, Body: d.Body,
 			Labels: d.Labels, Draft: d.Draft, Files: d.Files, Diff: d.Diff,
 		})
 	}
+}
+
+// askOfWords asks hooks of what is about to be said on an issue or pull request.
+func (in *invocation) askOfWords(ctx context.Context, so *reached, object []byte) error {
+	if so.hooks == nil {
+		return nil
+	}
+	base := so.workspace.Base()
+	return so.hooks.Publishing(ctx, hooks.Draft{
+		Base: base.Branch, BaseSHA: base.SHA, To: so.project.publish, As: so.job().Publish.As, Title: so.task.Title, Body: string(object),
+		Labels: []string{}, Files: []string{},
+	})
 }
 
 // endHooks tells hooks how the run ended. One that refuses, or gives no clean answer, makes a

@@ -41,6 +41,9 @@ func (in *invocation) say(ctx context.Context, so *reached) error {
 	}
 	raw, err := in.rec.Read(so.outFile)
 	if err == nil {
+		err = in.askOfWords(ctx, so, raw)
+	}
+	if err == nil {
 		so.said, err = in.speaker(so).Say(ctx, raw)
 	}
 	return err

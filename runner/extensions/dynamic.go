@@ -103,13 +103,13 @@ func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 }
 
 // Open starts the processes that serve, in the agent's sandbox or beside it. base is what
-// Prepare gave. The error is a Stop where a tool can't be had.
-func (d *Dynamic) Open(ctx context.Context, box *sandbox.Sandbox, base string) (_ *Answering, err error) {
+// Prepare gave, env what the agent's commands have as their environment. The error is a Stop where a tool can't be had.
+func (d *Dynamic) Open(ctx context.Context, box *sandbox.Sandbox, base string, env []string) (_ *Answering, err error) {
 	a := &Answering{Dynamic: d, agents: box, others: d.boxes.Job.OtherNetworks(), servers: map[string]*served{}}
 	if len(d.tools) == 0 {
 		return a, nil
 	}
-	a.env = append(d.boxes.AgentEnv(), confine.BaseTreeVariable+"="+base)
+	a.env = append(slices.Clone(env), confine.BaseTreeVariable+"="+base)
 	for _, tool := range d.tools {
 		argv, err := d.argv(tool, base)
 		if err != nil {

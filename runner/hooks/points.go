@@ -187,6 +187,7 @@ type Draft struct {
 	BaseSHA string   `json:"base_sha"`
 	Branch  string   `json:"branch"`
 	To      string   `json:"to"` // github, local
+	As      string   `json:"as"` // as publish.as has it: pull_request, review, …
 	Title   string   `json:"title"`
 	Body    string   `json:"body"`
 	Labels  []string `json:"labels"`

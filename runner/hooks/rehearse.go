@@ -204,7 +204,7 @@ func (r *Rehearsal) publish(ctx context.Context, raw json.RawMessage) error {
 		return err
 	}
 	w := r.view.Workspace
-	draft := Draft{Base: w.Base, BaseSHA: w.BaseSHA, Branch: w.Branch, To: r.view.Started.Publish, Title: r.view.Task.Title, Body: r.Body, Diff: r.Diff}
+	draft := Draft{Base: w.Base, BaseSHA: w.BaseSHA, Branch: w.Branch, To: r.view.Started.Publish, As: "pull_request", Title: r.view.Task.Title, Body: r.Body, Diff: r.Diff}
 	if change := r.view.Change; change != nil {
 		for _, file := range change.Files {
 			draft.Files = append(draft.Files, file.Path)

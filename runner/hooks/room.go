@@ -116,8 +116,7 @@ func (h *Hooks) enter(ctx context.Context, one Hook) (box *sandbox.Sandbox, tree
 
 // run runs a hook with a document on its standard input.
 func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (said, error) {
-	argv, err := one.argv(h.Facts.Root, "")
-	if err != nil {
+	if _, err := one.argv(h.Facts.Root, ""); err != nil { // before anything is opened for it
 		return said{}, err
 	}
 	box, tree, leave, err := h.enter(ctx, one)
@@ -125,7 +124,8 @@ func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (said, error
 		return said{}, err
 	}
 	defer leave()
-	if argv, err = one.argv(h.Facts.Root, tree); err != nil {
+	argv, err := one.argv(h.Facts.Root, tree)
+	if err != nil {
 		return said{}, err
 	}
 	c := sandbox.Command{Argv: argv, Dir: tree, Env: h.env(one, tree)}

@@ -50,6 +50,7 @@ type Agent struct {
 	conversation *agent.Conversation
 	tools        *toolbox            // while it works
 	dynamic      *extensions.Dynamic // tools of the job's own
+	deferred     []string            // names of tools that the model has to look for
 
 	work    Work // so far, without what the conversation knows
 	patches int  // that it sent

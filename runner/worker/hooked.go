@@ -32,7 +32,8 @@ func (a *Agent) askDefinitions(ctx context.Context) error {
 	if a.Hooks == nil {
 		return nil
 	}
-	before := a.specs()
+	offered := a.conversation.Tools.Offered
+	before := a.conversation.Tools.Registry.Specs(slices.Concat(offered, a.deferred)) // the model finds those later
 	after, err := a.Hooks.Definitions(ctx, before)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 type outsiders struct {
 	all      []extensions.Tool
 	deferred map[string]bool // those that the model has to look for, by name
+	names    []string        // of these, in order
 	search   string          // by which tool it looks for them; empty where there is none
 	finders  []tools.Tool    // both tools by which models look for others; none where there is none to be found
 }
@@ -29,6 +30,11 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) outsiders {
 		tool.Foreign = true
 		all = append(all, extensions.Tool{Tool: tool, From: "the program"})
 	}
+	for i, tool := range all {
+		if words, changed := a.hooked.descriptions[tool.Spec.Name]; changed {
+			all[i].Spec.Description = words
+		}
+	}
 	o := outsiders{all: all}
 	deferred := search.Deferred(candidates(a.allowed(all)))
 	if len(deferred) == 0 {
@@ -37,6 +43,7 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) outsiders {
 	o.deferred, o.finders, o.search = map[string]bool{}, search.Tools(deferred), search.FunctionName
 	for _, c := range deferred {
 		o.deferred[c.Spec.Name] = true
+		o.names = append(o.names, c.Spec.Name)
 	}
 	if a.Model.Profile.ToolSearch {
 		o.search = search.BuiltinName

@@ -48,6 +48,11 @@ func (a *Agent) freezeTools(ctx context.Context) (err error) {
 		return err
 	}
 	a.frozen = true
+	if len(a.hooked.descriptions) > 0 && len(a.deferred) > 0 { // they are found by the words that hooks gave
+		if err := a.useTools(ctx, a.tools); err != nil {
+			return err
+		}
+	}
 	a.conversation.Settings.Tools, err = definitions(a.specs(), a.Job.Tools.Hosted)
 	return err
 }

@@ -128,7 +128,7 @@ func (a *Agent) equip(ctx context.Context) error {
 	if err := a.serve(ctx, box); err != nil {
 		return err
 	}
-	if a.tools.jobs, err = a.dynamic.Open(ctx, box, base); err != nil {
+	if a.tools.jobs, err = a.dynamic.Open(ctx, box, base, a.hookedEnv(a.Sandboxes.AgentEnv())); err != nil {
 		return err
 	}
 	if err := a.useTools(ctx, a.tools); err != nil {
@@ -162,6 +162,7 @@ func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := &tools.Outputs{Create: a.createOutput, Redact: a.Record.Redact}
 	outside := a.outside(box, outputs)
+	a.deferred = outside.names
 	registry := tools.New(append(a.allTools(ctx, box, outputs), outside.tools()...)...)
 	allow := a.known(a.Job.Tools.Allow)
 	if len(allow) > 0 && outside.search != "" {

@@ -139,6 +139,13 @@ func newServer() *mcp.Server {
 		}
 		return "reached", conn.Close()
 	})
+	add(s, "fetch", "Fetches a page.", func(a text) (string, error) {
+		answer, err := http.Get(a.Text)
+		if err != nil {
+			return "", err
+		}
+		return answer.Status, answer.Body.Close()
+	})
 	add(s, "end", "Ends the server.", func(text) (string, error) {
 		os.Exit(3)
 		return "", nil
