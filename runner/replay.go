@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/audit"
+	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -27,6 +28,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools/mcp"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
@@ -173,6 +175,9 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	}
 	answers, outputs, err := p.record()
 	if err != nil {
+		return nil, err
+	}
+	if p.so.recorded, err = p.recordedServers(outputs); err != nil {
 		return nil, err
 	}
 	err = guarded(ctx, func(ctx context.Context) error { return p.in.replay(ctx, answers, p.so) })
@@ -322,6 +327,34 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 		return nil
 	})
 	return answers, outputs, err
+}
+
+// recordedServers are the servers of tools as the record has them: none is started. Where
+// answers name the checkout of the run they now name the fresh tree.
+func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions.Recorded, error) {
+	if len(p.recorded.job.MCPServers) == 0 {
+		return nil, nil
+	}
+	servers := &extensions.Recorded{Answers: make(map[int]transcript.ToolFinished)}
+	for _, server := range p.recorded.MCPServers {
+		if server.File == "" {
+			continue
+		}
+		var list mcp.List
+		there, err := p.recorded.rec.ReadJSON(server.File, &list)
+		if err == nil && !there {
+			err = fmt.Errorf("the run directory has no %s, with the tools of the server %s", server.File, server.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		servers.Lists = append(servers.Lists, list)
+	}
+	for _, output := range outputs {
+		output.Output = strings.ReplaceAll(output.Output, p.recorded.Workspace.Root, p.so.workspace.Root())
+		servers.Answers[output.Number] = output
+	}
+	return servers, nil
 }
 
 // jsonText is a text as it stands inside of a JSON string.

@@ -13,7 +13,7 @@ import (
 
 // goesOn are the outcomes of runs that were stopped: something around them ended
 // them, not their work.
-var goesOn = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.InternalError, outcome.ExtensionFailed}
+var goesOn = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
 
 // redactedMark begins what stands in a transcript in the place of a secret.
 const redactedMark = "[secret "

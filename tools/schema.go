@@ -188,3 +188,9 @@ func malformed(input string, err error) string {
 	return fmt.Sprintf("not valid JSON at byte %d (line %d, column %d), after %q: %v",
 		at, line, column, lastBytes(input[:at], 40), err)
 }
+
+// CheckSchema says what is wrong with the JSON Schema of a tool's arguments.
+func CheckSchema(source json.RawMessage) error {
+	s := schema{source: source}
+	return s.compile()
+}

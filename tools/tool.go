@@ -32,6 +32,7 @@ type Spec struct {
 type Call struct {
 	ID     string
 	Number int // of the call in its run, from 1: an id may come twice; 0 where nobody counts
+	Turn   int // of the answer that it stands in, from 1; 0 where nobody counts
 	Name   string
 	Input  string // as the model wrote it, in the call's form
 	Form   Form
@@ -65,10 +66,14 @@ const (
 	Operation        // the operation of an apply_patch_call
 	ShellAction      // the action of a shell_call
 	LocalShellAction // the action of a local_shell_call
+
+	// Search is a tool_search_call; the input is its arguments, as a JSON object, which
+	// are checked as those of a Function are.
+	Search
 )
 
-// builtin says whether the call is an item of the API's own.
-func (f Form) builtin() bool { return f >= Operation }
+// builtin says whether the call is an item of the API's own whose input has no schema here.
+func (f Form) builtin() bool { return f >= Operation && f <= LocalShellAction }
 
 // Result is what the model gets back for a call.
 type Result struct {
@@ -86,6 +91,8 @@ type Result struct {
 	// Images are shown to the model behind Output. Nothing is cut from them, and
 	// they are not searched for secrets; Output describes them for the transcript.
 	Images []Image
+	// Found are the names of tools that the call found, which the model is told of now.
+	Found []string
 	// Failed says that the call did not do what it was asked: a refusal, bad
 	// arguments, a command with a status other than 0.
 	Failed bool

@@ -36,7 +36,7 @@ var roomKnows = map[string][]string{
 		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",
 	},
 	"runner/doctor": {
-		"runner/confine", "runner/intake", "runner/model", "runner/outcome", "runner/sandboxcommand", "runner/workspace", "gitops", "policy/sandbox",
+		"runner/confine", "runner/extensions", "runner/intake", "runner/model", "runner/outcome", "runner/sandboxcommand", "runner/settings", "runner/workspace", "gitops", "policy/sandbox",
 	},
 	"runner/feedback": {"runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops"},
 	"runner/intake": {
@@ -54,7 +54,7 @@ var roomKnows = map[string][]string{
 	"runner/runs":       {"runner/outcome", "runner/record", "runner/transcript", "policy/sandbox"},
 	"runner/onboard":    {"gitops/forge"},
 	"runner/publish":    {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
-	"runner/job":        {"policy/credential", "policy/reach"},
+	"runner/job":        {"policy/credential", "policy/reach", "tools"},
 	"runner/model":      {"runner/outcome"},
 	"runner/outcome":    nil,
 	"runner/progress":   {"runner/actions", "runner/intake", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},
@@ -63,7 +63,7 @@ var roomKnows = map[string][]string{
 	"runner/transcript": {"runner/outcome", "gitops/v4a"},
 	"runner/hooks":      {"runner/confine", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops/v4a", "policy", "tools"},
 	"runner/worker": {
-		"runner/agent", "runner/confine", "runner/given", "runner/hooks", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/record",
+		"runner/agent", "runner/confine", "runner/extensions", "runner/given", "runner/hooks", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/record",
 		"runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy", "tools",
 	},
 	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},

@@ -18,13 +18,15 @@ import (
 func doctorCommand() command {
 	return command{
 		name:  "doctor",
-		args:  "[--repo DIR] [--online] [--json]",
+		args:  "[--repo DIR] [--online] [--mcp] [--json]",
 		about: "tell what confinement, git and API access this machine really gives",
 		details: `
 Each way to confine commands is tried, not guessed. Nothing leaves this machine
 unless --online is given: then the model's API is asked for its list of models,
 which costs nothing, and GitHub about the repository, each once. No secret is
-printed.
+printed. With --mcp the servers of tools that .github/agent-ci.yml names are
+started as in a run and asked for their tools, and ended; agent-ci validate --mcp
+does it for those of a job.
 
 The exit status is 0 where a run could start, 1 where something is missing that
 it needs, and 2 when this command was called wrongly. docs/security.md describes
@@ -44,6 +46,7 @@ func examine(flags *flagSet) deed {
 	flags.variables = true
 	flags.text(&operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
 	flags.on(&o.Online, "online", "ask the model's API and GitHub, too")
+	flags.on(&o.MCP, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
 	flags.on(&asJSON, "json", "print JSON")
 	return func(ctx context.Context, p process, _ []string) int {
 		ctx, stop := untilSignal(ctx)
@@ -120,6 +123,9 @@ func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 		line("work tree", "%s, with work_in: %s", progress.Printable(tree), c.WorkIn)
 	}
 	showAccess(line, d)
+	for _, server := range d.Servers {
+		showServer(func(text string) { line("mcp", "%s", text) }, server)
+	}
 	showFindings(to, d.Problems)
 }
 

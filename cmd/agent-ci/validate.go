@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/doctor"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/progress"
@@ -19,13 +20,17 @@ import (
 func validateCommand() command {
 	return command{
 		name:  "validate",
-		args:  "JOB.yml... [--json]",
+		args:  "JOB.yml... [--mcp] [--json]",
 		about: "check job files and tell every mistake with its place",
 		details: `
 A file named .github/agent-ci.yml is checked as a repository's defaults. In a
 checkout the hooks that a run of the job would have are listed, with their
 digests and whether they start, by the files of the base commit. The exit status
-is 2 when a file has a mistake.`,
+is 2 when a file has a mistake.
+
+With --mcp the servers of tools that the files name are started as in a run, in
+their sandboxes, asked for their tools, and ended. No model is asked. The exit
+status is 11 where one that is required does not come.`,
 		example: `
 agent-ci validate jobs/*.yml .github/agent-ci.yml`,
 		takes:  operands{1, math.MaxInt, "it takes at least one job file"},
@@ -40,12 +45,18 @@ type checked struct {
 	Problems job.Problems `json:"problems"`
 	// Hooks are those that a run of the job in this folder would have; of a valid file.
 	Hooks []runner.HookStatus `json:"hooks,omitempty"`
+	// Servers are those of tools, with --mcp.
+	Servers []doctor.Server `json:"mcp_servers,omitempty"`
 }
 
 func validate(flags *flagSet) deed {
-	asJSON := false
+	asJSON, look, dir := false, false, ""
+	flags.on(&look, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
+	flags.text(&dir, "repo", "DIR", "checkout for the servers (default: the current folder)")
 	flags.on(&asJSON, "json", "print the result as JSON")
 	return func(ctx context.Context, p process, files []string) int {
+		ctx, stop := untilSignal(ctx)
+		defer stop()
 		status, results := exitOK, make([]checked, 0, len(files))
 		for _, file := range files {
 			problems, err := check(ctx, file)
@@ -56,7 +67,6 @@ func validate(flags *flagSet) deed {
 			if result.Valid {
 				result.Hooks = hooksOfJob(ctx, p, file)
 			}
-			results = append(results, result)
 			if len(problems) > 0 {
 				status = exitInvalid
 			}
@@ -66,6 +76,12 @@ func validate(flags *flagSet) deed {
 					fmt.Fprintln(p.stdout, "  hook "+progress.Printable(hookLine(h)))
 				}
 			}
+			if look && result.Valid {
+				ended := exitOK
+				result.Servers, ended = lookAtServers(ctx, p, dir, file, !asJSON)
+				status = max(status, ended)
+			}
+			results = append(results, result)
 		}
 		if !asJSON {
 			return status

@@ -58,6 +58,7 @@ type Conversation struct {
 type state struct {
 	position
 	spent    Spent
+	found    foundTools
 	numbered int             // calls that got a number
 	said     string          // the last words
 	recorded json.RawMessage // settings as the transcript last saw them
@@ -202,6 +203,10 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 // ask sends one request and takes its answer into the history. The calls of the
 // answer run already. Its error may be a *model.Failure.
 func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intake, error) {
+	settings, err := c.withFound(settings)
+	if err != nil {
+		return nil, err
+	}
 	c.spent.Turns++
 	request := model.Request{Settings: settings, History: c.history, New: c.sent, Previous: c.previous}
 	if err := c.recordRequest(&request); err != nil {
@@ -325,6 +330,9 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 		return err
 	}
 	c.Add(outputs...)
+	for i, result := range results {
+		c.found.adopt(t.calls[i], result)
+	}
 	c.repeats.see(t.calls[:len(results)], results)
 	if err := ctx.Err(); err != nil {
 		return err

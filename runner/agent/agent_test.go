@@ -161,7 +161,7 @@ turns:
 	if err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
-	want := []tools.Call{{ID: "one", Number: 1, Name: "read_file", Input: `{"file_path":"a"}`}, {ID: "two", Number: 2, Name: "apply", Input: "*** Begin Patch", Form: tools.Freeform}}
+	want := []tools.Call{{ID: "one", Number: 1, Turn: 1, Name: "read_file", Input: `{"file_path":"a"}`}, {ID: "two", Number: 2, Turn: 1, Name: "apply", Input: "*** Begin Patch", Form: tools.Freeform}}
 	if diff := cmp.Diff(want, f.box.asked); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -234,8 +234,8 @@ turns:
 		t.Fatal(err)
 	}
 	want := []tools.Call{
-		{ID: "one", Number: 1, Name: "apply_patch", Input: `{"path":"a","type":"delete_file"}`, Form: tools.Operation},
-		{ID: "two", Number: 2, Name: "apply_patch", Input: `{"path":"b","type":"delete_file"}`, Form: tools.Operation},
+		{ID: "one", Number: 1, Turn: 1, Name: "apply_patch", Input: `{"path":"a","type":"delete_file"}`, Form: tools.Operation},
+		{ID: "two", Number: 2, Turn: 1, Name: "apply_patch", Input: `{"path":"b","type":"delete_file"}`, Form: tools.Operation},
 	}
 	if diff := cmp.Diff(want, f.box.asked); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)

@@ -19,7 +19,8 @@ type outputItem struct {
 	Status      string          `json:"status"`
 	CallID      string          `json:"call_id"`
 	Name        string          `json:"name"`
-	Arguments   string          `json:"arguments"`
+	Arguments   json.RawMessage `json:"arguments"` // text, of a tool_search_call an object
+	Execution   string          `json:"execution"` // of a tool_search_call: server or client
 	Input       string          `json:"input"`
 	Operation   json.RawMessage `json:"operation"`
 	Action      json.RawMessage `json:"action"`
@@ -36,7 +37,7 @@ type outputItem struct {
 func (i outputItem) call() (call tools.Call, ours bool) {
 	switch i.Type {
 	case "function_call":
-		return tools.Call{ID: i.CallID, Name: i.Name, Input: i.Arguments}, true
+		return tools.Call{ID: i.CallID, Name: i.Name, Input: i.arguments()}, true
 	case "custom_tool_call":
 		return tools.Call{ID: i.CallID, Name: i.Name, Input: i.Input, Form: tools.Freeform}, true
 	case "apply_patch_call":
@@ -45,8 +46,19 @@ func (i outputItem) call() (call tools.Call, ours bool) {
 		return tools.Call{ID: i.CallID, Name: "shell", Input: string(i.Action), Form: tools.ShellAction}, !i.hosted()
 	case "local_shell_call":
 		return tools.Call{ID: i.CallID, Name: "shell", Input: string(i.Action), Form: tools.LocalShellAction}, true
+	case "tool_search_call":
+		return tools.Call{ID: i.CallID, Name: "tool_search", Input: i.arguments(), Form: tools.Search}, !i.hosted()
 	}
 	return tools.Call{}, false
+}
+
+// arguments are those of a call as text.
+func (i outputItem) arguments() string {
+	var text string
+	if json.Unmarshal(i.Arguments, &text) == nil {
+		return text
+	}
+	return string(i.Arguments)
 }
 
 // hostedCalls are the items of calls that the API runs itself.
@@ -56,7 +68,7 @@ var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpre
 // those of a shell in a container of its own.
 func (i outputItem) hosted() bool {
 	elsewhere := i.Environment != nil && i.Environment.Type != "local"
-	return slices.Contains(hostedCalls, i.Type) || i.Type == "shell_call" && elsewhere
+	return slices.Contains(hostedCalls, i.Type) || i.Type == "shell_call" && elsewhere || i.Type == "tool_search_call" && i.Execution == "server"
 }
 
 // answer is what a response asks for and says. Kinds of items that it doesn't

@@ -148,7 +148,7 @@ func TestChatCompletions(t *testing.T) {
 				t.Fatalf("Run = %q, %v", said, err)
 			}
 			want := []tools.Call{
-				{ID: "one", Number: 1, Name: "read_file", Input: `{"file_path":"a"}`}, {ID: "two", Number: 2, Name: "read_file", Input: "{}"}, {ID: "three", Number: 3, Name: "read_file", Input: "{}"},
+				{ID: "one", Number: 1, Turn: 1, Name: "read_file", Input: `{"file_path":"a"}`}, {ID: "two", Number: 2, Turn: 2, Name: "read_file", Input: "{}"}, {ID: "three", Number: 3, Turn: 2, Name: "read_file", Input: "{}"},
 			}
 			if diff := cmp.Diff(want, f.box.asked); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)

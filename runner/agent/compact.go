@@ -157,7 +157,11 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 	if !able || c.noOwn {
 		return nil, nil
 	}
-	response, err := compacter.Compact(ctx, model.Request{Settings: c.Settings, History: c.history})
+	settings, err := c.withFound(c.Settings)
+	if err != nil {
+		return nil, err
+	}
+	response, err := compacter.Compact(ctx, model.Request{Settings: settings, History: c.history})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -206,6 +210,9 @@ func wordsOf(item json.RawMessage) string {
 // nothing.
 func (c *Conversation) shorter(method string, items []json.RawMessage, usage *transcript.Usage) (*compaction, error) {
 	items, err := c.withPlan(items)
+	if err == nil {
+		items, err = c.retold(items)
+	}
 	if err != nil || estimate(items) >= estimate(c.history) {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (t *intake) item(raw json.RawMessage) {
 	}
 	t.upTo = append(t.upTo, len(t.items))
 	t.calls[before].Refused = t.refused
-	t.calls[before].Number = t.c.numbered + len(t.calls)
+	t.calls[before].Number, t.calls[before].Turn = t.c.numbered+len(t.calls), t.c.spent.Turns
 	if t.unrun == "" {
 		t.unrun = t.obstacle()
 	}
@@ -132,7 +132,7 @@ func (t *intake) drop() {
 func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
 	defer t.abort()
 	results = t.batch.Wait()
-	items, err = outputsOf(t.calls, func(n int, _ tools.Call) tools.Result {
+	items, err = outputsOf(t.calls, t.c.definitions, func(n int, _ tools.Call) tools.Result {
 		if n < len(results) {
 			return results[n]
 		}
@@ -175,8 +175,11 @@ func (t *intake) bounded(raw json.RawMessage) (json.RawMessage, error) {
 // withoutInput is an item of a call without what makes its input: each stays of
 // its type, for the API.
 func withoutInput(item map[string]any) map[string]any {
-	if _, has := item["arguments"]; has {
+	switch item["arguments"].(type) {
+	case string:
 		item["arguments"] = "{}"
+	case map[string]any:
+		item["arguments"] = map[string]any{}
 	}
 	if _, has := item["input"]; has {
 		item["input"] = ""

@@ -84,20 +84,30 @@ type approvalResponse struct {
 	Reason  string `json:"reason"`
 }
 
-// outputsOf are what answers calls, in their order, each by its result.
-func outputsOf(calls []tools.Call, result func(n int, call tools.Call) tools.Result) ([]json.RawMessage, error) {
+// outputsOf are what answers calls, in their order, each by its result. Words for which the
+// answer to a call has no place stand behind all of them.
+func outputsOf(calls []tools.Call, define define, result func(n int, call tools.Call) tools.Result) ([]json.RawMessage, error) {
 	items := make([]json.RawMessage, 0, len(calls))
+	var words []json.RawMessage
 	for n, call := range calls {
-		raw, err := outputOf(call, result(n, call))
+		got := result(n, call)
+		raw, err := outputOf(call, got, define)
 		if err != nil {
 			return nil, err
 		}
 		items = append(items, raw)
+		if call.Form == tools.Search && len(got.Found) == 0 {
+			raw, err := model.Encode(message("developer", "What came of the tool_search_call "+call.ID+": "+got.Output))
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, raw)
+		}
 	}
-	return items, nil
+	return append(items, words...), nil
 }
 
-func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
+func outputOf(call tools.Call, result tools.Result, define define) (json.RawMessage, error) {
 	switch call.Form {
 	case tools.Operation:
 		status := "completed"
@@ -111,6 +121,8 @@ func outputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
 		return localShellOutputOf(call, result)
 	case tools.Freeform:
 		return model.Encode(callOutput{Type: "custom_tool_call_output", CallID: call.ID, Output: content(result)})
+	case tools.Search:
+		return searchOutputOf(call, result, define)
 	}
 	return model.Encode(callOutput{Type: "function_call_output", CallID: call.ID, Output: content(result)})
 }
@@ -174,10 +186,12 @@ type definition struct {
 	Type        string          `json:"type"` // function, custom or that of a built-in tool
 	Name        string          `json:"name,omitempty"`
 	Description string          `json:"description,omitempty"`
-	Strict      *bool           `json:"strict,omitempty"`      // of a function
-	Parameters  json.RawMessage `json:"parameters,omitempty"`  // of a function
-	Format      *customFormat   `json:"format,omitempty"`      // of a custom tool
-	Environment *environment    `json:"environment,omitempty"` // of a built-in tool
+	Execution   string          `json:"execution,omitempty"`     // of tool_search: who looks
+	Strict      *bool           `json:"strict,omitempty"`        // of a function
+	Defer       bool            `json:"defer_loading,omitempty"` // of a function that was looked for
+	Parameters  json.RawMessage `json:"parameters,omitempty"`    // of a function
+	Format      *customFormat   `json:"format,omitempty"`        // of a custom tool
+	Environment *environment    `json:"environment,omitempty"`   // of a built-in tool
 }
 
 // environment is where a shell runs.
@@ -209,6 +223,8 @@ func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 
 func definitionOf(spec tools.Spec) definition {
 	switch {
+	case spec.Builtin == "tool_search":
+		return definition{Type: spec.Builtin, Execution: "client", Description: spec.Description, Parameters: spec.Accepts}
 	case spec.Builtin != "":
 		return definition{Type: spec.Builtin, Environment: environments[spec.Builtin]}
 	case spec.Grammar != "":

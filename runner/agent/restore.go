@@ -102,6 +102,9 @@ func (p *Past) toolFinished(d transcript.ToolFinished) error {
 
 func (p *Past) request(d transcript.ModelRequest) error {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
+	for _, call := range p.open {
+		p.found.adopt(call, tools.Result{Found: foundBy(p.finished[call.Number])})
+	}
 	p.beforeOrder = p.withoutOrder(d)
 	p.history = append(p.history, withLostImages(d.Input)...)
 	p.logged = len(p.history)
@@ -162,7 +165,7 @@ func (p *Past) response(d transcript.ModelResponse) error {
 	}
 	if d.Aside {
 		refuse := func(int, tools.Call) tools.Result { return tools.Refuse(speakingWords) }
-		p.aside, err = outputsOf(said.calls, refuse)
+		p.aside, err = outputsOf(said.calls, nil, refuse)
 		return err
 	}
 	p.owe(said)
@@ -200,7 +203,7 @@ func (p *Past) owe(said answer) {
 	p.ended = !said.asks() && said.text() != "" && !said.remarksOnly()
 	p.open, p.denials = said.calls, said.denials
 	for i := range p.open {
-		p.open[i].Number = p.numbered + i + 1
+		p.open[i].Number, p.open[i].Turn = p.numbered+i+1, p.spent.Turns
 	}
 	p.numbered += len(p.open)
 	p.spent.Calls += p.handed + said.hosted
@@ -242,7 +245,7 @@ func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fres
 	results = map[int]tools.Result{}
 	for i, call := range p.open {
 		if done, ok := p.finished[call.Number]; ok {
-			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed}
+			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed, Found: foundBy(done)}
 			continue
 		}
 		if began, ok := p.started[call.Number]; ok {
@@ -281,11 +284,14 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	for i, result := range c.Tools.Dispatch(ctx, fresh) {
 		results[fresh[i].Number] = result
 	}
-	outputs, err := outputsOf(p.open, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
+	outputs, err := outputsOf(p.open, c.definitions, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
 	if err != nil {
 		return err
 	}
 	c.Add(append(outputs, p.denials...)...)
+	for _, call := range p.open {
+		c.found.adopt(call, results[call.Number])
+	}
 	p.open, p.denials = nil, nil
 	return ctx.Err()
 }

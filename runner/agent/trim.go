@@ -21,8 +21,10 @@ func kindOf(item json.RawMessage) itemKind {
 	return kind
 }
 
-func (k itemKind) isOutput() bool { return k.CallID != "" && strings.HasSuffix(k.Type, "_call_output") }
-func (k itemKind) isCall() bool   { return k.CallID != "" && strings.HasSuffix(k.Type, "_call") }
+func (k itemKind) isOutput() bool {
+	return k.CallID != "" && (strings.HasSuffix(k.Type, "_call_output") || k.Type == searchOutputType)
+}
+func (k itemKind) isCall() bool { return k.CallID != "" && strings.HasSuffix(k.Type, "_call") }
 
 const removedOutput = "[The runner removed this output to make room. What the call did stands; repeat it only to look at something again.]"
 
@@ -68,6 +70,9 @@ func emptyOutputs(items []json.RawMessage, save int64) error {
 // withoutOutput is an output item that says that its output was removed, in the
 // form of its kind. That of a shell_call keeps how its commands ended.
 func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
+	if kindOf(item).Type == searchOutputType {
+		return withoutTools(item)
+	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(item, &fields); err != nil {
 		return nil, fmt.Errorf("read output item: %w", err)

@@ -23,6 +23,7 @@ import (
 type program struct {
 	dir     string // the checkout
 	session string
+	job     string // path of its job file; empty for a prompt
 	args    []string
 	out     string // the run directory; empty for one that is made
 }
@@ -132,7 +133,11 @@ func (p program) watched(b *testing.B, baseURL, out string) *exec.Cmd {
 	if err != nil {
 		b.Fatal(err)
 	}
-	args := append([]string{path, "run", "--quiet", "--prompt", "Measure.", "--repo", p.dir, "--out", out}, p.args...)
+	task := []string{"--prompt", "Measure."}
+	if p.job != "" {
+		task = []string{p.job}
+	}
+	args := slices.Concat([]string{path, "run", "--quiet"}, task, []string{"--repo", p.dir, "--out", out}, p.args)
 	cmd := exec.CommandContext(b.Context(), os.Args[0], args...)
 	cmd.Env = append(gitEnvironment(), watchVariable+"=1", "HOME="+b.TempDir(), "PATH="+os.Getenv("PATH"),
 		"OPENAI_BASE_URL="+baseURL, "OPENAI_API_KEY=a-key-for-the-scripted-server")

@@ -151,9 +151,9 @@ func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
 	return nil
 }
 
-// lends says how often the agent's sandbox lends the workspace to others: to hooks once, and to
-// each server as often as it may be started: once more for an older revision, and again once it
-// has ended.
+// lends says how often the agent's sandbox lends the workspace to others: to hooks once, to each
+// network that tools of the job's own have besides the agent's once, and to each server as often
+// as it may be started: once more for an older revision, and again once it has ended.
 func (s *Sandboxes) lends() (toRead, toWrite int) {
 	const starts = 4
 	for _, server := range s.Job.MCPServers {
@@ -168,7 +168,7 @@ func (s *Sandboxes) lends() (toRead, toWrite int) {
 	if s.Hooked {
 		toRead++
 	}
-	return toRead, toWrite
+	return toRead, toWrite + len(s.Job.OtherNetworks())
 }
 
 // InWorkspace says whether a path lies in what the agent works in, or leads there.
@@ -201,4 +201,14 @@ func besideFailure(b Beside, o sandbox.Options, err error) error {
 		return outcome.Stopf(stop.Outcome, stop.Reason, "The sandbox of %s can't be opened here: %s", b.Name, stop.Message).Because(err)
 	}
 	return err
+}
+
+// ShowBase makes the tree of the base, and has the agent's commands see it from then on. It is
+// empty where there is no commit.
+func (s *Sandboxes) ShowBase(ctx context.Context) (dir string, err error) {
+	if s.BaseTree == nil {
+		return "", nil
+	}
+	s.shownBase, err = s.BaseTree(ctx)
+	return s.shownBase, err
 }

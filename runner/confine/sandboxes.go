@@ -83,6 +83,7 @@ type Sandboxes struct {
 	equipment equipment        // by which commands use secrets
 	uses      uses             // of secrets
 	denied    atomic.Int64     // commands and hosts that the policy refused
+	shownBase string           // the tree of the base, where the agent's commands see it
 }
 
 // Place says where commands run and with what.
@@ -275,6 +276,9 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	}
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
+	}
+	if s.shownBase != "" && p.Scratch == AgentScratch {
+		f.Readable = append(f.Readable, s.shownBase)
 	}
 	setup := s.scratch(Place{Scratch: SetupScratch})
 	if _, err := os.Lstat(setup); err == nil && p.Scratch != SetupScratch {

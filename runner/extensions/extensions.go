@@ -27,6 +27,7 @@ type Options struct {
 	Job       *job.Job
 	Environ   settings.Environment // of agent-ci
 	WorkDir   string               // where those are started that have the workspace
+	Taken     []string             // names that no tool of a server gets
 	// Recorded stands in for all servers; nil where they are started.
 	Recorded *Recorded
 }
@@ -104,7 +105,7 @@ func (s *Servers) settle() (err error) {
 		return nil
 	}
 	s.settled = true
-	s.offered, err = mcp.Offer(s.Lists(), nil)
+	s.offered, err = mcp.Offer(s.Lists(), s.Taken)
 	if err != nil {
 		return outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonProtocol), "The tools of the servers (mcp_servers) can't be offered: %s.", outcome.Trimmed(err)).Because(err)
 	}

@@ -37,6 +37,7 @@ type server struct {
 	broken    string // why it answers no calls for good; empty while it does
 	changed   bool   // it was told that its tools are others now
 	closing   bool
+	quiet     bool       // nothing of it is told
 	starting  sync.Mutex // held by who starts it again
 }
 
@@ -143,7 +144,7 @@ func (one *server) judge(failed error) error {
 		return nil
 	}
 	stop := stopOf(one.name, failed)
-	why := one.Record.Redact(stop.Message)
+	why := one.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + one.seeLog())
 	if err := one.tell(transcript.MCPServer{State: transcript.MCPFailed, Why: why}); err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (one *server) tellReady(offered []mcp.Offered) error {
 // observe records what the server did by itself.
 func (one *server) observe(notice mcp.Notice) {
 	one.mu.Lock()
-	first, closing := !one.changed, one.closing
+	first, closing := !one.changed, one.closing || one.quiet
 	if notice.Kind == mcp.ToolsChanged {
 		one.changed = true
 	}
@@ -221,7 +222,13 @@ func (one *server) seeLog() string {
 	if one.log == "" {
 		return ""
 	}
-	return " See " + one.log + "."
+	words := " See " + one.log
+	if lines, err := one.Record.LastLines(one.log); err == nil && lines != "" {
+		const most = 5
+		last := strings.Split(lines, "\n")
+		words += ", whose last lines are: " + strings.Join(last[max(0, len(last)-most):], " / ")
+	}
+	return strings.TrimSuffix(words, ".") + "."
 }
 
 // tool answers calls of a tool of the server.

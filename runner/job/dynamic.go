@@ -3,10 +3,14 @@ package job
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // DynamicTool is a tool of the job's own: Run for each call, or Serve for all of them.
@@ -109,5 +113,83 @@ func commandSchema(schema map[string]any) {
 	}
 }
 
+// mostDynamicTools is how many tools of its own a job may have.
+const mostDynamicTools = 512
+
 // fitDynamicTools checks what no key of a tool can tell alone.
-func (d *decoder) fitDynamicTools() {}
+func (d *decoder) fitDynamicTools() {
+	all := d.job.Tools.Dynamic
+	if len(all) > mostDynamicTools {
+		d.complainAt(d.places["tools.dynamic"], "tools.dynamic", fmt.Sprintf("has more than %d", mostDynamicTools), "")
+	}
+	for i, tool := range all {
+		key, wrong := tool.misfit(all[:i])
+		if wrong == "" {
+			continue
+		}
+		path := fmt.Sprintf("tools.dynamic[%d]", i)
+		at, set := d.places[join(path, key)]
+		if !set {
+			at = d.places[path]
+		}
+		d.complainAt(at, join(path, key), wrong, "")
+	}
+}
+
+// misfit is what is wrong with a tool, and in which of its keys; before are those that stand
+// before it.
+func (t DynamicTool) misfit(before []DynamicTool) (key, wrong string) {
+	switch {
+	case t.Name == "" || t.InputSchema == nil: // which is complained of already
+		return "", ""
+	case strings.HasPrefix(strings.ToLower(t.Name), mcpPrefix):
+		return "name", "begins with " + mcpPrefix + ", as the names of tools of MCP servers do; choose another"
+	case tools.Taken(t.Name) != "":
+		return "name", "is a name of agent-ci's own tool " + tools.Taken(t.Name) + "; choose another"
+	case slices.ContainsFunc(before, func(other DynamicTool) bool { return other.Name == t.Name }):
+		return "name", "is the name of another tool of tools.dynamic, too; give each its own"
+	case t.Run.IsZero() && t.Serve.IsZero():
+		return "run", "is missing; give run, or serve for a process that answers all calls"
+	case !t.Run.IsZero() && !t.Serve.IsZero():
+		return "serve", "stands beside run; give only one of them"
+	case !t.Serve.IsZero():
+		return t.misfitServed(before)
+	}
+	return t.misfitSchema()
+}
+
+// mcpPrefix begins the names of tools of MCP servers.
+const mcpPrefix = "mcp__"
+
+// misfitServed finds that a process which serves several tools is to have two networks.
+func (t DynamicTool) misfitServed(before []DynamicTool) (key, wrong string) {
+	for _, other := range before {
+		if reflect.DeepEqual(other.Serve, t.Serve) && !reflect.DeepEqual(other.Network, t.Network) {
+			return "network", "is another than that of " + other.Name + ", which the same process serves; give both the same"
+		}
+	}
+	return t.misfitSchema()
+}
+
+func (t DynamicTool) misfitSchema() (key, wrong string) {
+	raw, err := json.Marshal(t.InputSchema)
+	if err == nil {
+		err = tools.CheckSchema(raw)
+	}
+	if err != nil {
+		return "input_schema", "is no JSON Schema that calls can be checked by: " + err.Error()
+	}
+	return "", ""
+}
+
+// OtherNetworks are those of the tools that have another network than the agent's commands.
+func (j *Job) OtherNetworks() []Network {
+	var others []Network
+	for _, tool := range j.Tools.Dynamic {
+		known := slices.ContainsFunc(others, func(n Network) bool { return reflect.DeepEqual(n, tool.Network) })
+		if !known && !tool.Network.IsZero() && !reflect.DeepEqual(tool.Network, j.Policy.Network) {
+			others = append(others, tool.Network)
+		}
+	}
+	return others
+}

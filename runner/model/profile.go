@@ -22,7 +22,8 @@ type Profile struct {
 	Shell         string `yaml:"shell"` // form of shell: function or local_shell
 	Patch         string `yaml:"patch"` // form of apply_patch: freeform or function
 	ParallelCalls bool   `yaml:"parallel_calls"`
-	Reasoning     bool   `yaml:"reasoning"` // it takes a reasoning effort
+	Reasoning     bool   `yaml:"reasoning"`   // it takes a reasoning effort
+	ToolSearch    bool   `yaml:"tool_search"` // it looks for tools by the API's own tool_search
 	Price         Price  `yaml:"price"`
 	Source        string `yaml:"source"` // where this can be read
 }

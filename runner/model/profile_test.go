@@ -39,6 +39,17 @@ func TestModelsThatDoNotReasonAreKnown(t *testing.T) {
 	}
 }
 
+func TestModelsThatLookForToolsByThemselvesAreKnown(t *testing.T) {
+	for name, looks := range map[string]bool{
+		"gpt-5.5": true, "gpt-5.4-2026-03-05": true, "openai/gpt-5.4-nano": true, "gpt-5.6": true, "gpt-5.2": false, "gpt-5.1-codex": false, "gpt-5": false,
+		"gpt-4.1": false, "o4-mini": false, "some-model": false,
+	} {
+		if got := ProfileOf(name).ToolSearch; got != looks {
+			t.Errorf("%s looks for tools: %t", name, got)
+		}
+	}
+}
+
 // TestProfilesHaveSources holds the rule that no price is made up.
 func TestProfilesHaveSources(t *testing.T) {
 	file, err := readProfiles(profilesYAML)

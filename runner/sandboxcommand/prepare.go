@@ -27,6 +27,7 @@ type Options struct {
 	Dir           string // the checkout, or a folder, where the command starts; empty is the current one
 	Mode, Network string // of policy.sandbox and policy.network; empty leaves what is configured
 	Environ       []string
+	JobFile       string   // that configures it besides; empty for none
 	Reserved      []string // names of AGENT_CI_ variables that are flags, not job keys
 
 	builtIn bool // nothing configures the sandbox
@@ -120,10 +121,11 @@ func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 }
 
 func (p *Prepared) loadJob(ctx context.Context, o Options) error {
-	source := &settings.Source{Warn: p.Record.Warn, Given: settings.Given{
-		// A job is not whole without a task, and this one is given to nobody.
-		Prompt: "Run a command.", Set: o.keys(), Env: p.Environ, Reserved: o.Reserved,
-	}}
+	given := settings.Given{JobFile: o.JobFile, Set: o.keys(), Env: p.Environ, Reserved: o.Reserved}
+	if o.JobFile == "" {
+		given.Prompt = "Run a command." // a job is not whole without a task, and this one is given to nobody
+	}
+	source := &settings.Source{Warn: p.Record.Warn, Given: given}
 	read, err := source.Load(ctx, p.Workspace.Commit())
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -37,6 +38,8 @@ type Options struct {
 	// Ask puts to people all questions of the run so far. It is nil where nobody will
 	// answer.
 	Ask func(ctx context.Context, all []question.Question) error
+	// Tools are those of who embeds this program, besides those of the job.
+	Tools []tools.Tool
 }
 
 // Agent is one agent: a conversation, and tools while it works. It is used by one
@@ -45,7 +48,8 @@ type Agent struct {
 	Options
 	suits        toolset
 	conversation *agent.Conversation
-	tools        *toolbox // while it works
+	tools        *toolbox            // while it works
+	dynamic      *extensions.Dynamic // tools of the job's own
 
 	work    Work // so far, without what the conversation knows
 	patches int  // that it sent
@@ -79,6 +83,10 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		Limits: agent.Limits{
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
+	}
+	var err error
+	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir()); err != nil {
+		return nil, err
 	}
 	a.servers = a.newServers()
 	a.conversation.Halt = a.halted

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -45,12 +46,9 @@ func (a *Agent) askDefinitions(ctx context.Context) error {
 	return nil
 }
 
-// halted says why the run can't go on: by its servers of tools, or by a hook.
+// halted says why the run can't go on: by its tools from outside, or by a hook.
 func (a *Agent) halted() error {
-	if err := a.servers.Halt(); err != nil {
-		return err
-	}
-	return a.Hooks.Halt()
+	return cmp.Or(a.dynamic.Halt(), a.servers.Halt(), a.Hooks.Halt())
 }
 
 // specs are the tools that the model is told of, as hooks describe them.

@@ -7,14 +7,24 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/tools"
 )
 
 // newServers are the servers of tools of a job. None is started yet.
 func (a *Agent) newServers() *extensions.Servers {
 	return extensions.New(extensions.Options{
-		Record: a.Record, Sandboxes: a.Sandboxes, Job: a.Job, Environ: a.Sandboxes.Environ, WorkDir: a.workDir(), Recorded: a.Recorded,
+		Record: a.Record, Sandboxes: a.Sandboxes, Job: a.Job, Environ: a.Sandboxes.Environ, WorkDir: a.workDir(), Recorded: a.Recorded, Taken: a.taken(),
 	})
+}
+
+// taken are names that no tool of a server gets.
+func (a *Agent) taken() (names []string) {
+	for _, tool := range a.dynamic.Told() {
+		names = append(names, tool.Spec.Name)
+	}
+	for _, tool := range a.Tools {
+		names = append(names, tool.Spec.Name)
+	}
+	return names
 }
 
 // startServers starts the servers of tools that do not run. What the model is told of tools
@@ -40,15 +50,6 @@ func (a *Agent) freezeTools(ctx context.Context) (err error) {
 	a.frozen = true
 	a.conversation.Settings.Tools, err = definitions(a.specs(), a.Job.Tools.Hosted)
 	return err
-}
-
-// serverTools are the tools of the servers, with the names of those that the model is told of.
-func (a *Agent) serverTools() (all []tools.Tool, offered []string) {
-	for _, tool := range a.servers.Tools() {
-		all = append(all, tool.Tool)
-		offered = append(offered, tool.Spec.Name)
-	}
-	return all, offered
 }
 
 // known leaves out of names those that may be of servers which were not started yet.

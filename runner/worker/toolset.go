@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -101,14 +103,19 @@ type toolbox struct {
 	seen     *seen
 	commands *command.Tools
 	services *confine.Services
+	jobs     *extensions.Answering // tools of the job's own; nil before they can be called
 }
 
 // equip makes the tools. Each attempt has new ones: those of the last attempt
 // died with its processes.
 func (a *Agent) equip(ctx context.Context) error {
+	base, err := a.dynamic.Prepare(ctx)
+	if err != nil {
+		return err
+	}
 	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
 	seen := a.see(box)
-	err := a.mustHaveWorkDir(seen)
+	err = a.mustHaveWorkDir(seen)
 	if a.Hooks.Beside(box); err == nil {
 		err = a.askEnv(ctx)
 	}
@@ -118,10 +125,13 @@ func (a *Agent) equip(ctx context.Context) error {
 		return errors.Join(err, box.Close())
 	}
 	a.tools = &toolbox{sandbox: box, seen: seen}
-	if err := a.useTools(ctx, a.tools); err != nil {
+	if err := a.serve(ctx, box); err != nil {
 		return err
 	}
-	if err := a.serve(ctx, box); err != nil {
+	if a.tools.jobs, err = a.dynamic.Open(ctx, box, base); err != nil {
+		return err
+	}
+	if err := a.useTools(ctx, a.tools); err != nil {
 		return err
 	}
 	if err := a.startServers(ctx, box); err != nil {
@@ -151,12 +161,16 @@ func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
 
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := &tools.Outputs{Create: a.createOutput, Redact: a.Record.Redact}
-	ofServers, told := a.serverTools()
-	registry := tools.New(append(a.allTools(ctx, box, outputs), ofServers...)...)
-	if err := registry.Restrict(a.known(a.Job.Tools.Allow), a.known(a.Job.Tools.Deny)); err != nil {
+	outside := a.outside(box, outputs)
+	registry := tools.New(append(a.allTools(ctx, box, outputs), outside.tools()...)...)
+	allow := a.Job.Tools.Allow
+	if len(allow) > 0 && outside.search != "" {
+		allow = append(slices.Clone(allow), outside.search) // which finds nothing that is not allowed
+	}
+	if err := registry.Restrict(a.known(allow), a.known(a.Job.Tools.Deny)); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
-	offered := append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), told...)
+	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered}
 	if a.Hooks != nil {
 		dispatcher.Gate = a.Hooks
@@ -200,8 +214,10 @@ func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
 
 // close ends what the agent's commands left running.
 func (t *toolbox) close() error {
-	t.commands.Close()
-	err := errors.Join(t.services.Close(), t.sandbox.Close())
+	if t.commands != nil {
+		t.commands.Close()
+	}
+	err := errors.Join(t.jobs.Close(), t.services.Close(), t.sandbox.Close())
 	t.seen.close()
 	return err
 }

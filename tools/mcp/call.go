@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -87,7 +86,7 @@ func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, e
 
 // broken is the result of a call that gave none, in words for the model.
 func (s *Session) broken(err error, detail map[string]any) tools.Result {
-	wire, refused := errors.AsType[*jsonrpc.Error](err)
+	wire, refused := refusal(err)
 	ended := s.Ended()
 	if ended == nil {
 		ended = s.link.why()

@@ -40,7 +40,7 @@ func (l *lines) Connect(context.Context) (sdk.Connection, error) {
 	c := &lineConn{
 		process: l.process, changed: l.changed,
 		incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoing),
-		closed: make(chan struct{}), failed: make(chan struct{}),
+		closed: make(chan struct{}), failed: make(chan struct{}), drained: make(chan struct{}),
 		asked: map[jsonrpc.ID]bool{}, answering: map[jsonrpc.ID]bool{},
 	}
 	c.running.Go(c.read)
@@ -77,7 +77,7 @@ func (l *lines) stop() error {
 	}
 	c.Close()
 	select {
-	case <-c.failed: // it has closed its output, or said what nobody listens to
+	case <-c.drained:
 	case <-time.After(farewell):
 	}
 	err := l.process.End()
@@ -111,6 +111,7 @@ type lineConn struct {
 	failing sync.Once
 	failed  chan struct{} // closed behind err
 	err     error
+	drained chan struct{} // closed when nothing is read any more
 
 	mu        sync.Mutex
 	asked     map[jsonrpc.ID]bool // requests that were written and not answered
@@ -126,7 +127,13 @@ type outgoing struct {
 
 func (c *lineConn) SessionID() string { return "" }
 
+// fail breaks the connection. What follows our own end of it is no failure.
 func (c *lineConn) fail(err error) {
+	select {
+	case <-c.closed:
+		return
+	default:
+	}
 	c.failing.Do(func() {
 		c.err = err
 		close(c.failed)
@@ -169,6 +176,8 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	case c.outgoing <- out:
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-c.failed: // no answer would be read
+		return c.err
 	case <-c.closed:
 		return io.ErrClosedPipe
 	}
@@ -177,6 +186,8 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-c.failed: // no answer would be read
+		return c.err
 	case <-c.closed:
 		return io.ErrClosedPipe
 	}
@@ -219,6 +230,7 @@ func (c *lineConn) Close() error {
 
 // read hands on what has to be seen, until the server says too much or nothing more.
 func (c *lineConn) read() {
+	defer close(c.drained)
 	reader := bufio.NewReaderSize(c.process.Output, 64<<10)
 	unasked := 0
 	for {

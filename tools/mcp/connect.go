@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	_ "github.com/agent-ci/agent-ci/tools/mcp/internal/environment" // before the library reads it
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -40,7 +41,7 @@ func (s *Session) connect(ctx context.Context) error {
 		return s.failure(ctx, first)
 	}
 	second := s.try(ctx, older)
-	if answered, _ := errors.AsType[*jsonrpc.Error](second); answered != nil && slow && ctx.Err() == nil {
+	if _, answered := refusal(second); answered && slow && ctx.Err() == nil {
 		second = s.try(ctx, newest) // it was slow to start, and knows nothing older
 	} else if second == nil {
 		s.list.Restarted = true
@@ -155,6 +156,16 @@ func (s *Session) reachURL() (*link, sdk.Transport, error) {
 	}, transport, nil
 }
 
+// codeRejected is what the library gives errors that it made itself, since the transport did not
+// carry a message.
+const codeRejected = -32005
+
+// refusal is the error that the server answered with, if it did.
+func refusal(err error) (*jsonrpc.Error, bool) {
+	wire, ok := errors.AsType[*jsonrpc.Error](err)
+	return wire, ok && wire.Code != codeRejected
+}
+
 // startError is a server that did not even start.
 type startError struct{ err error }
 
@@ -176,7 +187,7 @@ func (s *Session) failure(ctx context.Context, err error) *Error {
 	e := &Error{Reason: ReasonStart, Server: s.server.Name, Err: err}
 	begin := fmt.Sprintf("the MCP server %s ", s.server.Name)
 	quiet, silent := errors.AsType[*silence](err)
-	_, wire := errors.AsType[*jsonrpc.Error](err)
+	_, wire := refusal(err)
 	_, web := errors.AsType[*url.Error](err)
 	_, unstarted := errors.AsType[*startError](err)
 	switch {

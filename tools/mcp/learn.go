@@ -77,7 +77,7 @@ func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 		}
 		return page.NextCursor, nil
 	})
-	if endless(err) {
+	if isEndless(err) {
 		return nil, s.protocolError("its list of tools has no end")
 	}
 	return listed, err

@@ -149,7 +149,8 @@ func (s *saying) result(r request, result string) {
 }
 
 func (s *saying) refuse(r request, code int, message string) {
-	s.line(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, r.ID, code, message)
+	raw, _ := json.Marshal(message)
+	s.line(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, r.ID, code, raw)
 }
 
 // exit ends the process by itself.
@@ -289,6 +290,15 @@ func TestServersOfTheLibrary(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestVariableOfTheLibrary starts a program with a value at which the library panics.
+func TestVariableOfTheLibrary(t *testing.T) {
+	t.Setenv("MCPGODEBUG", "not of its form")
+	s := open(t, Server{Start: child(t, "sdk")})
+	if len(s.List().Tools) != 2 {
+		t.Errorf("got %+v", s.List())
 	}
 }
 

@@ -4,7 +4,7 @@ import "errors"
 
 var errEndless = errors.New("the list has no end")
 
-func endless(err error) bool { return errors.Is(err, errEndless) }
+func isEndless(err error) bool { return errors.Is(err, errEndless) }
 
 // pages asks for one page after the other, by the cursor that the last one gave. A list that has
 // too many, or comes back to one, has no end.

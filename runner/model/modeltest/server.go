@@ -201,6 +201,11 @@ func (s *Server) answer(r *http.Request, request model.Request, number int) (*mo
 	return answer, s.cut[number], err
 }
 
+// isOutput says whether items of a type answer calls.
+func isOutput(kind string) bool {
+	return strings.HasSuffix(kind, "_call_output") || kind == "tool_search_output"
+}
+
 // goesOn says whether a request already has a call of an answer that was cut.
 func goesOn(request model.Request, cut *model.Response) bool {
 	called := map[string]bool{}
@@ -212,7 +217,7 @@ func goesOn(request model.Request, cut *model.Response) bool {
 	}
 	return slices.ContainsFunc(request.History, func(raw json.RawMessage) bool {
 		var item inputItem
-		return json.Unmarshal(raw, &item) == nil && strings.HasSuffix(item.Type, "_call_output") && called[item.CallID]
+		return json.Unmarshal(raw, &item) == nil && isOutput(item.Type) && called[item.CallID]
 	})
 }
 
@@ -337,7 +342,7 @@ func pair(input []json.RawMessage, continued bool) (int, error) {
 			return 0, fmt.Errorf("input[%d]: %w", i, err)
 		}
 		switch {
-		case strings.HasSuffix(item.Type, "_call_output"):
+		case isOutput(item.Type):
 			if !open[item.CallID] && !continued {
 				return 0, fmt.Errorf("input[%d]: no tool call found for call_id %s", i, item.CallID)
 			}

@@ -139,6 +139,13 @@ func newServer() *mcp.Server {
 		}
 		return "reached", conn.Close()
 	})
+	add(s, "fetch", "Fetches a page.", func(a text) (string, error) {
+		answer, err := http.Get(a.Text)
+		if err != nil {
+			return "", err
+		}
+		return answer.Status, answer.Body.Close()
+	})
 	add(s, "end", "Ends the server.", func(text) (string, error) {
 		os.Exit(3)
 		return "", nil
@@ -146,6 +153,7 @@ func newServer() *mcp.Server {
 	add(s, "hang", "Never answers.", func(text) (string, error) { select {} })
 	mcp.AddTool(s, &mcp.Tool{Name: "change", Description: "Has other tools from now on."}, func(context.Context, *mcp.CallToolRequest, text) (*mcp.CallToolResult, any, error) {
 		add(s, "another", "Came later.", func(a text) (string, error) { return a.Text, nil })
+		time.Sleep(100 * time.Millisecond) // the library tells of it a moment later
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "changed"}}}, nil, nil
 	})
 	s.RemoveTools(slices.DeleteFunc(strings.Split(*without, ","), func(name string) bool { return name == "" })...)

@@ -1,0 +1,110 @@
+package main_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+)
+
+// npmServers are servers of tools that others wrote.
+const (
+	everythingServer = "@modelcontextprotocol/server-everything@2026.8.31"
+	filesystemServer = "@modelcontextprotocol/server-filesystem@2026.8.31"
+)
+
+// TestNPMServers has a run call the tools of servers from npm: over standard streams, with the
+// workspace, and with images, long and structured results.
+func TestNPMServers(t *testing.T) {
+	if !everything() {
+		t.Skip("servers from npm are run in make e2e only (AGENT_CI_E2E=1)")
+	}
+	if confines() != sandbox.LevelFull {
+		t.Skip("needs confinement with all layers")
+	}
+	installed := installServers(t)
+	dir := t.TempDir()
+	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
+	checkout := filepath.Join(dir, "checkout")
+	of := func(name string) string {
+		return "command: node, args: [" + filepath.Join(installed, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")
+	}
+	for path, text := range map[string]string{
+		"job.yml": "version: 1\ntask: {prompt: x}\nmcp_servers:\n  all: {" + of("server-everything") + `], tools: ["*"]}` +
+			"\n  files: {" + of("server-filesystem") + ", " + checkout + "], tools: [read_text_file, write_file, list_directory], workspace: write}\n",
+		"session.yml": `version: 1
+turns:
+  - output:
+      - {call: mcp__all__echo, arguments: {message: said to everything}}
+      - {call: mcp__all__get-sum, arguments: {a: 17, b: 25}}
+      - {call: mcp__all__get-tiny-image, arguments: {}}
+      - {call: mcp__all__get-structured-content, arguments: {location: Chicago}}
+      - {call: mcp__files__read_text_file, arguments: {path: "` + checkout + `/file"}}
+      - {call: mcp__files__write_file, arguments: {path: "` + checkout + `/made", content: "by a server\n"}}
+      - {call: mcp__files__write_file, arguments: {path: /etc/made, content: x}}
+      - {call: list_mcp_resources, arguments: {server: all}}
+  - output: [{say: Done.}]
+`,
+		"checkout/file": "what the file holds\n", "home/.profile": "\n",
+	} {
+		path = filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
+	for _, args := range []string{"init --quiet --initial-branch=main", "add file", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
+		git := exec.Command("git", append([]string{"-C", checkout}, strings.Fields(args)...)...)
+		git.Env = env
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+	run := exec.Command(binary, "run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none")
+	run.Dir, run.Env = dir, env
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "out", "transcript.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"output":"Echo: said to everything"`, "sum of 17 and 25 is 42", `"mcp_tool":"get-tiny-image"`, `temperature`, `"output":"what the file holds\n"`,
+		`Access denied - path outside allowed directories`, `"resources\":[{`, `"name":"all","state":"ready","command":"node"`,
+	} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("the transcript has no %s", want)
+		}
+	}
+	if patch, err := os.ReadFile(filepath.Join(dir, "out", "changes.patch")); err != nil || !strings.Contains(string(patch), "+by a server") {
+		t.Errorf("what the server wrote is not in the change: %v\n%s", err, patch)
+	}
+}
+
+// installServers installs the servers where sandboxes see them.
+func installServers(t *testing.T) string {
+	t.Helper()
+	required := os.Getenv("CI") != ""
+	if _, err := exec.LookPath("npm"); err != nil {
+		if required {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	dir := sandboxtest.Place(t, sandbox.RemoveScratch)
+	install := exec.Command("npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts", everythingServer, filesystemServer)
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		if required {
+			t.Fatalf("npm install: %v\n%s", err, out)
+		}
+		t.Skipf("the registry of npm can't be reached: %v\n%s", err, out)
+	}
+	return dir
+}

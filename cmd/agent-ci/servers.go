@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/doctor"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
+)
+
+// lookAtServers starts the servers of tools of a job and tells what they offer. The status is
+// that of a run which would end by them.
+func lookAtServers(ctx context.Context, p process, dir, file string, show bool) (found []doctor.Server, status int) {
+	o := sandboxcommand.Options{Dir: dir, JobFile: file, Environ: p.environ, Reserved: reserved()}
+	if strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml") {
+		o.JobFile = "" // the defaults of the base commit count in any case
+	}
+	found, err := doctor.LookAtServers(ctx, o)
+	if err != nil {
+		stop := outcome.Of(ctx, err)
+		fmt.Fprintf(p.stderr, "agent-ci validate: %s\n", progress.Printable(stop.Message))
+		return found, stop.ExitCode()
+	}
+	for _, server := range found {
+		if show {
+			showServer(func(text string) { fmt.Fprintln(p.stdout, text) }, server)
+		}
+		if !server.Ready && server.Required {
+			status = outcome.ExtensionFailed.ExitCode()
+		}
+	}
+	return found, status
+}
+
+// showServer tells a person what a server offers.
+func showServer(line func(text string), s doctor.Server) {
+	if !s.Ready {
+		line(progress.Printable(fmt.Sprintf("%s: does not come (%s): %s", s.Name, s.Reason, s.Why)))
+		return
+	}
+	words := fmt.Sprintf("%s: %s %s, protocol %s", s.Name, s.Server, s.Version, s.Revision)
+	if s.Deferred {
+		words += "; the model looks for its tools"
+	}
+	line(progress.Printable(words))
+	for _, tool := range s.Tools {
+		line(progress.Printable(fmt.Sprintf("  %s  %s", tool.SHA256, tool.Name)))
+	}
+	if len(s.Others) > 0 {
+		line(progress.Printable("  not allowed by the job: " + strings.Join(s.Others, ", ")))
+	}
+}

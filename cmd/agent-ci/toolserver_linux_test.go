@@ -1,0 +1,158 @@
+package main_test
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
+)
+
+// toolServerRun is a checkout and a server of tools that leaves a grandchild with a pipe open.
+type toolServerRun struct {
+	dir  string
+	pipe *os.File // to the grandchild; opened by reach
+	path string
+	env  []string
+}
+
+func newToolServerRun(t *testing.T, session string) toolServerRun {
+	t.Helper()
+	if confines() != sandbox.LevelFull {
+		t.Skip("needs confinement with all layers")
+	}
+	server, err := buildToolServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to servers
+	raw, err := os.ReadFile(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := toolServerRun{dir: t.TempDir(), path: filepath.Join(seen, "pipe")}
+	program := filepath.Join(seen, "toolserver")
+	if err := errors.Join(os.WriteFile(program, raw, 0o755), unix.Mkfifo(r.path, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	job := "version: 1\nname: killed\ntask: {prompt: x}\nmcp_servers: {a: {command: " + program + ", args: [-leave=" + r.path + "], tools: [hang, echo], start_timeout: 10m}}\n"
+	for name, text := range map[string]string{"job.yml": job, "session.yml": session, "checkout/file": "x\n", "home/.profile": "\n"} {
+		path := filepath.Join(r.dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.env = []string{"HOME=" + filepath.Join(r.dir, "home"), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
+	for _, args := range []string{"init --quiet --initial-branch=main", "add .", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
+		git := exec.Command("git", append([]string{"-C", filepath.Join(r.dir, "checkout")}, strings.Fields(args)...)...)
+		git.Env = r.env
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(r.dir, "out")) })
+	return r
+}
+
+func (r *toolServerRun) command(args ...string) *exec.Cmd {
+	run := exec.Command(binary, args...)
+	run.Dir, run.Env = r.dir, r.env
+	return run
+}
+
+// reach opens the pipe to the grandchild, and waits until it is there.
+func (r *toolServerRun) reach(t *testing.T) {
+	t.Helper()
+	var err error
+	if r.pipe, err = os.OpenFile(r.path, os.O_WRONLY, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.pipe.Close() })
+	if gone(t, r.pipe, 0) {
+		t.Error("nobody reads the pipe while the server runs")
+	}
+}
+
+// answer has a scripted model answer the run.
+func (r *toolServerRun) answer(t *testing.T) {
+	t.Helper()
+	const key = "sk-test-0123456789abcdef"
+	server, err := modeltest.Start(filepath.Join(r.dir, "session.yml"), modeltest.Options{Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	r.env = append(r.env, "OPENAI_BASE_URL="+server.BaseURL(), "OPENAI_API_KEY="+key)
+}
+
+// TestServersEndWithTheRun has a server leave a grandchild in a session of its own.
+func TestServersEndWithTheRun(t *testing.T) {
+	t.Parallel()
+	r := newToolServerRun(t, "version: 1\nturns:\n  - output: [{call: mcp__a__echo, arguments: {text: x}}]\n  - output: [{say: Done.}]\n")
+	run := r.command("run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none")
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.reach(t)
+	if err := run.Wait(); err != nil {
+		t.Errorf("the run: %v", err)
+	}
+	if !gone(t, r.pipe, 0) {
+		t.Error("the grandchild is there after the run")
+	}
+}
+
+// TestAKilledRunGoesOnBehindACall kills a run in the middle of a call of a server.
+func TestAKilledRunGoesOnBehindACall(t *testing.T) {
+	t.Parallel()
+	r := newToolServerRun(t, `version: 1
+turns:
+  - output: [{call: mcp__a__hang, arguments: {text: x}}]
+  - expect: ["The runner was killed while this call ran"]
+    output: [{call: mcp__a__echo, id: again, arguments: {text: said after that}}]
+  - output: [{say: Done.}]
+  - output: [{say: There is nothing to change.}]
+`)
+	r.answer(t)
+	run := r.command("run", "job.yml", "--repo", "checkout", "--out", "out", "--publish", "none")
+	said, err := run.StderrPipe()
+	if err == nil {
+		err = run.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.reach(t)
+	lines := bufio.NewScanner(said)
+	for lines.Scan() && !strings.Contains(lines.Text(), "mcp__a__hang") {
+	}
+	if err := run.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = run.Wait() // it was killed
+	if !gone(t, r.pipe, -1) {
+		t.Error("the grandchild is there after its run was killed")
+	}
+	resume := r.command("resume", "out")
+	var told strings.Builder
+	resume.Stdout, resume.Stderr = &told, &told
+	if err := resume.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.reach(t)
+	if err := resume.Wait(); err != nil || !strings.Contains(told.String(), "no_changes/") {
+		t.Errorf("it goes on: %v\n%s", err, told.String())
+	}
+	transcript, err := os.ReadFile(filepath.Join(r.dir, "out", "transcript.jsonl"))
+	if err != nil || !strings.Contains(string(transcript), `"output":"said after that"`) {
+		t.Errorf("the server was not asked again: %v", err)
+	}
+}

@@ -1,0 +1,61 @@
+package bench
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// BenchmarkServersOfTools is what two servers over standard streams, in sandboxes of their own,
+// cost a run.
+func BenchmarkServersOfTools(b *testing.B) {
+	server := filepath.Join(b.TempDir(), "toolserver")
+	build := exec.Command("go", "build", "-o", server, "../../cmd/agent-ci/testdata/toolserver")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("build toolserver: %v\n%s", err, out)
+	}
+	shown := filepath.Join(placeOfPrograms(b), "toolserver")
+	raw, err := os.ReadFile(server)
+	if err == nil {
+		err = os.WriteFile(shown, raw, 0o755)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	repository := smallRepository(b)
+	plain := []string{"--publish", "none", "--set", "task.expects=answer"}
+	job := filepath.Join(b.TempDir(), "job.yml")
+	text := "version: 1\ntask: {prompt: Do nothing.}\nmcp_servers:\n  one: {command: " + shown + ", tools: [echo]}\n  two: {command: " + shown + ", tools: [echo]}\n"
+	if err := os.WriteFile(job, []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	var with, without []sighting
+	for b.Loop() {
+		with, without = with[:0], without[:0]
+		for range runs {
+			with = append(with, program{dir: repository, session: sayOnly, job: job, args: plain}.run(b))
+			without = append(without, program{dir: repository, session: sayOnly, args: plain}.run(b))
+		}
+	}
+	results.time("a run with two servers of tools over standard streams, over one without", median(with, sighting.total)-median(without, sighting.total), 40*time.Millisecond)
+}
+
+// placeOfPrograms is a folder that sandboxes show, as /tmp is not.
+func placeOfPrograms(b *testing.B) string {
+	b.Helper()
+	for _, parent := range []string{"/srv", "/var/lib", "."} {
+		parent, err := filepath.Abs(parent)
+		if err != nil {
+			continue
+		}
+		if dir, err := os.MkdirTemp(parent, "agent-ci-bench-"); err == nil {
+			b.Cleanup(func() { os.RemoveAll(dir) })
+			return dir
+		}
+	}
+	b.Skip("there is no folder for a program")
+	return ""
+}

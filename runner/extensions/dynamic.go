@@ -1,0 +1,270 @@
+package extensions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dynamic"
+)
+
+// Dynamic are the tools of the job's own, for a whole run.
+type Dynamic struct {
+	record *record.Record
+	boxes  *confine.Sandboxes
+	dir    string // that programs are started in
+	tools  []job.DynamicTool
+	specs  []tools.Spec // of each
+
+	mu     sync.Mutex
+	ends   map[string]int // of processes that serve, by the name of their first tool
+	halted error
+}
+
+// NewDynamic makes them. Nothing is started. The error is of a schema that no model can be
+// told.
+func NewDynamic(r *record.Record, boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, error) {
+	d := &Dynamic{record: r, boxes: boxes, dir: dir, tools: j.Tools.Dynamic, ends: map[string]int{}}
+	for _, tool := range d.tools {
+		raw, err := json.Marshal(tool.InputSchema)
+		if err != nil {
+			return nil, fmt.Errorf("encode the input_schema of %s: %w", tool.Name, err)
+		}
+		fit, err := tools.FitSchema(raw)
+		if err != nil {
+			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "The model can't be told the input_schema of the tool %s: %v; make it simpler.", tool.Name, err).Because(err)
+		}
+		d.specs = append(d.specs, tools.Spec{Name: tool.Name, Description: tool.Description, Parameters: fit, Accepts: raw})
+	}
+	return d, nil
+}
+
+// jobsOwn is who offers the tools of the job's own.
+const jobsOwn = "this job"
+
+// Told are the tools as a model is told of them, before anything is opened: none can be
+// called.
+func (d *Dynamic) Told() []Tool {
+	return d.each(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
+}
+
+func (d *Dynamic) each(made func(i int, spec tools.Spec) tools.Tool) []Tool {
+	all := make([]Tool, len(d.tools))
+	for i, tool := range d.tools {
+		all[i] = Tool{Tool: made(i, d.specs[i]), From: jobsOwn, Defer: tool.Defer}
+	}
+	return all
+}
+
+// Halt says why the run can't go on without a process that ended; nil while it can.
+func (d *Dynamic) Halt() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.halted
+}
+
+// Answering are the tools in one attempt of the agent, with the processes that answer them.
+type Answering struct {
+	*Dynamic
+	agents  *sandbox.Sandbox
+	beside  []*sandbox.Sandbox // one for each network that is not the agent's
+	others  []job.Network      // these
+	env     []string
+	argv    [][]string // of each tool
+	servers map[string]*served
+}
+
+// served is a process that serves, with the file of what it writes beside its answers.
+type served struct {
+	*dynamic.Server
+	log *sharedLog
+}
+
+// Prepare has the agent's commands see the tree of the base commit, from which the programs
+// of tools come. It is called before the agent's sandbox is made.
+func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
+	if len(d.tools) == 0 {
+		return "", nil
+	}
+	return d.boxes.ShowBase(ctx)
+}
+
+// Open starts the processes that serve, in the agent's sandbox or beside it. base is what
+// Prepare gave. The error is a Stop where a tool can't be had.
+func (d *Dynamic) Open(ctx context.Context, box *sandbox.Sandbox, base string) (_ *Answering, err error) {
+	a := &Answering{Dynamic: d, agents: box, others: d.boxes.Job.OtherNetworks(), servers: map[string]*served{}}
+	if len(d.tools) == 0 {
+		return a, nil
+	}
+	a.env = append(d.boxes.AgentEnv(), confine.BaseTreeVariable+"="+base)
+	for _, tool := range d.tools {
+		argv, err := d.argv(tool, base)
+		if err != nil {
+			return nil, err
+		}
+		a.argv = append(a.argv, argv)
+	}
+	if err := a.open(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+func (a *Answering) open(ctx context.Context) error {
+	for i, network := range a.others {
+		box, err := a.boxes.OpenBeside(ctx, a.agents, confine.Beside{
+			Name: fmt.Sprintf("tools-%d", i+1), Network: network, Key: "tools.dynamic[].network", Workspace: confine.BesideWrite, BaseTree: true,
+		})
+		if err != nil {
+			return err
+		}
+		a.beside = append(a.beside, box)
+	}
+	return a.serve(ctx)
+}
+
+// program is what answers the calls of a tool.
+func (a *Answering) program(i int) dynamic.Program {
+	return dynamic.Program{Sandbox: a.box(a.Dynamic.tools[i].Network), Argv: a.argv[i], Dir: a.dir, Env: a.env}
+}
+
+func (a *Answering) box(network job.Network) *sandbox.Sandbox {
+	at := slices.IndexFunc(a.others, func(n job.Network) bool { return reflect.DeepEqual(n, network) })
+	if at < 0 {
+		return a.agents
+	}
+	return a.beside[at]
+}
+
+// firstOf names the process that serves a tool: by the first tool that it serves.
+func (d *Dynamic) firstOf(tool job.DynamicTool) string {
+	at := slices.IndexFunc(d.tools, func(other job.DynamicTool) bool { return reflect.DeepEqual(other.Serve, tool.Serve) })
+	return d.tools[at].Name
+}
+
+// startMoment is how long a process that serves has to be there at the start: one whose program
+// is missing, or that can't read its settings, ends by then.
+const startMoment = 100 * time.Millisecond
+
+// serve starts the processes that serve, all at once.
+func (a *Answering) serve(ctx context.Context) error {
+	for i, tool := range a.Dynamic.tools {
+		name := a.firstOf(tool)
+		if tool.Serve.IsZero() || a.servers[name] != nil {
+			continue
+		}
+		log, err := newLog(a.record, name)
+		if err != nil {
+			return err
+		}
+		ended := func(why string) error { return a.ended(name, why, log.name) }
+		a.servers[name] = &served{&dynamic.Server{Program: a.program(i), Log: log, Ended: ended}, log}
+	}
+	var starting sync.WaitGroup
+	failures := make(chan error, len(a.servers))
+	for name, s := range a.servers {
+		starting.Go(func() {
+			if err := s.Start(ctx, startMoment); err != nil && ctx.Err() == nil {
+				failures <- notStarted(name, fmt.Sprintf("%s; see %s", outcome.Trimmed(err), s.log.name)).Because(err)
+			}
+		})
+	}
+	starting.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	select {
+	case err := <-failures:
+		return err
+	default:
+		return nil
+	}
+}
+
+// toolStart is the reason of an end by a tool that can't be had.
+const toolStart = "tool_start"
+
+func notStarted(name, why string) *outcome.Stop {
+	return outcome.Stopf(outcome.ExtensionFailed, toolStart, "The tool %s of the job (tools.dynamic) can't be started: %s.", name, why)
+}
+
+// ended takes note of a process that ended by itself: it is started anew once in a run.
+func (d *Dynamic) ended(name, why, log string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ends[name]++; d.ends[name] == 1 {
+		d.record.Warn("tool_ended", "The process that serves the tool %s %s. It is started anew, which is done once.", name, why)
+		return nil
+	}
+	stop := outcome.Stopf(outcome.ExtensionFailed, toolStart,
+		"The process that serves the tool %s of the job (tools.dynamic) ended for the second time: it %s; see %s.", name, why, log)
+	if d.halted == nil {
+		d.halted = stop
+	}
+	return errors.New("its process ended for the second time")
+}
+
+// Tools are the tools that can be called.
+func (a *Answering) Tools(outputs *tools.Outputs) []Tool {
+	return a.each(func(i int, spec tools.Spec) tools.Tool {
+		tool := a.Dynamic.tools[i]
+		timeout := time.Duration(tool.Timeout)
+		if tool.Serve.IsZero() {
+			return dynamic.Run(spec, a.program(i), timeout, outputs)
+		}
+		return a.servers[a.firstOf(tool)].Tool(spec, timeout)
+	})
+}
+
+// Close ends the processes, and what they left running beside the agent's sandbox.
+func (a *Answering) Close() (err error) {
+	if a == nil {
+		return nil
+	}
+	for _, s := range a.servers {
+		s.Server.Close()
+		err = errors.Join(err, s.log.close())
+	}
+	for _, box := range a.beside {
+		err = errors.Join(err, box.Close())
+	}
+	return err
+}
+
+// command is what a tool is answered by.
+func command(t job.DynamicTool) job.Command {
+	if t.Serve.IsZero() {
+		return t.Run
+	}
+	return t.Serve
+}
+
+// argv is the program of a tool with its arguments. A script is for the shell. A path below
+// the repository is taken of the base commit, since the agent can change the files that it
+// works on.
+func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
+	c := command(tool)
+	if c.Script != "" {
+		return []string{"bash", "-e", "-c", c.Script}, nil
+	}
+	if !strings.Contains(c.Argv[0], "/") {
+		return c.Argv, nil
+	}
+	program, why := findProgram(c.Argv[0], base, d.boxes.Root)
+	if why != "" {
+		return nil, notStarted(tool.Name, why)
+	}
+	return append([]string{program}, c.Argv[1:]...), nil
+}

@@ -1,0 +1,84 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// dynamicTools is a job with tools, each a mapping without what all have.
+func dynamicTools(all ...string) Layer {
+	text := start + "tools: {dynamic: ["
+	for _, tool := range all {
+		text += "{description: x, " + tool + "}, "
+	}
+	return jobFile(text + "]}\n")
+}
+
+const anyObject = "input_schema: {type: object}"
+
+func TestDynamicTools(t *testing.T) {
+	job := mustLoad(t, dynamicTools(
+		"name: one, run: [./a, b], "+anyObject,
+		"name: two, run: 'echo x', timeout: 3s, network: none, defer: true, input_schema: {type: object, properties: {n: {type: integer}}, required: [n]}",
+		"name: three, serve: [srv], network: {allow: [a.example.com]}, "+anyObject,
+		"name: four, serve: [srv], network: {allow: [a.example.com]}, "+anyObject,
+	))
+	object := map[string]any{"type": "object"}
+	integer := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}, "required": []any{"n"}}
+	usual := mustDuration(t, "5m")
+	list := job.Tools.Dynamic[2].Network
+	want := []DynamicTool{
+		{Name: "one", Description: "x", InputSchema: object, Run: Command{Argv: []string{"./a", "b"}}, Timeout: usual},
+		{Name: "two", Description: "x", InputSchema: integer, Run: Command{Script: "echo x"}, Timeout: mustDuration(t, "3s"), Network: Network{Mode: "none"}, Defer: true},
+		{Name: "three", Description: "x", InputSchema: object, Serve: Command{Argv: []string{"srv"}}, Timeout: usual, Network: list},
+		{Name: "four", Description: "x", InputSchema: object, Serve: Command{Argv: []string{"srv"}}, Timeout: usual, Network: list},
+	}
+	if diff := cmp.Diff(want, job.Tools.Dynamic); diff != "" || !list.Listed() {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDynamicToolsThatCanNotBeAreRefused(t *testing.T) {
+	const fine = "name: fine, run: x, " + anyObject
+	for _, test := range []struct {
+		tool, want string
+	}{
+		{"name: a, " + anyObject, "tools.dynamic[1].run: is missing; give run, or serve"},
+		{"name: a, run: x, serve: y, " + anyObject, "tools.dynamic[1].serve: stands beside run"},
+		{"run: x, " + anyObject, "tools.dynamic[1].name: is missing"},
+		{"name: a, run: x", "tools.dynamic[1].input_schema: is missing"},
+		{"name: fine, run: x, " + anyObject, "tools.dynamic[1].name: is the name of another tool"},
+		{"name: read_file, run: x, " + anyObject, "tools.dynamic[1].name: is a name of agent-ci's own tool read_file"},
+		{"name: Bash, run: x, " + anyObject, "tools.dynamic[1].name: is a name of agent-ci's own tool exec_command"},
+		{"name: tool_search, run: x, " + anyObject, "tools.dynamic[1].name: is a name of agent-ci's own tool tool_search"},
+		{"name: read_mcp_resource, run: x, " + anyObject, "tools.dynamic[1].name: is a name of agent-ci's own"},
+		{"name: mcp__a__b, run: x, " + anyObject, "tools.dynamic[1].name: begins with mcp__"},
+		{"name: MCP__a, run: x, " + anyObject, "tools.dynamic[1].name: begins with mcp__"},
+		{"name: 'a b', run: x, " + anyObject, "tools.dynamic[1].name: must be a tool's name"},
+		{"name: " + strings.Repeat("a", 65) + ", run: x, " + anyObject, "tools.dynamic[1].name: must be a tool's name"},
+		{"name: a, run: x, input_schema: {type: array}", "tools.dynamic[1].input_schema: must be a JSON Schema with type: object"},
+		{"name: a, run: x, input_schema: {type: object, properties: {n: {type: 3}}}", "tools.dynamic[1].input_schema: is no JSON Schema"},
+		{"name: a, run: x, input_schema: {type: object, properties: {n: {pattern: '('}}}", "tools.dynamic[1].input_schema: is no JSON Schema"},
+		{"name: a, run: x, input_schema: {type: object, properties: {n: {$ref: '#/$defs/none'}}}", "tools.dynamic[1].input_schema: is no JSON Schema"},
+		{"name: a, run: [], " + anyObject, "tools.dynamic[1].run: must be"},
+		{"name: a, run: [''], " + anyObject, "tools.dynamic[1].run: names no program"},
+		{"name: a, run: '  ', " + anyObject, "tools.dynamic[1].run: must"},
+		{"name: a, run: {a: b}, " + anyObject, "tools.dynamic[1].run: must be"},
+		{"name: a, serve: x, network: none, " + anyObject + "}, {description: y, name: b, serve: x, network: full, " + anyObject, "tools.dynamic[2].network: is another than that of a"},
+	} {
+		_, err := Load(dynamicTools(fine, test.tool))
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: it says %v, not %q", test.tool, err, test.want)
+		}
+	}
+	var many []string
+	for i := range mostDynamicTools + 1 {
+		many = append(many, fmt.Sprintf("name: a%d, run: x, %s", i, anyObject))
+	}
+	if _, err := Load(dynamicTools(many...)); err == nil || !strings.Contains(err.Error(), "tools.dynamic: has more than 512") {
+		t.Errorf("of %d tools it says %v", len(many), err)
+	}
+}

@@ -1,0 +1,83 @@
+package worker
+
+import (
+	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/search"
+)
+
+// outsiders are the tools that are not agent-ci's own.
+type outsiders struct {
+	all      []extensions.Tool
+	deferred map[string]bool // those that the model has to look for, by name
+	search   string          // by which tool it looks for them; empty where there is none
+	finders  []tools.Tool    // both tools by which models look for others; none where there is none to be found
+}
+
+// outside are the tools of a toolbox that are not agent-ci's own. Those of the job, and of
+// who embeds this program, are told of before anything is opened.
+func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) outsiders {
+	all := a.dynamic.Told()
+	if box.jobs != nil {
+		all = box.jobs.Tools(outputs)
+	}
+	all = append(all, a.servers.Tools()...)
+	for _, tool := range a.Tools {
+		all = append(all, extensions.Tool{Tool: tool, From: "the program"})
+	}
+	o := outsiders{all: all}
+	deferred := search.Deferred(candidates(a.allowed(all)))
+	if len(deferred) == 0 {
+		return o
+	}
+	o.deferred, o.finders, o.search = map[string]bool{}, search.Tools(deferred), search.FunctionName
+	for _, c := range deferred {
+		o.deferred[c.Spec.Name] = true
+	}
+	if a.Model.Profile.ToolSearch {
+		o.search = search.BuiltinName
+	}
+	return o
+}
+
+// allowed are those of tools that the job lets be called.
+func (a *Agent) allowed(all []extensions.Tool) []extensions.Tool {
+	allow, deny := a.Job.Tools.Allow, a.Job.Tools.Deny
+	return slices.DeleteFunc(slices.Clone(all), func(t extensions.Tool) bool {
+		return slices.Contains(deny, t.Spec.Name) || len(allow) > 0 && !slices.Contains(allow, t.Spec.Name)
+	})
+}
+
+func candidates(all []extensions.Tool) []search.Candidate {
+	found := make([]search.Candidate, len(all))
+	for i, t := range all {
+		found[i] = search.Candidate{Spec: t.Spec, From: t.From, Defer: t.Defer}
+	}
+	return found
+}
+
+// tools are all of them, with those by which a model looks for others.
+func (o outsiders) tools() []tools.Tool {
+	all := make([]tools.Tool, len(o.all))
+	for i, t := range o.all {
+		all[i] = t.Tool
+	}
+	return append(all, o.finders...)
+}
+
+// offered adds to the tools that a model is told of those that it does not have to look for,
+// and that by which it looks for others. What the job names in tools.allow is not told for that.
+func (o outsiders) offered(own []string) []string {
+	offered := slices.DeleteFunc(own, func(name string) bool { return o.deferred[name] })
+	for _, t := range o.all {
+		if !o.deferred[t.Spec.Name] {
+			offered = append(offered, t.Spec.Name)
+		}
+	}
+	if o.search != "" {
+		offered = append(offered, o.search)
+	}
+	return offered
+}

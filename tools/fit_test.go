@@ -1,0 +1,207 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFitSchema(t *testing.T) {
+	for _, test := range []struct{ name, schema, want string }{
+		{"nothing", ``, `{"type":"object","properties":{}}`},
+		{"null", `null`, `{"type":"object","properties":{}}`},
+		{"true", `true`, `{"type":"object","properties":{}}`},
+		{"empty", `{}`, `{"type":"object","properties":{}}`},
+		{"as it should be", `{"type":"object","properties":{"a":{"type":"string","description":"A."}},"required":["a"],"additionalProperties":false}`,
+			`{"type":"object","properties":{"a":{"type":"string","description":"A."}},"required":["a"],"additionalProperties":false}`},
+		{"keywords that models don't know", `{"$schema":"x","$id":"y","type":"object","x-z":1,"properties":{"a":{"type":"string","examples":["b"],"default":"c"}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"}}}`},
+		{"missing types", `{"properties":{"o":{"properties":{"x":{}}},"a":{"items":{"minimum":1}},"s":{"format":"date"},"n":{"multipleOf":2},"e":{"enum":["a"]},"f":{"enum":[1,"a"]},"u":{"description":"Any."}}}`,
+			`{"type":"object","properties":{"o":{"type":"object","properties":{"x":{}}},"a":{"type":"array","items":{"type":"number","minimum":1}},"s":{"type":"string","format":"date"},"n":{"type":"number","multipleOf":2},"e":{"type":"string","enum":["a"]},"f":{"type":["number","string"],"enum":[1,"a"]},"u":{"description":"Any."}}}`},
+		{"booleans", `{"type":"object","properties":{"a":true,"b":{"type":"array","items":false}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"string"}}}}`},
+		{"a constant", `{"type":"object","properties":{"a":{"const":"x"},"b":{"const":1}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"number","enum":[1]}}}`},
+		{"several types", `{"type":["object","null"],"properties":{"a":{"type":["string","null","string","odd"]},"b":{"type":["array","null"]}}}`,
+			`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"type":["array","null"],"items":{"type":"string"}}}}`},
+		{"definitions that nothing leads to", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"string"},"c":{"$ref":"#/$defs/c"}}}`,
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"string"}}}`},
+		{"references that lead nowhere", `{"type":"object","properties":{"a":{"$ref":"#/$defs/none","description":"A."},"b":{"$ref":"https://x.example/s.json"}}}`,
+			`{"type":"object","properties":{"a":{"description":"A."},"b":{}}}`},
+		{"a root that refers", `{"$ref":"#/definitions/in","definitions":{"in":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`},
+		{"a root that refers to itself", `{"$ref":"#"}`, `{"type":"object","properties":{}}`},
+		{"a root of alternatives", `{"type":"object","properties":{"k":{"type":"string"}},"additionalProperties":false,"required":["k"],"oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`,
+			`{"type":"object","properties":{"k":{"type":"string"},"a":{"type":"string"},"b":{"type":"string"}},"required":["k"]}`},
+		{"a root of parts", `{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"$ref":"#/$defs/b"}],"$defs":{"b":{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a","b"]}`},
+		{"values of the wrong kind", `{"type":"object","properties":{"a":{"type":"string","minLength":"x","pattern":7,"description":[1],"enum":"a"},"b":5},"required":[1,"a","a","none",{}]}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"]}`},
+		{"a tuple", `{"type":"object","properties":{"a":{"items":[{"type":"string"},true]}}}`,
+			`{"type":"object","properties":{"a":{"type":"array","prefixItems":[{"type":"string"},{"type":"string"}]}}}`},
+		{"patterns of names", `{"type":"object","patternProperties":{"^x":{}},"additionalProperties":false}`,
+			`{"type":"object","properties":{},"additionalProperties":true}`},
+		{"hidden words", `{"type":"object","properties":{"a\u202eb":{"type":"string"},"c":{"type":"string","description":"x\u200b\u0007y"}}}`,
+			`{"type":"object","properties":{"c":{"type":"string","description":"xy"}}}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := FitSchema(json.RawMessage(test.schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(decoded(t, test.want), decoded(t, string(got))); diff != "" {
+				t.Error(diff)
+			}
+			again, err := FitSchema(got)
+			if diff := cmp.Diff(decoded(t, string(got)), decoded(t, string(again))); diff != "" || err != nil {
+				t.Errorf("what is fit changes: %s, %v", diff, err)
+			}
+		})
+	}
+}
+
+func decoded(t *testing.T, text string) any {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return value
+}
+
+func TestFitSchemaRefuses(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"null"}`:            "type null",
+		`{"type":["null","string"]}`: "no object",
+		`{"type":"string"}`:          "type string",
+		`false`:                      "no arguments at all",
+		`[]`:                         "no object",
+		`"x"`:                        "no object",
+		`{`:                          "cannot be read",
+	} {
+		if got, err := FitSchema(json.RawMessage(schema)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %s, %v", schema, got, err)
+		}
+	}
+}
+
+func TestFitSchemaShortens(t *testing.T) {
+	words := strings.Repeat("word ", 300)
+	properties := func(n int, schema string) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`"property_%d":%s`, i, schema))
+		}
+		return strings.Join(all, ",")
+	}
+	deep := `{"type":"string"}`
+	for range 200 {
+		deep = `{"type":"object","properties":{"a_name_of_some_length":` + deep + `}}`
+	}
+	for _, test := range []struct{ name, schema, has, lacks string }{
+		{"descriptions", `{"type":"object","properties":{` + properties(5, `{"type":"string","description":"`+words+`"}`) + `}}`, `"property_4"`, "word"},
+		{"definitions", `{"type":"object","properties":{"a":{"$ref":"#/$defs/d"},"b":{"type":"string"}},"$defs":{"d":{"type":"object","properties":{` + properties(300, `{"type":"string"}`) + `}}}}`, `"b":{"type":"string"}`, "$defs"},
+		{"depths", `{"type":"object","properties":{"a":` + deep + `}}`, "a_name_of_some_length", strings.Repeat(`a_name_of_some_length":{"properties":{"`, 5)},
+		{"alternatives", `{"type":"object","properties":{"a":{"anyOf":[` + strings.Repeat(`{"type":"string","format":"date"},`, 300) + `{"type":"null"}]},"b":{"type":"string"}}}`, `"b":{"type":"string"}`, "anyOf"},
+		{"long lists of values", `{"type":"object","properties":{"a":{"type":"string","enum":["` + strings.Repeat(`some value","`, 1000) + `x"]}},"required":["a"]}`, `"a":{"type":"string"}`, "enum"},
+		{"thousands of properties", `{"type":"object","properties":{` + properties(3000, `{"type":"string"}`) + `},"required":["property_7"]}`, `"property_7"`, "property_8"},
+		{"too much of everything", `{"type":"object","properties":{` + properties(3000, `{"type":"string"}`) + `},"required":["` + strings.Join(strings.Split(strings.Repeat("property_7 ", 3000), " "), `","`) + `"]}`, `"property_7"`, "property_8"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := FitSchema(json.RawMessage(test.schema))
+			if err != nil || len(got) > mostFitted {
+				t.Fatalf("%d bytes, %v", len(got), err)
+			}
+			if !strings.Contains(string(got), test.has) || strings.Contains(string(got), test.lacks) {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+func TestCheckableSchema(t *testing.T) {
+	for _, test := range []struct{ name, schema, want, unchecked string }{
+		{"whole", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string"}}}`, "", ""},
+		{"recursive below", `{"type":"object","properties":{"child":{"$ref":"#"}}}`, "", ""},
+		{"none", `null`, `{"type":"object"}`, ""},
+		{"an old version", `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object"}`, `{"type":"object"}`, "$schema"},
+		{"a pattern of another language", `{"type":"object","properties":{"a":{"type":"string","pattern":"^(?!x)"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, "pattern"},
+		{"a keyword of another version", `{"type":"object","properties":{"a":{"type":"number","minimum":1,"exclusiveMinimum":true}}}`, `{"type":"object","properties":{"a":{"type":"number","minimum":1}}}`, "exclusiveMinimum"},
+		{"a reference elsewhere", `{"type":"object","properties":{"a":{"$ref":"https://x.example/a"}}}`, `{"type":"object","properties":{"a":{}}}`, "$ref"},
+		{"itself without end", `{"type":"object","allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"$ref":"#/$defs/a"}}}`, `{"type":"object"}`, "without end"},
+		{"no schema", `7`, `{"type":"object"}`, "not checked"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, unchecked := CheckableSchema(json.RawMessage(test.schema))
+			want := test.want
+			if want == "" {
+				want = test.schema
+			}
+			if diff := cmp.Diff(decoded(t, want), decoded(t, string(got))); diff != "" {
+				t.Error(diff)
+			}
+			if (test.unchecked == "") != (unchecked == "") || !strings.Contains(unchecked, test.unchecked) {
+				t.Errorf("got %q, want %q", unchecked, test.unchecked)
+			}
+		})
+	}
+}
+
+func foreign(name, schema string) Tool {
+	return Tool{
+		Spec: Spec{Name: name, Parameters: json.RawMessage(schema)}, Foreign: true,
+		Run: func(_ context.Context, call Call) (Result, error) { return Result{Output: call.Input}, nil },
+	}
+}
+
+// TestSchemasThatMultiply is about a schema whose check would take longer than anybody waits.
+func TestSchemasThatMultiply(t *testing.T) {
+	d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", `{"type":"object","anyOf":[{"properties":{"a":{"$ref":"#"},"b":false}},{"properties":{"a":{"$ref":"#"},"c":false}}]}`))}
+	ask := func(levels int) Result {
+		input := strings.Repeat(`{"b":1,"c":1,"a":`, levels) + `{}` + strings.Repeat(`}`, levels)
+		return d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: input}})[0]
+	}
+	if r := ask(3); !r.Failed || strings.Contains(r.Output, "nested too deep") {
+		t.Errorf("got %+v", r)
+	}
+	if r := ask(60); !r.Failed || !strings.Contains(r.Output, "nested too deep") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestNoOtherNameStandsForAForeignTool(t *testing.T) {
+	d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("shell", `{"type":"object"}`))}
+	results := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "bash", Input: `{"cmd":"ls"}`}, {ID: "2", Name: "shell", Input: `{"cmd":"ls"}`}})
+	if !results[0].Failed || !strings.Contains(results[0].Output, "unsupported call: bash") {
+		t.Errorf("got %+v", results[0])
+	}
+	if results[1].Failed || results[1].Output != `{"cmd":"ls"}` {
+		t.Errorf("got %+v", results[1])
+	}
+}
+
+func FuzzFitSchema(f *testing.F) {
+	f.Add(`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"allOf":[{"$ref":"#"}]}}}`)
+	f.Add(`{"items":[{"const":null}],"anyOf":[{"required":["a"]}],"properties":{"a":{"pattern":"("}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		raw := json.RawMessage(text)
+		fitted, err := FitSchema(raw)
+		if err == nil && (len(fitted) > mostFitted || !json.Valid(fitted)) {
+			t.Errorf("%s became %s", text, fitted)
+		}
+		checkable, _ := CheckableSchema(raw)
+		s := schema{source: checkable}
+		if err := s.compile(); err != nil {
+			t.Fatalf("%s became %s: %v", text, checkable, err)
+		}
+		for _, value := range []map[string]any{{}, {"a": map[string]any{"a": []any{1.0, "x", nil}}}} {
+			if s.affords(value) {
+				_ = s.resolved.Validate(value)
+			}
+		}
+	})
+}

@@ -1,0 +1,415 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRevisions(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		discover func(*saying, request) // what the first process does when it is asked for the newest
+		started  int
+	}{
+		{"refuses what it does not know", func(s *saying, r request) { s.refuse(r, -32601, "what?") }, 1},
+		{"ends at what it does not know", func(s *saying, _ request) { s.exit() }, 2},
+		{"is silent on what it does not know", func(*saying, request) {}, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := &scripted{t: t, answer: func(s *saying, r request) {
+				if r.Method == "server/discover" {
+					test.discover(s, r)
+					return
+				}
+				s.initialized(r, oneTool)
+			}}
+			s := open(t, Server{Start: server.start, probe: 50 * time.Millisecond})
+			if l := s.List(); l.Revision != "2025-11-25" || l.Restarted != (test.started == 2) || server.started != test.started {
+				t.Errorf("got %+v after %d starts", l, server.started)
+			}
+		})
+	}
+}
+
+func TestSlowServerOfTheNewestRevision(t *testing.T) {
+	server := &scripted{t: t}
+	server.answer = func(s *saying, r request) {
+		switch {
+		case s.number == 1: // it is not up yet
+		case r.Method == "server/discover":
+			s.result(r, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+		case r.Method == "tools/list":
+			s.result(r, `{"tools":`+oneTool+`}`)
+		default:
+			s.refuse(r, -32601, "unknown")
+		}
+	}
+	s := open(t, Server{Start: server.start, probe: 50 * time.Millisecond})
+	if s.List().Revision != newest || server.started != 3 {
+		t.Errorf("got %+v after %d starts", s.List(), server.started)
+	}
+}
+
+func TestServersThatCannotBeUsed(t *testing.T) {
+	ok := func(tools string) func(*saying, request) {
+		return func(s *saying, r request) { s.initialized(r, tools) }
+	}
+	for _, test := range []struct {
+		name   string
+		server Server
+		answer func(*saying, request)
+		reason Reason
+		words  string
+	}{
+		{"silent", Server{StartTimeout: 200 * time.Millisecond}, func(*saying, request) {}, ReasonStart, "did not answer within 200ms"},
+		{"ends", Server{}, func(s *saying, _ request) { s.exit() }, ReasonStart, "ended before it answered"},
+		{"prints text", Server{StartTimeout: 200 * time.Millisecond}, func(s *saying, _ request) { s.line("Listening on \x1b[31m8080") }, ReasonProtocol, `"Listening on [31m8080"`},
+		{"refuses all", Server{}, func(s *saying, r request) { s.refuse(r, -32000, "license\x07 expired") }, ReasonProtocol, "license expired"},
+		{"speaks an unknown revision", Server{}, func(s *saying, r request) {
+			s.result(r, `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"a","version":"1"}}`)
+		}, ReasonProtocol, "1999-01-01"},
+		{"speaks another revision than the job says", Server{Protocol: "2025-06-18"}, ok(oneTool), ReasonProtocol, "it speaks revision 2025-11-25"},
+		{"one line of 5 MiB", Server{}, func(s *saying, r request) { s.line("%s", strings.Repeat("x", 5<<20)) }, ReasonProtocol, "more than 4 MiB"},
+		{"lists no tools", Server{}, func(s *saying, r request) {
+			if r.Method == "tools/list" {
+				s.refuse(r, -32603, "broken")
+				return
+			}
+			s.initialized(r, "")
+		}, ReasonProtocol, "broken"},
+		{"lists something else", Server{}, ok(`7`), ReasonProtocol, "does not keep to the protocol"},
+		{"hangs while it lists", Server{StartTimeout: 300 * time.Millisecond}, func(s *saying, r request) {
+			if r.Method != "tools/list" {
+				s.initialized(r, "")
+			}
+		}, ReasonStart, "did not answer within"},
+		{"ends while it lists", Server{}, func(s *saying, r request) {
+			if r.Method == "tools/list" {
+				s.exit()
+				return
+			}
+			s.initialized(r, "")
+		}, ReasonStart, "ended"},
+		{"pages that come back", Server{}, func(s *saying, r request) {
+			if r.Method == "tools/list" {
+				s.result(r, `{"tools":[],"nextCursor":"again"}`)
+				return
+			}
+			s.initialized(r, "")
+		}, ReasonProtocol, "has no end"},
+		{"pages without end", Server{}, func(s *saying, r request) {
+			if r.Method == "tools/list" {
+				s.result(r, fmt.Sprintf(`{"tools":[],"nextCursor":"%s"}`, r.ID))
+				return
+			}
+			s.initialized(r, "")
+		}, ReasonProtocol, "has no end"},
+		{"too many tools", Server{}, ok(manyTools(mostTools + 1)), ReasonProtocol, "more than 5000 tools"},
+		{"two of one name", Server{}, ok(`[{"name":"x","inputSchema":{}},{"name":"x","inputSchema":{}}]`), ReasonProtocol, `two tools with the name "x"`},
+		{"no name", Server{}, ok(`[{"name":"","inputSchema":{}}]`), ReasonProtocol, "name of 0 bytes"},
+		{"a name of a megabyte", Server{}, ok(`[{"name":"` + strings.Repeat("n", 1<<20) + `","inputSchema":{}}]`), ReasonProtocol, "name of 1048576 bytes"},
+		{"a huge schema", Server{}, ok(`[{"name":"x","inputSchema":{"type":"object","description":"` + strings.Repeat("n", 1<<20) + `"}}]`), ReasonProtocol, "more than 512 KiB"},
+		{"lacks a tool", Server{Tools: []string{"x", "y"}}, ok(oneTool), ReasonToolMissing, "has no tool y; it has x;"},
+		{"lacks a denied tool", Server{Tools: []string{"*"}, Deny: []string{"z"}}, ok(oneTool), ReasonToolMissing, "has no tool z"},
+		{"lacks all", Server{Tools: []string{"x"}}, ok("[]"), ReasonToolMissing, "it has none"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := &scripted{t: t, answer: test.answer}
+			test.server.Name, test.server.Start = "test", server.start
+			if test.server.Tools == nil {
+				test.server.Tools = []string{AllTools}
+			}
+			if test.server.StartTimeout == 0 {
+				test.server.StartTimeout = time.Minute
+			}
+			_, err := Open(t.Context(), test.server)
+			wantError(t, err, test.reason, test.words)
+			if err != nil && len(err.Error()) > 2000 {
+				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+		})
+	}
+}
+
+func manyTools(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`{"name":"tool_%d","inputSchema":{"type":"object"}}`, i))
+	}
+	return "[" + strings.Join(all, ",") + "]"
+}
+
+func TestStartThatFails(t *testing.T) {
+	_, err := Open(t.Context(), Server{Name: "test", Start: func(context.Context) (*Process, error) { return nil, fmt.Errorf("no such program") }})
+	wantError(t, err, ReasonStart, "could not be started: no such program")
+}
+
+func TestEndOfTheRunWhileAServerStarts(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := &scripted{t: t, answer: func(*saying, request) { cancel() }}
+	_, err := Open(ctx, Server{Name: "test", Start: server.start})
+	wantError(t, err, ReasonStart, "the run was ended")
+}
+
+func TestThousandsOfTools(t *testing.T) {
+	server := &scripted{t: t, answer: func(s *saying, r request) { s.initialized(r, manyTools(mostTools)) }}
+	s := open(t, Server{Start: server.start})
+	offered, err := Offer([]List{s.List()}, nil)
+	if err != nil || len(offered) != mostTools {
+		t.Errorf("got %d tools, %v", len(offered), err)
+	}
+}
+
+func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
+	server := &scripted{t: t, answer: func(s *saying, r request) {
+		s.line("debug: got %s", r.Method)
+		s.line(`{"jsonrpc":"2.0","id":99,"result":{}}`)
+		s.line(`[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}]`)
+		s.line(`{}`)
+		if !s.initialized(r, oneTool) {
+			s.result(r, `{"content":[{"type":"text","text":"done"}]}`)
+		}
+	}}
+	s := open(t, Server{Start: server.start})
+	if r := call(t, s, "x", "{}"); r.Failed || r.Output != "done" {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// notices collects what a session told.
+type notices struct {
+	mu    sync.Mutex
+	all   []Notice
+	ended chan struct{}
+}
+
+func (n *notices) observe(notice Notice) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, notice)
+	if notice.Kind == Ended {
+		close(n.ended)
+	}
+}
+
+func TestCallsThatBreak(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer func(*saying, request)
+		words  string
+		ended  bool
+	}{
+		{"refused", func(s *saying, r request) { s.refuse(r, -32000, "no\x1b such \u202ething") }, "refused the call: no such thing", false},
+		{"silent", func(*saying, request) {}, "did not answer within", false},
+		{"not a result", func(s *saying, r request) { s.result(r, `[1]`) }, "failed", false},
+		{"content of an unknown kind", func(s *saying, r request) { s.result(r, `{"content":[{"type":"smell"}]}`) }, "smell", false},
+		{"ends", func(s *saying, _ request) { s.exit() }, "has ended (it closed its output: it has ended)", true},
+		{"a huge answer", func(s *saying, r request) {
+			s.result(r, `{"content":[{"type":"text","text":"`+strings.Repeat("x", 5<<20)+`"}]}`)
+		}, "more than 4 MiB", true},
+		{"notifications", func(s *saying, _ request) {
+			text := strings.Repeat("x", 1<<20)
+			for range 200 {
+				s.line(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%q}}`, text)
+			}
+		}, "more than 32 MiB that answer nothing", true},
+		{"answers that nobody asked for", func(s *saying, _ request) {
+			text := strings.Repeat("x", 1<<20)
+			for i := range 200 {
+				s.line(`{"jsonrpc":"2.0","id":%d,"result":%q}`, 1000+i, text)
+			}
+		}, "more than 32 MiB that answer nothing", true},
+		{"requests", func(s *saying, r request) {
+			for i := range 1000 { // it does not read the answers meanwhile
+				s.line(`{"jsonrpc":"2.0","id":"r%d","method":"ping"}`, i)
+			}
+		}, "more than 64 requests", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := &scripted{t: t, answer: func(s *saying, r request) {
+				if !s.initialized(r, oneTool) {
+					test.answer(s, r)
+				}
+			}}
+			told := &notices{ended: make(chan struct{})}
+			limit := time.Minute
+			if test.name == "silent" {
+				limit = 100 * time.Millisecond
+			}
+			s := open(t, Server{Start: server.start, CallTimeout: limit, Observe: told.observe})
+			r := call(t, s, "x", "{}")
+			if !r.Failed || !strings.Contains(r.Output, test.words) {
+				t.Errorf("got %+v", r)
+			}
+			if test.ended {
+				<-told.ended
+				if s.Ended() == nil || len(told.all) != 1 || !strings.Contains(r.Output, "not made again") {
+					t.Errorf("got %v, %+v", s.Ended(), told.all)
+				}
+				if r := call(t, s, "x", "{}"); !r.Failed || !strings.Contains(r.Output, "has ended") {
+					t.Errorf("got %+v", r)
+				}
+				return
+			}
+			if s.Ended() != nil {
+				t.Errorf("it ended: %v", s.Ended())
+			}
+		})
+	}
+}
+
+func TestCancellationIsSent(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := &scripted{t: t, got: make(chan request, 100), answer: func(s *saying, r request) {
+		if !s.initialized(r, oneTool) {
+			cancel()
+		}
+	}}
+	s := open(t, Server{Start: server.start})
+	r := dispatch(ctx, t, s, "x", "{}")
+	if !r.Failed || !strings.Contains(r.Output, "aborted") {
+		t.Errorf("got %+v", r)
+	}
+	var called request
+	for r := range server.got {
+		if r.Method == "tools/call" {
+			called = r
+		}
+		if r.Method != "notifications/cancelled" {
+			continue
+		}
+		var params struct{ RequestID json.RawMessage }
+		if json.Unmarshal(r.Params, &params) != nil || string(params.RequestID) != string(called.ID) {
+			t.Errorf("cancelled %s, called %s", params.RequestID, called.ID)
+		}
+		break
+	}
+	if r := call(t, s, "x", `[`); !r.Failed {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestAServerThatDoesNotRead(t *testing.T) {
+	hold := make(chan struct{})
+	defer close(hold)
+	server := &scripted{t: t, answer: func(s *saying, r request) {
+		if s.initialized(r, oneTool) {
+			return
+		}
+		select {
+		case <-hold:
+		case <-s.ended:
+		}
+	}}
+	s := open(t, Server{Start: server.start, CallTimeout: 50 * time.Millisecond})
+	for range 3 {
+		if r := call(t, s, "x", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`); !r.Failed || !strings.Contains(r.Output, "did not answer within") {
+			t.Errorf("got %+v", r)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestChangedToolsChangeNothing(t *testing.T) {
+	server := &scripted{t: t, answer: func(s *saying, r request) {
+		if s.initialized(r, oneTool) {
+			return
+		}
+		for range 3 {
+			s.line(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		s.result(r, `{"content":[{"type":"text","text":"done"}]}`)
+	}}
+	told := &notices{ended: make(chan struct{})}
+	s := open(t, Server{Start: server.start, Observe: told.observe})
+	call(t, s, "x", "{}")
+	call(t, s, "x", "{}")
+	if diff := cmp.Diff([]Notice{{Server: "test", Kind: ToolsChanged}}, told.all); diff != "" {
+		t.Error(diff)
+	}
+	if len(s.List().Tools) != 1 {
+		t.Errorf("got %+v", s.List())
+	}
+}
+
+func TestAllowedTools(t *testing.T) {
+	tools := `[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{}},{"name":"c","inputSchema":{}}]`
+	server := &scripted{t: t, answer: func(s *saying, r request) { s.initialized(r, tools) }}
+	for _, test := range []struct{ allow, deny, want []string }{
+		{[]string{"*"}, nil, []string{"a", "b", "c"}},
+		{[]string{"*"}, []string{"b"}, []string{"a", "c"}},
+		{[]string{"b", "a"}, []string{"a"}, []string{"b"}},
+		{[]string{}, nil, nil},
+	} {
+		s := open(t, Server{Start: server.start, Tools: test.allow, Deny: test.deny})
+		var got []string
+		offered, err := Offer([]List{s.List()}, nil)
+		for _, o := range offered {
+			got = append(got, o.Tool)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil || len(s.List().Tools) != 3 {
+			t.Error(diff, err)
+		}
+	}
+}
+
+func TestHostileDescriptions(t *testing.T) {
+	server := &scripted{t: t, answer: func(s *saying, r request) {
+		if r.Method == "initialize" {
+			s.result(r, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"ev\u001b[0mil","version":"`+strings.Repeat("9", 5000)+`"},"instructions":"`+strings.Repeat("do ", 1<<20)+`"}`)
+			return
+		}
+		s.initialized(r, `[{"name":"a/b\u202e c","description":"`+strings.Repeat("x", 1<<20)+`\u0000","inputSchema":{"type":"object","properties":{"p":{"type":"string","description":"hidden \udb40\udc41\u200b words"}}}}]`)
+	}}
+	s := open(t, Server{Start: server.start})
+	l := s.List()
+	if l.Name != "ev[0mil" || len(l.Version) > 200 || len(l.Instructions) > 9000 || len(l.Tools[0].Description) > 9000 {
+		t.Errorf("got %q, %d, %d, %d", l.Name, len(l.Version), len(l.Instructions), len(l.Tools[0].Description))
+	}
+	offered, err := Offer([]List{l}, nil)
+	if err != nil || offered[0].Spec.Name != "mcp__test__a_b__c" || !strings.Contains(string(offered[0].Spec.Parameters), `"hidden  words"`) {
+		t.Errorf("got %+v, %v", offered, err)
+	}
+}
+
+func TestQuestionsAreDeclined(t *testing.T) {
+	server := &scripted{t: t}
+	var asked request
+	server.answer = func(s *saying, r request) {
+		switch {
+		case s.initialized(r, oneTool):
+		case r.Method == "tools/call":
+			asked = r
+			s.line(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"May I?","requestedSchema":{"type":"object","properties":{}}}}`)
+			s.line(`{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`)
+			s.line(`{"jsonrpc":"2.0","id":"r","method":"roots/list"}`)
+		}
+	}
+	// What the client answers has no method, so the scripted server does not tell answers apart.
+	answers := make(chan json.RawMessage, 10)
+	inner := server.answer
+	server.answer = func(s *saying, r request) {
+		if r.Method != "" {
+			inner(s, r)
+			return
+		}
+		answers <- r.ID
+		if len(answers) == 3 {
+			s.result(asked, `{"content":[{"type":"text","text":"done"}]}`)
+		}
+	}
+	s := open(t, Server{Start: server.start})
+	r := call(t, s, "x", "{}")
+	if r.Output != "done" || r.Detail["declined"] != int64(1) {
+		t.Errorf("got %+v", r)
+	}
+}

@@ -1,0 +1,253 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func serve(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
+}
+
+func clientOf(t *testing.T, remote Remote) *http.Client {
+	t.Helper()
+	client, err := NewClient(remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestServersAtAnAddress(t *testing.T) {
+	for _, options := range []*sdk.StreamableHTTPOptions{nil, {Stateless: true}, {JSONResponse: true}} {
+		for _, protocol := range []string{"", "2025-11-25", "2025-06-18"} {
+			t.Run(fmt.Sprintf("%+v %s", options, protocol), func(t *testing.T) {
+				handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return exampleServer() }, options)
+				address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Header.Get("Authorization") != "Bearer token" || r.Header.Get("X-Team") != "ci" {
+						w.WriteHeader(http.StatusUnauthorized)
+						return
+					}
+					handler.ServeHTTP(w, r)
+				}))
+				headers := map[string]string{"X-Team": "ci", "Accept": "nothing"}
+				s := open(t, Server{URL: address, Protocol: protocol, Client: clientOf(t, Remote{URL: address, Headers: headers, Bearer: "token"})})
+				if l := s.List(); len(l.Tools) != 2 || protocol != "" && l.Revision != protocol {
+					t.Errorf("got %+v", l)
+				}
+				if r := call(t, s, "weather", `{"city":"Oslo"}`); r.Failed || r.Output != "sunny in Oslo" {
+					t.Errorf("got %+v", r)
+				}
+				if r := call(t, s, "read_mcp_resource", `{"server":"test","uri":"note://one"}`); r.Failed {
+					t.Errorf("got %+v", r)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func TestAddressesThatCannotBeUsed(t *testing.T) {
+	elsewhere := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
+	status := func(code int) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })
+	}
+	for _, test := range []struct {
+		name    string
+		handler http.Handler
+		reason  Reason
+		words   string
+	}{
+		{"redirects elsewhere", http.RedirectHandler(elsewhere, http.StatusTemporaryRedirect), ReasonStart, "it redirects to"},
+		{"redirects to itself", http.RedirectHandler("/", http.StatusTemporaryRedirect), ReasonStart, "it redirects without end"},
+		{"lets nobody in", status(http.StatusUnauthorized), ReasonStart, "Unauthorized"},
+		{"is no such thing", status(http.StatusNotFound), ReasonStart, "Not Found"},
+		{"is broken", status(http.StatusBadGateway), ReasonStart, "Bad Gateway"},
+		{"says it in HTML", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			io.WriteString(w, "<html>")
+		}), ReasonStart, "text/html"},
+		{"never answers", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}), ReasonStart, "did not answer within"},
+		{"never ends", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			endless(w)
+		}), ReasonStart, "more than 4 MiB"},
+		{"never ends an error", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			endless(w)
+		}), ReasonStart, "Bad Request"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			address := serve(t, test.handler)
+			_, err := Open(t.Context(), Server{
+				Name: "test", URL: address, Client: clientOf(t, Remote{URL: address}),
+				Tools: []string{AllTools}, StartTimeout: 2 * time.Second,
+			})
+			wantError(t, err, test.reason, test.words)
+		})
+	}
+	_, err := Open(t.Context(), Server{Name: "test", URL: "http://127.0.0.1:1/"})
+	wantError(t, err, ReasonStart, "could not be reached")
+}
+
+func endless(w io.Writer) {
+	chunk := []byte(strings.Repeat("x", 1<<20))
+	for range 200 {
+		if _, err := w.Write(chunk); err != nil {
+			return
+		}
+	}
+}
+
+// scriptedHTTP is a server of 2025-11-25 whose calls are answered by a function; one that holds
+// does not let a session end.
+func scriptedHTTP(holds bool, call func(w http.ResponseWriter, r *http.Request, id json.RawMessage)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			if holds {
+				<-r.Context().Done()
+			}
+			return
+		}
+		var q request
+		json.NewDecoder(r.Body).Decode(&q)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Mcp-Session-Id", "1")
+		switch q.Method {
+		case "initialize":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"a","version":"1"}}}`, q.ID)
+		case "tools/list":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}}`, q.ID, oneTool)
+		case "tools/call":
+			call(w, r, q.ID)
+		case "server/discover":
+			w.WriteHeader(http.StatusBadRequest)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	})
+}
+
+func TestCallsOverHTTPThatBreak(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		call  func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
+		limit time.Duration
+		words string
+	}{
+		{"silent", func(_ http.ResponseWriter, r *http.Request, _ json.RawMessage) { <-r.Context().Done() }, 100 * time.Millisecond, "did not answer within"},
+		{"busy", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, time.Minute, "Too Many Requests"},
+		{"endless", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { endless(w) }, time.Minute, "more than 4 MiB"},
+		{"a stream that is silent", func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, 100 * time.Millisecond, "did not answer within"},
+		{"a stream of notifications", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			text := strings.Repeat("x", 1<<20)
+			for range 200 {
+				if _, err := fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", text); err != nil {
+					return
+				}
+			}
+		}, time.Minute, "terminated without response"},
+		{"a huge event", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "data: ")
+			endless(w)
+		}, time.Minute, "failed"},
+		{"a session that is gone", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusNotFound) }, time.Minute, "session not found"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			address := serve(t, scriptedHTTP(test.name == "silent", test.call))
+			s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), CallTimeout: test.limit})
+			if r := call(t, s, "x", "{}"); !r.Failed || !strings.Contains(r.Output, test.words) {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
+}
+
+func TestChangedToolsOverHTTP(t *testing.T) {
+	server := exampleServer()
+	address := serve(t, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: true}))
+	changed := make(chan Notice, 10)
+	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), Observe: func(n Notice) { changed <- n }})
+	if s.List().Revision != newest {
+		t.Skipf("the server speaks %s, which tells nothing without a stream", s.List().Revision)
+	}
+	sdk.AddTool(server, &sdk.Tool{Name: "more"}, func(context.Context, *sdk.CallToolRequest, weather) (*sdk.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	if n := <-changed; n.Kind != ToolsChanged {
+		t.Errorf("got %+v", n)
+	}
+}
+
+func TestCheckURL(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://mcp.example/x":           "",
+		"http://localhost:8080":           "",
+		"http://127.0.0.1:8080":           "",
+		"http://[::1]:8080":               "",
+		"http://10.0.0.7/mcp":             "",
+		"http://192.168.1.1/mcp":          "",
+		"http://[fd00::1]/mcp":            "",
+		"http://mcp.internal/x":           "", // what it resolves to is looked at when it is reached
+		"http://8.8.8.8/":                 "private and loopback",
+		"http://[::ffff:8.8.8.8]/":        "private and loopback",
+		"http://0.0.0.0/":                 "private and loopback",
+		"ftp://mcp.example":               "must begin with https://",
+		"mcp.example":                     "must begin with https://",
+		"https://":                        "names no host",
+		"https://user:secret@mcp.example": "must not hold a user",
+		"https://mcp.example/#x":          "fragment",
+		"https://mcp example":             "no URL",
+	} {
+		_, err := CheckURL(address)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", address, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error has the password: %v", err)
+		}
+	}
+}
+
+// TestNamesOfFarAddresses is about a name that looks near and is not; nothing is sent.
+func TestNamesOfFarAddresses(t *testing.T) {
+	client := clientOf(t, Remote{URL: "http://mcp.internal:80"})
+	transport := client.Transport.(*oneHost).base.(*http.Transport)
+	for address, far := range map[string]bool{"192.0.2.1:80": true, "[2001:db8::1]:80": true} {
+		_, err := transport.DialContext(t.Context(), "tcp", address)
+		if far != (err != nil && strings.Contains(err.Error(), "private and loopback")) {
+			t.Errorf("%s: got %v", address, err)
+		}
+	}
+	if _, err := client.Get("http://other.internal/"); err == nil || !strings.Contains(err.Error(), "may not be reached") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,237 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"image"
+	"image/png"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func onePixel(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+func TestResults(t *testing.T) {
+	pixel := onePixel(t)
+	for _, test := range []struct {
+		name, result, want string
+		failed             bool
+		images             int
+	}{
+		{"text", `{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, "a\nb", false, 0},
+		{"error", `{"content":[{"type":"text","text":"no"}],"isError":true}`, "no", true, 0},
+		{"nothing", `{"content":[]}`, "The tool answered nothing.", false, 0},
+		{"structured", `{"content":[],"structuredContent":{"n":1}}`, `{"n":1}`, false, 0},
+		{"structured beside text", `{"content":[{"type":"text","text":"one"}],"structuredContent":{"n":1}}`, "one", false, 0},
+		{"image", `{"content":[{"type":"image","mimeType":"image/png","data":"` + pixel + `"}]}`, "[image: 1×1, png, ", false, 1},
+		{"an image that is none", `{"content":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}`, "[image, image/png, 3 bytes, can't be shown: it is not a PNG, JPEG or GIF image]", false, 0},
+		{"too many images", `{"content":[` + strings.Repeat(`{"type":"image","mimeType":"image/png","data":"`+pixel+`"},`, 9) + `{"type":"text","text":"end"}]}`, "not shown: the first 8 are]\nend", false, 8},
+		{"audio", `{"content":[{"type":"audio","mimeType":"audio/wav","data":"AAAA"}]}`, "[audio, audio/wav, 3 bytes, it can't be heard here]", false, 0},
+		{"link", `{"content":[{"type":"resource_link","uri":"file:///a\u202e","name":"A","mimeType":"text/x","size":5}]}`, "[resource, file:///a, text/x, 5 bytes, A]", false, 0},
+		{"text of a resource", `{"content":[{"type":"resource","resource":{"uri":"x:1","mimeType":"text/plain","text":"hi"}}]}`, "[resource, x:1, text/plain, 2 bytes]\nhi", false, 0},
+		{"bytes of a resource", `{"content":[{"type":"resource","resource":{"uri":"x:1","mimeType":"application/zip","blob":"AAAA"}}]}`, "[resource, x:1, application/zip, 3 bytes, it is no text]", false, 0},
+		{"image of a resource", `{"content":[{"type":"resource","resource":{"uri":"x:1","mimeType":"image/png","blob":"` + pixel + `"}}]}`, "[resource x:1: 1×1, png, ", false, 1},
+		{"hostile text", `{"content":[{"type":"text","text":"a\u0000b"}]}`, "a\uFFFDb", false, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := &scripted{t: t, answer: func(s *saying, r request) {
+				if !s.initialized(r, oneTool) {
+					s.result(r, test.result)
+				}
+			}}
+			r := call(t, open(t, Server{Start: server.start}), "x", "{}")
+			if !strings.Contains(r.Output, test.want) || r.Failed != test.failed || len(r.Images) != test.images {
+				t.Errorf("got %+v", r)
+			}
+			if _, err := json.Marshal(r.Detail); err != nil || r.Detail["mcp_server"] != "test" {
+				t.Errorf("got %+v, %v", r.Detail, err)
+			}
+		})
+	}
+}
+
+func TestArgumentsAreHandedOnAsTheyAre(t *testing.T) {
+	got := make(chan string, 1)
+	server := &scripted{t: t, answer: func(s *saying, r request) {
+		if s.initialized(r, `[{"name":"x","inputSchema":{"type":"object","properties":{"n":{"type":"integer"},"o":{"type":["string","null"]},"q":{"type":"string"}},"additionalProperties":true}}]`) {
+			return
+		}
+		var params struct{ Arguments json.RawMessage }
+		json.Unmarshal(r.Params, &params)
+		got <- string(params.Arguments)
+		s.result(r, `{"content":[]}`)
+	}}
+	s := open(t, Server{Start: server.start})
+	for _, test := range []struct{ input, want string }{
+		{`{"n":12345678901234567890}`, `{"n":12345678901234567890}`},
+		{`{"o":null,"timeout":5,"description":"d","with_escalated_permissions":true}`, `{"description":"d","o":null,"timeout":5,"with_escalated_permissions":true}`},
+		{`{"n":"5"}`, `{"n":5}`},
+		{`{"q":null}`, `{}`},
+		{`{"n":1,"n":2}`, `{"n":2}`},
+		{``, `{}`},
+	} {
+		if r := call(t, s, "x", test.input); r.Failed {
+			t.Errorf("%s: %+v", test.input, r)
+			continue
+		}
+		if sent := <-got; sent != test.want {
+			t.Errorf("%s was sent as %s", test.input, sent)
+		}
+	}
+}
+
+func TestResourcesOfServers(t *testing.T) {
+	s := open(t, Server{Name: "notes", Start: inProcess(t, exampleServer())})
+	for _, test := range []struct {
+		tool, arguments, want string
+		failed                bool
+	}{
+		{"list_mcp_resources", `{}`, `{"resources":[{"server":"notes","uri":"note://one","name":"note","mime_type":"text/plain"}]}`, false},
+		{"list_mcp_resources", `{"server":"notes"}`, `note://one`, false},
+		{"list_mcp_resources", `{"server":"other"}`, `there are notes`, true},
+		{"list_mcp_resources", `{"cursor":"x"}`, `give server too`, true},
+		{"list_mcp_resource_templates", `{}`, `{"resource_templates":[{"server":"notes","uri_template":"note://{name}","name":"notes"}]}`, false},
+		{"read_mcp_resource", `{"server":"notes","uri":"note://one"}`, "[resource, note://one, text/plain, 8 bytes]\nbuy milk", false},
+		{"read_mcp_resource", `{"server":"notes","uri":"note://two"}`, "not found", true},
+		{"read_mcp_resource", `{"server":"","uri":""}`, "must not be empty", true},
+	} {
+		r := call(t, s, test.tool, test.arguments)
+		if r.Failed != test.failed || !strings.Contains(r.Output, test.want) {
+			t.Errorf("%s %s: got %+v", test.tool, test.arguments, r)
+		}
+	}
+}
+
+// TestQuestionsOfTheNewestRevision are in results, which ask for the call again.
+func TestQuestionsOfTheNewestRevision(t *testing.T) {
+	for _, test := range []struct {
+		name, want string
+		again      bool
+	}{
+		{"once", "you said decline", false},
+		{"without end", "asks a person again and again", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := sdk.NewServer(&sdk.Implementation{Name: "asker", Version: "1"}, nil)
+			server.AddTool(&sdk.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				if answer, ok := r.Params.InputResponses["q"].(*sdk.ElicitResult); ok && !test.again {
+					return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "you said " + answer.Action}}}, nil
+				}
+				return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": &sdk.ElicitParams{Message: "May I?"}}}, nil
+			})
+			s := open(t, Server{Start: inProcess(t, server)})
+			r := call(t, s, "ask", "{}")
+			if !strings.Contains(r.Output, test.want) || r.Failed != test.again || r.Detail["declined"] == nil {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
+}
+
+func listOf(server string, tools ...string) List {
+	l := List{Server: server}
+	for _, tool := range tools {
+		l.Tools = append(l.Tools, Listed{Tool: tool, Allowed: true, Schema: json.RawMessage(`{"type":"object"}`)})
+	}
+	return l
+}
+
+func TestNames(t *testing.T) {
+	long := strings.Repeat("l", 80)
+	lists := []List{
+		listOf("a", "plain", "with.dot", "with/dot", long, "b__c", "taken"),
+		listOf("a__b", "c"),
+		listOf("größe", "x"),
+	}
+	names := func(lists []List) map[string]string {
+		offered, err := Offer(lists, []string{"mcp__a__taken"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := map[string]string{}
+		for _, o := range offered {
+			if len(o.Spec.Name) > 64 {
+				t.Errorf("%s is too long", o.Spec.Name)
+			}
+			names[o.Server+" "+o.Tool] = o.Spec.Name
+		}
+		return names
+	}
+	got := names(lists)
+	for tool, want := range map[string]string{
+		"a plain":    "mcp__a__plain",
+		"a with.dot": "mcp__a__with_dot_",
+		"a with/dot": "mcp__a__with_dot_",
+		"a " + long:  "mcp__a__" + strings.Repeat("l", 43) + "_",
+		"a b__c":     "mcp__a__b__c_",
+		"a__b c":     "mcp__a__b__c_",
+		"a taken":    "mcp__a__taken_",
+		"größe x":    "mcp__gr__e__x",
+	} {
+		hashed := strings.HasSuffix(want, "_")
+		if name := got[tool]; hashed && (!strings.HasPrefix(name, want) || len(name) != len(want)+hashLength) || !hashed && name != want {
+			t.Errorf("%s is %s, want %s", tool, name, want)
+		}
+	}
+	other := []List{lists[2], lists[1], listOf("a", "taken", "b__c", long, "with/dot", "with.dot", "plain")}
+	if diff := cmp.Diff(got, names(other)); diff != "" {
+		t.Error(diff)
+	}
+	crafted := strings.TrimPrefix(got["a with.dot"], "mcp__a__")
+	seen := map[string]bool{}
+	for _, name := range names([]List{listOf("a", "with.dot", "with/dot", crafted)}) {
+		if seen[name] {
+			t.Errorf("%s is there twice", name)
+		}
+		seen[name] = true
+	}
+}
+
+func TestOfferRefusesWhatIsNoSchemaOfArguments(t *testing.T) {
+	l := List{Server: "s", Tools: []Listed{{Tool: "t", Allowed: true, Schema: json.RawMessage(`{"type":"null"}`)}}}
+	_, err := Offer([]List{l}, nil)
+	wantError(t, err, ReasonProtocol, `has a tool "t" that cannot be offered`)
+}
+
+func TestListsAreKept(t *testing.T) {
+	s := open(t, Server{Start: inProcess(t, exampleServer()), Tools: []string{"weather"}})
+	raw, err := json.Marshal(s.List())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept List
+	if err := json.Unmarshal(raw, &kept); err != nil {
+		t.Fatal(err)
+	}
+	before, err := Offer([]List{s.List()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := Offer([]List{kept}, nil)
+	if diff := cmp.Diff(before, after); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if words := kept.Changed(s.List()); words != "" {
+		t.Errorf("it changed: %s", words)
+	}
+	other := s.List()
+	other.Tools = []Listed{{Tool: "weather", Allowed: true, SHA256: "other"}, {Tool: "new", Allowed: true}}
+	if words := kept.Changed(other); words != "weather takes other arguments, new is new" {
+		t.Errorf("got %s", words)
+	}
+	if words := other.Changed(kept); !strings.Contains(words, "new is not there any more") {
+		t.Errorf("got %s", words)
+	}
+}

@@ -1,0 +1,24 @@
+package tools
+
+import "slices"
+
+// own are the names of all tools of agent-ci, whichever of them a run has.
+var own = []string{
+	"update_plan", "read_file", "list_dir", "grep_files", "view_image",
+	"exec_command", "write_stdin", "shell_command", "shell", "apply_patch", "request_user_input",
+	"tool_search", "search_tool_bm25",
+	"list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
+}
+
+// Taken says what a name stands for already: a tool of agent-ci, by its own name or by one
+// that other agents give it. It is empty for a name that a tool from outside may have.
+func Taken(name string) string {
+	name = ownName(name)
+	if slices.Contains(own, name) {
+		return name
+	}
+	if other := aliasOf(name); other != nil {
+		return other.targets[0]
+	}
+	return ""
+}

@@ -1,0 +1,86 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// The parameters of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework,
+// 2009): how soon a word that comes again counts no more, and how much long texts are held
+// to that.
+const (
+	k1 = 1.2
+	b  = 0.75
+)
+
+// Index finds tools by words. It is made once and never changed, so that several goroutines
+// may ask it.
+type Index struct {
+	names  []string
+	within map[string][]posting // by word, in the order of the tools
+	rest   []float64            // of each tool, what its length adds below the line of BM25
+}
+
+// posting says how often a word stands in what is known of a tool.
+type posting struct {
+	tool  int
+	times float64
+}
+
+// NewIndex makes an index of tools.
+func NewIndex(specs []tools.Spec) *Index {
+	x := &Index{within: map[string][]posting{}, rest: make([]float64, len(specs))}
+	total := 0.0
+	for i, spec := range specs {
+		x.names = append(x.names, spec.Name)
+		words := wordsOf(spec)
+		x.rest[i] = float64(len(words))
+		total += x.rest[i]
+		x.add(i, words)
+	}
+	mean := max(total/float64(max(len(specs), 1)), 1)
+	for i, length := range x.rest {
+		x.rest[i] = k1 * (1 - b + b*length/mean)
+	}
+	return x
+}
+
+func (x *Index) add(tool int, words []string) {
+	slices.Sort(words)
+	for len(words) > 0 {
+		word, times := words[0], 1
+		for times < len(words) && words[times] == word {
+			times++
+		}
+		x.within[word] = append(x.within[word], posting{tool, float64(times)})
+		words = words[times:]
+	}
+}
+
+// Find gives the names of at most so many tools, that which fits best first; of those that
+// fit alike, that which was given first. What has none of the words is left out.
+func (x *Index) Find(query string, most int) []string {
+	scores := make([]float64, len(x.names))
+	var found []int
+	words := split(query)
+	slices.Sort(words)
+	for _, word := range slices.Compact(words) {
+		postings := x.within[word]
+		rarity := math.Log(1 + (float64(len(x.names)-len(postings))+0.5)/(float64(len(postings))+0.5))
+		for _, p := range postings {
+			if scores[p.tool] == 0 {
+				found = append(found, p.tool)
+			}
+			scores[p.tool] += rarity * p.times * (k1 + 1) / (p.times + x.rest[p.tool])
+		}
+	}
+	slices.SortFunc(found, func(a, b int) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), a-b) })
+	names := make([]string, 0, min(most, len(found)))
+	for _, i := range found[:min(most, len(found))] {
+		names = append(names, x.names[i])
+	}
+	return names
+}

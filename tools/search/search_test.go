@@ -1,0 +1,192 @@
+package search
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+func spec(name, about string, parameters ...string) tools.Spec {
+	properties := map[string]any{}
+	for _, p := range parameters {
+		properties[p] = map[string]any{"type": "string"}
+	}
+	raw, err := json.Marshal(map[string]any{"type": "object", "properties": properties})
+	if err != nil {
+		panic(err)
+	}
+	return tools.Spec{Name: name, Description: about, Parameters: raw}
+}
+
+func TestSplit(t *testing.T) {
+	for text, want := range map[string][]string{
+		"mcp__git-hub__list_issues": {"mcp", "git", "hub", "list", "issue"},
+		"listOpenIssues":            {"list", "open", "issue"},
+		"HTTPServer.getURL":         {"http", "server", "get", "url"},
+		"search_tool_bm25":          {"search", "tool", "bm25"},
+		"Queries a class, its bus.": {"query", "a", "class", "its", "bus"},
+		"Größe-ändern":              {"größe", "ändern"},
+		" -_. ":                     nil,
+		"":                          nil,
+	} {
+		if diff := cmp.Diff(want, split(text)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	index := NewIndex([]tools.Spec{
+		spec("mcp__git__create_issue", "Opens an issue.", "title", "body"),
+		spec("mcp__git__list_issues", "Lists the issues of a repository.", "state"),
+		spec("mcp__mail__send", "Sends a letter to somebody, with a copy.", "recipient"),
+		spec("twin_b", "Does the same."),
+		spec("twin_a", "Does the same."),
+		{Name: "deep", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"array","items":{"properties":{"innermostThing":true}}}}}`)},
+		{Name: "noSchema", Description: "x"},
+	})
+	for _, test := range []struct {
+		query string
+		most  int
+		want  []string
+	}{
+		{"create an issue", 8, []string{"mcp__git__create_issue", "mcp__git__list_issues"}},
+		{"LIST issues", 1, []string{"mcp__git__list_issues"}},
+		{"recipients", 8, []string{"mcp__mail__send"}},
+		{"thing", 8, []string{"deep"}},
+		{"same", 8, []string{"twin_b", "twin_a"}},
+		{"same same same", 1, []string{"twin_b"}},
+		{"zebra", 8, []string{}},
+	} {
+		if diff := cmp.Diff(test.want, index.Find(test.query, test.most)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.query, diff)
+		}
+	}
+}
+
+// TestARareWordInAShortTextCountsMost holds the weights to those of BM25, worked out by hand.
+func TestARareWordInAShortTextCountsMost(t *testing.T) {
+	index := NewIndex([]tools.Spec{
+		{Name: "long", Description: "rare " + strings.Repeat("filler ", 40)},
+		{Name: "short", Description: "rare"},
+		{Name: "often", Description: "filler filler filler"},
+	})
+	if diff := cmp.Diff([]string{"short", "long"}, index.Find("rare", 8)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"often", "long"}, index.Find("often filler", 8)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func candidates(n int, from string) []Candidate {
+	var all []Candidate
+	for i := range n {
+		all = append(all, Candidate{Spec: spec(fmt.Sprintf("mcp__%s__tool_%d", from, i), fmt.Sprintf("Does the thing number %d.", i), "path"), From: from})
+	}
+	return all
+}
+
+func TestDeferred(t *testing.T) {
+	few := candidates(MostOffered, "a")
+	if got := Deferred(few); len(got) != 0 {
+		t.Errorf("of %d tools %d are deferred", len(few), len(got))
+	}
+	few[3].Defer = true
+	if got := Deferred(few); len(got) != 1 || got[0].Spec.Name != few[3].Spec.Name || len(few) != MostOffered {
+		t.Errorf("deferred are %v", got)
+	}
+	if got := Deferred(candidates(MostOffered+1, "a")); len(got) != MostOffered+1 {
+		t.Errorf("of one more %d are deferred", len(got))
+	}
+}
+
+func call(t *testing.T, input string) tools.Result {
+	t.Helper()
+	d := tools.Dispatcher{Registry: tools.New(Tools(append(candidates(40, "github"), candidates(20, "jira")...))...), Outputs: new(tools.Outputs)}
+	results := d.Dispatch(t.Context(), []tools.Call{{Name: FunctionName, Input: input}, {Name: BuiltinName, Input: input, Form: tools.Search}})
+	if diff := cmp.Diff(results[0], results[1]); results[0].Output != strings.Replace(results[1].Output, BuiltinName, FunctionName, 1) {
+		t.Errorf("the two tools answer otherwise:\n%s", diff)
+	}
+	return results[0]
+}
+
+func TestLimits(t *testing.T) {
+	for input, want := range map[string]int{
+		`{"query":"thing"}`:                  usual,
+		`{"query":"thing","limit":null}`:     usual,
+		`{"query":"thing","limit":1}`:        1,
+		`{"query":"thing","limit":"3"}`:      3,
+		`{"query":"thing","limit":12.7}`:     12,
+		`{"query":"thing","limit":1e300}`:    most,
+		`{"query":"github 7"}`:               usual,
+		`{"query":"what nobody has"}`:        0,
+		`{"query":"does 19","limit":100}`:    most,
+		`{"query":"\u0000 thing","limit":2}`: 2,
+	} {
+		got := call(t, input)
+		if got.Failed || len(got.Found) != want || strings.Count(got.Output, "\n- ") != want {
+			t.Errorf("%s: %d found, want %d:\n%s", input, len(got.Found), want, got.Output)
+		}
+	}
+	if got := call(t, `{"query":"jira 19"}`); got.Found[0] != "mcp__jira__tool_19" {
+		t.Errorf("found %v", got.Found)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"query":""}`:               "query has no words: say in a few what the tool is to do",
+		`{"query":" _- "}`:           "query has no words",
+		`{"query":"x","limit":0}`:    "limit is 0: give how many tools you want, from 1 to 30",
+		`{"query":"x","limit":-2}`:   "limit is -2: give",
+		`{"limit":2}`:                `expected "query", got nothing by that name`,
+		`{"query":["x"]}`:            "query: expected string",
+		`{"query":"x","limit":"no"}`: "limit: expected number",
+	} {
+		if got := call(t, input); !got.Failed || len(got.Found) > 0 || !strings.Contains(got.Output, want) {
+			t.Errorf("%s: got %q, want %q", input, got.Output, want)
+		}
+	}
+}
+
+func TestTheDescriptionSaysWhatThereIs(t *testing.T) {
+	about := description(append(candidates(3, "jira"), candidates(20, "github")...))
+	if want := "There are 23, of: github (20), jira (3)."; !strings.Contains(about, want) {
+		t.Errorf("%q does not say %q", about, want)
+	}
+	var many []Candidate
+	for i := range 30 {
+		many = append(many, candidates(20, fmt.Sprintf("%s%d", strings.Repeat("x", 60), i))...)
+	}
+	about = description(many)
+	if !strings.Contains(about, "22 more") || len(about) > 700 {
+		t.Errorf("%d bytes: %s", len(about), about)
+	}
+}
+
+func BenchmarkSearch500(b *testing.B) {
+	var specs []tools.Spec
+	for i := range 500 {
+		about := fmt.Sprintf("Gives the state of the number %d and of what belongs to it. ", i) + strings.Repeat("It takes a project, a page and a filter. ", 10)
+		specs = append(specs, spec(fmt.Sprintf("mcp__server_%d__get_state_%d", i%7, i), about, "project", "page", "filter", "sort_order"))
+	}
+	index := NewIndex(specs)
+	b.Run("index", func(b *testing.B) {
+		for b.Loop() {
+			NewIndex(specs)
+		}
+	})
+	b.Run("search", func(b *testing.B) {
+		for b.Loop() {
+			if len(index.Find("get the state of number 77 in a project, by page and filter", usual)) != usual {
+				b.Fatal("nothing was found")
+			}
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// The names of the two tools: that of the API's own, and the function.
+const (
+	BuiltinName  = "tool_search"
+	FunctionName = "search_tool_bm25"
+)
+
+// MostOffered is how many tools from outside a model is told of in each request. Where there
+// are more, it is told of none of them, and looks for them.
+const MostOffered = 30
+
+// How many tools a search gives: where the call does not say, and at most.
+const (
+	usual = 8
+	most  = 30
+)
+
+// Candidate is a tool from outside.
+type Candidate struct {
+	Spec  tools.Spec
+	From  string // who offers it, in a word or two
+	Defer bool   // it is to be looked for in any case
+}
+
+// Deferred are those of the candidates that a model has to look for.
+func Deferred(all []Candidate) []Candidate {
+	if len(all) > MostOffered {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c Candidate) bool { return !c.Defer })
+}
+
+// Tools makes the two tools that look for deferred ones; a model is told of one of them.
+func Tools(deferred []Candidate) []tools.Tool {
+	specs := specsOf(deferred)
+	index := sync.OnceValue(func() *Index { return NewIndex(specs) })
+	run := func(_ context.Context, call tools.Call) (tools.Result, error) { return find(index(), specs, call) }
+	about := description(deferred)
+	builtin := tools.Spec{Name: BuiltinName, Builtin: BuiltinName, Description: about, Accepts: parameters}
+	function := tools.Spec{Name: FunctionName, Description: about, Parameters: parameters}
+	return []tools.Tool{{Spec: builtin, Run: run}, {Spec: function, Run: run}}
+}
+
+// parameters have no limits: of an empty query, or a number that is none, find says more
+// than a schema could.
+var parameters = json.RawMessage(`{"type":"object","properties":{` +
+	`"query":{"type":"string","description":"What the tool is to do, in a few words."},` +
+	`"limit":{"type":"number","description":"How many tools, at most 30. Default 8."}` +
+	`},"required":["query"],"additionalProperties":false}`)
+
+func specsOf(all []Candidate) []tools.Spec {
+	specs := make([]tools.Spec, len(all))
+	for i, c := range all {
+		specs[i] = c.Spec
+	}
+	return specs
+}
+
+// find answers a search.
+func find(index *Index, specs []tools.Spec, call tools.Call) (tools.Result, error) {
+	var a struct {
+		Query string
+		Limit *float64
+	}
+	if err := call.Arguments(&a); err != nil {
+		return tools.Result{}, err
+	}
+	limit := usual
+	switch {
+	case len(split(a.Query)) == 0:
+		return tools.Refuse(`query has no words: say in a few what the tool is to do, such as {"query": "create issue comment"}`), nil
+	case a.Limit != nil && *a.Limit < 1:
+		return tools.Refuse(fmt.Sprintf("limit is %v: give how many tools you want, from 1 to %d, or leave it out for %d", *a.Limit, most, usual)), nil
+	case a.Limit != nil:
+		limit = int(min(*a.Limit, most))
+	}
+	found := index.Find(a.Query, limit)
+	result := tools.Result{Found: found, Output: words(found, specs), Detail: map[string]any{"found": found}}
+	return result, nil
+}
+
+// words tell what was found.
+func words(found []string, specs []tools.Spec) string {
+	if len(found) == 0 {
+		return fmt.Sprintf("No tool has any of these words. There are %d; try other words for what it is to do.", len(specs))
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "%d found; they can be called from now on:\n", len(found))
+	for _, name := range found {
+		at := slices.IndexFunc(specs, func(spec tools.Spec) bool { return spec.Name == name })
+		fmt.Fprintf(&s, "- %s: %s\n", name, clipped(specs[at].Description, longestAbout))
+	}
+	return s.String()
+}
+
+// longestAbout is how many bytes of a description stand in the list of what was found: the
+// whole of it comes with the definition.
+const longestAbout = 200
+
+// clipped is a text in one line and in about so many bytes.
+func clipped(text string, longest int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "…"
+}
+
+// mostNamed is how many of those who offer tools are named in a description.
+const mostNamed = 8
+
+// description tells a model what there is to be found, in few words: it stands in each
+// request.
+func description(deferred []Candidate) string {
+	counts := map[string]int{}
+	for _, c := range deferred {
+		counts[c.From]++
+	}
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+	var named []string
+	for _, name := range names[:min(len(names), mostNamed)] {
+		named = append(named, fmt.Sprintf("%s (%d)", clipped(name, 40), counts[name]))
+	}
+	if more := len(names) - len(named); more > 0 {
+		named = append(named, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("Finds tools that are not listed here, by words of what they do. There are %d, of: %s. "+
+		"Look here before you say that something can't be done; what is found can be called from then on.", len(deferred), strings.Join(named, ", "))
+}
