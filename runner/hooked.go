@@ -139,6 +139,9 @@ func (h *history) sameOperators(now *hooks.Hooks) error {
 	if now != nil {
 		all = now.All
 	}
+	if h.listed.Hooks == nil && !h.worked() { // it was killed before it had hooks
+		return nil
+	}
 	if slices.EqualFunc(hooks.Operators(hooks.Recorded(h.listed)), hooks.Operators(all), func(a, b hooks.Hook) bool {
 		return a.Name == b.Name && a.SHA256 == b.SHA256
 	}) {

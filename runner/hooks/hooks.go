@@ -53,6 +53,8 @@ type question struct {
 	before string
 	// rewrite is the input that an answer gives in the place of before.
 	rewrite func(raw json.RawMessage) (string, error)
+	// check says what of an answer can't be; nil takes all.
+	check func(a answer) error
 }
 
 // reply is what came of asking a hook: its answer, or why there is none.
@@ -106,6 +108,11 @@ func (h *Hooks) answered(ctx context.Context, one Hook, q question) (r reply, er
 	}
 	if err := r.fits(one.On); err != nil {
 		return r, err
+	}
+	if q.check != nil {
+		if err := q.check(r.answer); err != nil {
+			return r, err
+		}
 	}
 	switch {
 	case r.refuses():

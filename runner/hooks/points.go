@@ -71,22 +71,30 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 		if err != nil {
 			return nil, err
 		}
-		r, err := h.ask(ctx, one, question{own: map[string]any{"tools": asked}, before: was})
+		r, err := h.ask(ctx, one, question{own: map[string]any{"tools": asked}, before: was, check: func(a answer) error { return onlyOf(before, a.descriptions) }})
 		if err != nil {
 			return nil, err
 		}
 		if r.refuses() {
 			return nil, one.stop(r, "the agent was given no tools")
 		}
-		for _, name := range slices.Sorted(maps.Keys(r.descriptions)) {
-			i := slices.IndexFunc(specs, func(s tools.Spec) bool { return s.Name == name })
-			if _, may := before[name]; i < 0 || !may {
-				return nil, outcome.Stopf(outcome.PolicyViolation, "hook_failed", "The hook %s on %s describes %q, a tool that it was not asked about; correct the hook.", one.Name, one.On, cut(name))
+		for i, s := range specs {
+			if words, changed := r.descriptions[s.Name]; changed {
+				specs[i].Description = words
 			}
-			specs[i].Description = r.descriptions[name]
 		}
 	}
 	return specs, nil
+}
+
+// onlyOf says which of descriptions is of no tool that was asked about.
+func onlyOf(asked, descriptions map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(descriptions)) {
+		if _, may := asked[name]; !may {
+			return fmt.Errorf("it describes %q, a tool that it was not asked about", cut(name))
+		}
+	}
+	return nil
 }
 
 // Env asks for variables of the agent's commands. may says why a variable can't be one, in
@@ -94,21 +102,26 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 func (h *Hooks) Env(ctx context.Context, may func(name, value string) string) (map[string]string, error) {
 	env := map[string]string{}
 	for _, one := range h.on(job.OnShellEnv) {
-		r, err := h.ask(ctx, one, question{own: map[string]any{"env": maps.Clone(env)}})
+		r, err := h.ask(ctx, one, question{own: map[string]any{"env": maps.Clone(env)}, check: func(a answer) error { return onlyIf(may, a.env) }})
 		if err != nil {
 			return nil, err
 		}
 		if r.refuses() {
 			return nil, one.stop(r, "the agent was given no commands")
 		}
-		for _, name := range slices.Sorted(maps.Keys(r.env)) {
-			if why := may(name, r.env[name]); why != "" {
-				return nil, outcome.Stopf(outcome.PolicyViolation, "hook_failed", "The hook %s on %s sets the variable %q, which %s; correct the hook.", one.Name, one.On, cut(name), why)
-			}
-			env[name] = r.env[name]
-		}
+		maps.Copy(env, r.env)
 	}
 	return env, nil
+}
+
+// onlyIf says which variable can't be one.
+func onlyIf(may func(name, value string) string, env map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if why := may(name, env[name]); why != "" {
+			return fmt.Errorf("it sets the variable %q, which %s", cut(name), why)
+		}
+	}
+	return nil
 }
 
 // Compacting asks whether the conversation may be made shorter.
