@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime/debug"
 )
 
 // mostChecks is how often schemas are applied to values for one call.
@@ -13,7 +14,12 @@ const mostChecks = 1_000_000
 // prepareForeign is prepare for a tool from outside: its arguments mean what its own schema says.
 // What fits the schema is handed on as the model wrote it, and only what does not fit is read as
 // leniently as arguments of other tools.
-func (t *target) prepareForeign() error {
+func (t *target) prepareForeign() (err error) {
+	defer func() { // the library was not made for schemas of strangers
+		if value := recover(); value != nil {
+			err = &Panic{Value: value, Stack: debug.Stack()}
+		}
+	}()
 	e, call := t.entry, t.Call
 	arguments, problem := e.parse(call)
 	if problem != "" {
@@ -30,12 +36,11 @@ func (t *target) prepareForeign() error {
 	call.Form = Function
 	t.ready = call
 	if e.schema.resolved.Validate(arguments) == nil {
-		var err error
 		t.ready.Input, err = exactly(call.Input, arguments)
 		return err
 	}
 	lenient := maps.Clone(arguments)
-	problem, err := e.schema.check(lenient)
+	problem, err = e.schema.check(lenient)
 	if problem != "" || err != nil {
 		if problem != "" {
 			t.refusal = t.Tool + ": " + problem

@@ -46,7 +46,11 @@ func NewDynamic(r *record.Record, boxes *confine.Sandboxes, j *job.Job, dir stri
 		if err != nil {
 			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "The model can't be told the input_schema of the tool %s: %v; make it simpler.", tool.Name, err).Because(err)
 		}
-		d.specs = append(d.specs, tools.Spec{Name: tool.Name, Description: tool.Description, Parameters: fit, Accepts: raw})
+		accepts, unchecked := tools.CheckableSchema(raw)
+		if unchecked != "" {
+			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "The arguments of the tool %s can't be checked by its input_schema: %s; write that part otherwise.", tool.Name, unchecked)
+		}
+		d.specs = append(d.specs, tools.Spec{Name: tool.Name, Description: tool.Description, Parameters: fit, Accepts: accepts})
 	}
 	return d, nil
 }

@@ -192,7 +192,7 @@ func (one *server) tellReady(offered []mcp.Offered) error {
 	event := transcript.MCPServer{State: transcript.MCPReady, File: one.listFile(), SHA256: hex.EncodeToString(digest[:])}
 	for _, tool := range offered {
 		if tool.Server == one.name {
-			event.Tools = append(event.Tools, transcript.MCPTool{Name: tool.Spec.Name, Tool: tool.Tool, SHA256: tool.SHA256})
+			event.Tools = append(event.Tools, transcript.MCPTool{Name: tool.Spec.Name, Tool: tool.Tool, SHA256: tool.SHA256, Unchecked: tool.Unchecked})
 		}
 	}
 	return one.tell(event)

@@ -25,6 +25,8 @@ type MCPTool struct {
 	Name   string `json:"name"`   // for the model
 	Tool   string `json:"tool"`   // the server's own name
 	SHA256 string `json:"sha256"` // of its schema as the server gave it
+	// Unchecked is by what of that schema arguments are not checked here.
+	Unchecked string `json:"unchecked,omitempty"`
 }
 
 // The states of an MCP server.

@@ -15,7 +15,7 @@ import (
 // on its standard input, and what it prints is the result, text or a JSON list of items. A
 // call mutates: what the program does, nobody knows.
 func Run(spec tools.Spec, program Program, timeout time.Duration, outputs *tools.Outputs) tools.Tool {
-	return tools.Tool{Spec: spec, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+	return tools.Tool{Spec: spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		r := running{name: spec.Name, stdout: taken{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID)}
 		return r.run(ctx, program, timeout, call.Input)
 	}}

@@ -65,7 +65,7 @@ func (s *Server) start() (err error) {
 // Tool makes a tool whose calls the program answers. A call mutates: what the program does,
 // nobody knows.
 func (s *Server) Tool(spec tools.Spec, timeout time.Duration) tools.Tool {
-	return tools.Tool{Spec: spec, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+	return tools.Tool{Spec: spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.call(ctx, spec.Name, call, timeout)

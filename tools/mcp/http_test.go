@@ -191,6 +191,32 @@ func TestCallsOverHTTPThatBreak(t *testing.T) {
 	}
 }
 
+// TestAStreamThatHolds is about a server of the newest revision that does not answer the request
+// to be told of changes; the older revision has no such request.
+func TestAStreamThatHolds(t *testing.T) {
+	old := scriptedHTTP(false, func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]}}`, id)
+	})
+	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Header.Get("Mcp-Method") {
+		case "server/discover":
+			var q request
+			json.NewDecoder(r.Body).Decode(&q)
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}}`, q.ID)
+		case "subscriptions/listen":
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		default:
+			old.ServeHTTP(w, r)
+		}
+	}))
+	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), probe: 200 * time.Millisecond})
+	if r := call(t, s, "x", "{}"); r.Output != "done" || s.List().Revision != older || !s.List().Restarted {
+		t.Errorf("got %+v of %+v", r, s.List())
+	}
+}
+
 func TestChangedToolsOverHTTP(t *testing.T) {
 	server := exampleServer()
 	address := serve(t, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: true}))

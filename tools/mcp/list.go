@@ -19,7 +19,7 @@ type List struct {
 	Resources    bool     `json:"resources"` // it has some, or may have
 	Tools        []Listed `json:"tools"`     // all of them, sorted by name
 	// Restarted says that it did not take the question for the newest revision, and was started
-	// anew for an older one; the job can spare it that by protocol.
+	// or asked anew for an older one; the job can spare it that by protocol.
 	Restarted bool `json:"restarted,omitempty"`
 }
 

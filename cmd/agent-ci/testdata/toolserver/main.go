@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -29,6 +30,7 @@ var (
 	extra    = flag.String("extra", "", "a file: with it there, echo takes another argument")
 	leave    = flag.String("leave", "", "leave a grandchild that holds this file open")
 	noise    = flag.Int("noise", 0, "KiB to write to standard error at the start")
+	odd      = flag.Bool("odd", false, "have the schema of echo say what is not known in Go")
 	resource = flag.Bool("resources", false, "have a resource")
 )
 
@@ -113,6 +115,13 @@ type text struct {
 	More string `json:"more,omitempty"`
 }
 
+// oddEcho is echo without the library's own check of arguments.
+func oddEcho(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var a text
+	err := json.Unmarshal(r.Params.Arguments, &a)
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.Text}}}, err
+}
+
 type otherText struct {
 	Other string `json:"other"`
 }
@@ -124,6 +133,10 @@ func newServer() *mcp.Server {
 		add(s, "echo", "Says it again, otherwise.", func(a otherText) (string, error) { return a.Other, nil })
 	} else {
 		add(s, "echo", "Says it again.", func(a text) (string, error) { return a.Text, nil })
+	}
+	if *odd {
+		s.RemoveTools("echo")
+		s.AddTool(&mcp.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","pattern":"^(?!x)"}},"required":["text"]}`)}, oddEcho)
 	}
 	add(s, "variable", "Says a variable.", func(a text) (string, error) { return a.Text + "=" + os.Getenv(a.Text), nil })
 	add(s, "folder", "Says where it is.", func(text) (string, error) { return os.Getwd() })
