@@ -221,3 +221,16 @@ func (so *reached) close() {
 		_ = so.kept.Close()
 	}
 }
+
+// baseTree gives the tree that programs of the job come from: of the commit that configured the
+// run, which the head of a pull request did not, whoever wrote that. It is nil where a run that
+// goes on does not know that commit any more.
+func (so *reached) baseTree() func(ctx context.Context) (dir string, err error) {
+	switch {
+	case !so.task.OnHead() && so.task.Mode != intake.Join:
+		return so.workspace.BaseTree()
+	case so.left.Tree != "":
+		return so.workspace.TreeOf(so.left)
+	}
+	return nil
+}
