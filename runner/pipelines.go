@@ -359,7 +359,7 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	so.boxes = &confine.Sandboxes{
 		Record: in.rec, Environ: in.env, Job: so.job(), Rules: by, Root: so.workspace.Root(), Dir: in.dir,
 		Used: so.used, LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(), WorkIn: so.workIn(), NoOverlay: so.workspace.NoOverlay,
-		Authorities: so.authorities, BaseTree: so.workspace.BaseTree(), Hooked: len(so.job().Hooks) > 0 || in.operator != "",
+		Authorities: so.authorities, BaseTree: so.baseTree(), Hooked: len(so.job().Hooks) > 0 || in.operator != "",
 	}
 	if err := in.takeCredentials(ctx, so); err != nil {
 		return err

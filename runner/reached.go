@@ -221,3 +221,18 @@ func (so *reached) close() {
 		_ = so.kept.Close()
 	}
 }
+
+// baseTree gives the tree that programs of the job come from: of the commit that configured the
+// run, which the head of a pull request did not, whoever wrote that. A run that goes on does not
+// know that commit any more.
+func (so *reached) baseTree() func(ctx context.Context) (dir string, err error) {
+	switch {
+	case !so.task.OnHead() && so.task.Mode != intake.Join:
+		return so.workspace.BaseTree()
+	case so.left.Tree != "":
+		return so.workspace.TreeOf(so.left)
+	}
+	return func(context.Context) (string, error) {
+		return "", workspace.CannotResume("its job has programs of the commit that configured it (tools.dynamic, mcp_servers, hooks), and the transcript of a run on a pull request does not name that; start a new one")
+	}
+}

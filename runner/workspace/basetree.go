@@ -14,6 +14,11 @@ const baseTreeFolder = record.StateFolder + "/base"
 // BaseTree gives a fresh tree of the base commit, which is made at the first call. What a run
 // that was stopped has left of one is not used.
 func (w *Workspace) BaseTree() func(ctx context.Context) (dir string, err error) {
+	return w.TreeOf(w.base)
+}
+
+// TreeOf is BaseTree of another commit of the repository.
+func (w *Workspace) TreeOf(base gitops.Base) func(ctx context.Context) (dir string, err error) {
 	var making sync.Mutex
 	made := ""
 	return func(ctx context.Context) (string, error) {
@@ -24,7 +29,7 @@ func (w *Workspace) BaseTree() func(ctx context.Context) (dir string, err error)
 		}
 		w.rec.Remove(baseTreeFolder)
 		dir := w.rec.Join(baseTreeFolder)
-		if err := w.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: w.base.Tree, Base: w.base}); err != nil {
+		if err := w.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: base.Tree, Base: base}); err != nil {
 			return "", err
 		}
 		made = dir
