@@ -205,7 +205,7 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	if so.boxes != nil {
 		result.Denied = so.boxes.Denied()
 	}
-	result.Hooks = so.hooks.Uses()
+	result.Hooks, result.MCPServers = so.hooks.Uses(), so.toolServers()
 	result.Worked = so.workspace != nil && so.workspace.Worked()
 	result.Directory, result.File = rec.Path(), record.ResultFile
 	result.BodyFile, result.Summary, result.Output = p.BodyFile, work.Summary, so.outFile
@@ -224,6 +224,19 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 		}
 	}
 	return result
+}
+
+// toolServers are the servers of tools that the agent had.
+func (so *reached) toolServers() (all []record.ToolServer) {
+	if so.agent == nil {
+		return nil
+	}
+	for _, s := range so.agent.Servers() {
+		all = append(all, record.ToolServer{
+			Name: s.Name, State: s.State, Revision: s.Revision, Server: s.Server, Version: s.Version, Tools: len(s.Tools), SHA256: s.SHA256, Why: s.Why,
+		})
+	}
+	return all
 }
 
 // conclude writes the last event and result.json. What cannot be written is

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // Surroundings are what a command of agent-ci takes from where it is started.
@@ -47,6 +48,7 @@ type invocation struct {
 	source   *settings.Source
 	rec      *record.Record
 	watch    *progress.Watch
+	tools    []tools.Tool // of who embeds this package
 
 	foreign       bool // the run directory is a bundle, of whoever made it
 	keepBaselines bool // what checks say of bases is kept, and what is kept believed

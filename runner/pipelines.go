@@ -18,7 +18,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/settings"
-	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
@@ -131,7 +130,7 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 			return err
 		}
 	}
-	if so.agent, err = worker.New(ctx, in.agentOptions(so, in.people(so))); err != nil {
+	if err := in.makeAgent(ctx, so, in.people(so)); err != nil {
 		return err
 	}
 	if err := in.setUpAndBrief(ctx, so, guides); err != nil {
@@ -244,8 +243,7 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if guides, err = in.readGuides(so); err != nil {
 		return nil, err
 	}
-	so.agent, err = worker.New(ctx, in.agentOptions(so, in.people(so)))
-	return guides, err
+	return guides, in.makeAgent(ctx, so, in.people(so))
 }
 
 // backToWork makes checkout and conversation what they were when the run was stopped.
@@ -295,7 +293,7 @@ func (in *invocation) replay(ctx context.Context, answers *recordedAnswers, so *
 		if err != nil {
 			return err
 		}
-		if so.agent, err = worker.New(limited, in.agentOptions(so, answers.people())); err != nil {
+		if err := in.makeAgent(limited, so, answers.people()); err != nil {
 			return err
 		}
 		if err := in.setUpAndBrief(limited, so, guides); err != nil {

@@ -174,6 +174,9 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		return nil, err
 	}
 	answers, outputs, err := p.record()
+	if err == nil {
+		p.in.tools, err = p.replayEmbedded(outputs)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // ResumeOptions say which run goes on. All settings but limits are those of its
@@ -23,6 +24,8 @@ type ResumeOptions struct {
 	Dir      string   // the checkout; empty means where the run worked
 	Set      []string // limits, which may be other ones: KEY=VALUE
 	Operator string   // path of the operator's file; empty for none
+	// Tools are those with which the run began: see Options.
+	Tools []tools.Tool
 
 	Surroundings
 }
@@ -32,7 +35,7 @@ type ResumeOptions struct {
 // it can be tried again.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	in := newInvocation("", settings.Given{}, o.Surroundings)
-	in.dir, in.operator = o.Dir, o.Operator
+	in.dir, in.operator, in.tools = o.Dir, o.Operator, o.Tools
 	return in.attended(ctx, func(so *reached, left *departure) record.Result {
 		in.maskSecrets()
 		var h *history

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // Options say what to run and with what. Everything that a run takes from its
@@ -27,6 +28,12 @@ type Options struct {
 	Model    string
 	Operator string // path of the operator's file; empty for none
 
+	// Tools are called by the model besides those that agent-ci has: functions of the program
+	// that embeds this package. Their calls are recorded as all are, cut and redacted, and
+	// answered by the record in a replay. A job can refuse them by tools.allow and tools.deny.
+	// Run is called from several goroutines at once, for a tool that does not mutate.
+	Tools []tools.Tool
+
 	NoBaselineCache bool // what checks said of the base in earlier runs is not believed, nor kept
 	Stdin           io.Reader
 
@@ -42,7 +49,7 @@ func Run(ctx context.Context, o Options) record.Result {
 	}, o.Surroundings)
 	in.dir, in.publish, in.script = o.Dir, o.Publish, o.Replay
 	in.operator = o.Operator
-	in.keepBaselines = !o.NoBaselineCache
+	in.keepBaselines, in.tools = !o.NoBaselineCache, o.Tools
 	inVain := false
 	result := in.attended(ctx, func(so *reached, left *departure) record.Result {
 		if err := in.makeDirectory(o.Out); err != nil {

@@ -73,9 +73,18 @@ func (in *invocation) readGuides(so *reached) ([]agent.Guide, error) {
 	return worker.ReadGuides(so.workspace.Commit(), so.job().Repository.Path, in.rec.Warn)
 }
 
+// makeAgent makes the agent, which has been told nothing yet. ask puts its questions to people.
+func (in *invocation) makeAgent(ctx context.Context, so *reached, ask asking) (err error) {
+	if err := in.keepEmbedded(so.job()); err != nil {
+		return err
+	}
+	so.agent, err = worker.New(ctx, in.agentOptions(so, ask))
+	return err
+}
+
 // agentOptions say who the agent is. ask puts its questions to people.
 func (in *invocation) agentOptions(so *reached, ask asking) worker.Options {
-	return worker.Options{Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask, Hooks: so.hooks, Recorded: so.recorded}
+	return worker.Options{Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask, Hooks: so.hooks, Recorded: so.recorded, Tools: in.tools}
 }
 
 // asking puts all questions of a run to people; nil where there are none.

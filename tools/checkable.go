@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,13 +25,22 @@ func CheckableSchema(raw json.RawMessage) (checkable json.RawMessage, unchecked 
 	}
 	first := checkSchema(raw)
 	if first == nil {
-		return raw, ""
+		return compact(raw), ""
 	}
 	loose, dropped := loosened(raw)
 	if loose != nil && checkSchema(loose) == nil {
 		return loose, "arguments are not checked by " + strings.Join(dropped, ", ")
 	}
 	return anyObject, "arguments are not checked: " + Visible(first.Error(), 200)
+}
+
+// compact is JSON without spaces: where a schema was kept changes nothing of it.
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
 }
 
 // checkSchema says why a schema cannot be used to check arguments.

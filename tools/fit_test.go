@@ -16,37 +16,67 @@ func TestFitSchema(t *testing.T) {
 		{"null", `null`, `{"type":"object","properties":{}}`},
 		{"true", `true`, `{"type":"object","properties":{}}`},
 		{"empty", `{}`, `{"type":"object","properties":{}}`},
-		{"as it should be", `{"type":"object","properties":{"a":{"type":"string","description":"A."}},"required":["a"],"additionalProperties":false}`,
-			`{"type":"object","properties":{"a":{"type":"string","description":"A."}},"required":["a"],"additionalProperties":false}`},
-		{"keywords that models don't know", `{"$schema":"x","$id":"y","type":"object","x-z":1,"properties":{"a":{"type":"string","examples":["b"],"default":"c"}}}`,
-			`{"type":"object","properties":{"a":{"type":"string"}}}`},
-		{"missing types", `{"properties":{"o":{"properties":{"x":{}}},"a":{"items":{"minimum":1}},"s":{"format":"date"},"n":{"multipleOf":2},"e":{"enum":["a"]},"f":{"enum":[1,"a"]},"u":{"description":"Any."}}}`,
-			`{"type":"object","properties":{"o":{"type":"object","properties":{"x":{}}},"a":{"type":"array","items":{"type":"number","minimum":1}},"s":{"type":"string","format":"date"},"n":{"type":"number","multipleOf":2},"e":{"type":"string","enum":["a"]},"f":{"type":["number","string"],"enum":[1,"a"]},"u":{"description":"Any."}}}`},
-		{"booleans", `{"type":"object","properties":{"a":true,"b":{"type":"array","items":false}}}`,
-			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"string"}}}}`},
-		{"a constant", `{"type":"object","properties":{"a":{"const":"x"},"b":{"const":1}}}`,
-			`{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"number","enum":[1]}}}`},
-		{"several types", `{"type":["object","null"],"properties":{"a":{"type":["string","null","string","odd"]},"b":{"type":["array","null"]}}}`,
-			`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"type":["array","null"],"items":{"type":"string"}}}}`},
-		{"definitions that nothing leads to", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"string"},"c":{"$ref":"#/$defs/c"}}}`,
-			`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"string"}}}`},
-		{"references that lead nowhere", `{"type":"object","properties":{"a":{"$ref":"#/$defs/none","description":"A."},"b":{"$ref":"https://x.example/s.json"}}}`,
-			`{"type":"object","properties":{"a":{"description":"A."},"b":{}}}`},
-		{"a root that refers", `{"$ref":"#/definitions/in","definitions":{"in":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`,
-			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`},
+		{
+			"as it should be", `{"type":"object","properties":{"a":{"type":"string","description":"A."}},"required":["a"],"additionalProperties":false}`,
+			`{"type":"object","properties":{"a":{"type":"string","description":"A."}},"required":["a"],"additionalProperties":false}`,
+		},
+		{
+			"keywords that models don't know", `{"$schema":"x","$id":"y","type":"object","x-z":1,"properties":{"a":{"type":"string","examples":["b"],"default":"c"}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"}}}`,
+		},
+		{
+			"missing types", `{"properties":{"o":{"properties":{"x":{}}},"a":{"items":{"minimum":1}},"s":{"format":"date"},"n":{"multipleOf":2},"e":{"enum":["a"]},"f":{"enum":[1,"a"]},"u":{"description":"Any."}}}`,
+			`{"type":"object","properties":{"o":{"type":"object","properties":{"x":{}}},"a":{"type":"array","items":{"type":"number","minimum":1}},"s":{"type":"string","format":"date"},"n":{"type":"number","multipleOf":2},"e":{"type":"string","enum":["a"]},"f":{"type":["number","string"],"enum":[1,"a"]},"u":{"description":"Any."}}}`,
+		},
+		{
+			"booleans", `{"type":"object","properties":{"a":true,"b":{"type":"array","items":false}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"string"}}}}`,
+		},
+		{
+			"a constant", `{"type":"object","properties":{"a":{"const":"x"},"b":{"const":1}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"number","enum":[1]}}}`,
+		},
+		{
+			"several types", `{"type":["object","null"],"properties":{"a":{"type":["string","null","string","odd"]},"b":{"type":["array","null"]}}}`,
+			`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"type":["array","null"],"items":{"type":"string"}}}}`,
+		},
+		{
+			"definitions that nothing leads to", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"string"},"c":{"$ref":"#/$defs/c"}}}`,
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"string"}}}`,
+		},
+		{
+			"references that lead nowhere", `{"type":"object","properties":{"a":{"$ref":"#/$defs/none","description":"A."},"b":{"$ref":"https://x.example/s.json"}}}`,
+			`{"type":"object","properties":{"a":{"description":"A."},"b":{}}}`,
+		},
+		{
+			"a root that refers", `{"$ref":"#/definitions/in","definitions":{"in":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`,
+		},
 		{"a root that refers to itself", `{"$ref":"#"}`, `{"type":"object","properties":{}}`},
-		{"a root of alternatives", `{"type":"object","properties":{"k":{"type":"string"}},"additionalProperties":false,"required":["k"],"oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`,
-			`{"type":"object","properties":{"k":{"type":"string"},"a":{"type":"string"},"b":{"type":"string"}},"required":["k"]}`},
-		{"a root of parts", `{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"$ref":"#/$defs/b"}],"$defs":{"b":{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]}}}`,
-			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a","b"]}`},
-		{"values of the wrong kind", `{"type":"object","properties":{"a":{"type":"string","minLength":"x","pattern":7,"description":[1],"enum":"a"},"b":5},"required":[1,"a","a","none",{}]}`,
-			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"]}`},
-		{"a tuple", `{"type":"object","properties":{"a":{"items":[{"type":"string"},true]}}}`,
-			`{"type":"object","properties":{"a":{"type":"array","prefixItems":[{"type":"string"},{"type":"string"}]}}}`},
-		{"patterns of names", `{"type":"object","patternProperties":{"^x":{}},"additionalProperties":false}`,
-			`{"type":"object","properties":{},"additionalProperties":true}`},
-		{"hidden words", `{"type":"object","properties":{"a\u202eb":{"type":"string"},"c":{"type":"string","description":"x\u200b\u0007y"}}}`,
-			`{"type":"object","properties":{"c":{"type":"string","description":"xy"}}}`},
+		{
+			"a root of alternatives", `{"type":"object","properties":{"k":{"type":"string"}},"additionalProperties":false,"required":["k"],"oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`,
+			`{"type":"object","properties":{"k":{"type":"string"},"a":{"type":"string"},"b":{"type":"string"}},"required":["k"]}`,
+		},
+		{
+			"a root of parts", `{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"$ref":"#/$defs/b"}],"$defs":{"b":{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a","b"]}`,
+		},
+		{
+			"values of the wrong kind", `{"type":"object","properties":{"a":{"type":"string","minLength":"x","pattern":7,"description":[1],"enum":"a"},"b":5},"required":[1,"a","a","none",{}]}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"]}`,
+		},
+		{
+			"a tuple", `{"type":"object","properties":{"a":{"items":[{"type":"string"},true]}}}`,
+			`{"type":"object","properties":{"a":{"type":"array","prefixItems":[{"type":"string"},{"type":"string"}]}}}`,
+		},
+		{
+			"patterns of names", `{"type":"object","patternProperties":{"^x":{}},"additionalProperties":false}`,
+			`{"type":"object","properties":{},"additionalProperties":true}`,
+		},
+		{
+			"hidden words", `{"type":"object","properties":{"a\u202eb":{"type":"string"},"c":{"type":"string","description":"x\u200b\u0007y"}}}`,
+			`{"type":"object","properties":{"c":{"type":"string","description":"xy"}}}`,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := FitSchema(json.RawMessage(test.schema))

@@ -48,6 +48,10 @@ type Whole struct {
 
 // finish turns what a tool returned into what the model gets.
 func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
+	if r.Recorded {
+		r.Output = o.clean(r.Output)
+		return r, Whole{Truncated: strings.Contains(r.Output, CutWarning), Bytes: int64(len(r.Output))}
+	}
 	limit, whole := o.budget(r.Budget), Whole{}
 	if len(r.Commands) == 0 {
 		r.Output, whole = o.text(call, r.Output, r.Printed, limit)

@@ -35,7 +35,7 @@ func TestEveryTool(t *testing.T) {
 	defer server.Close()
 	repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
 	run := func(out, setting string) (printed []byte, err error) {
-		cmd := exec.Command(binary, "run", "--prompt", "Play.", "--repo", repo, "--out", out, "--publish", "none", "--set", setting)
+		cmd := exec.Command(binary, "run", "--prompt", "Play.", "--repo", repo, "--out", out, "--publish", "none", "--set", setting, "--set", "tools.dynamic="+dynamicTools)
 		cmd.Env = []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 			"OPENAI_BASE_URL=" + server.BaseURL(), "OPENAI_API_KEY=sk-test-0123456789abcdef",
@@ -58,6 +58,22 @@ func TestEveryTool(t *testing.T) {
 	compareTranscript(t, normalised(t, events, strings.NewReplacer(out, "$RUN", repo, "$REPO")))
 }
 
+// dynamicTools are tools of the job's own: one that is run for each call, one that serves, and
+// one that has to be looked for.
+const dynamicTools = `[
+	{name: lookup, description: Looks a word up., input_schema: {type: object, properties: {word: {type: string}}, required: [word]}, run: "read -r word; echo $word; pwd"},
+	{name: define, description: Defines a word., input_schema: {type: object}, serve: [./define.sh]},
+	{name: tides, description: Tells of the tides., input_schema: {type: object, properties: {harbour: {type: string}}}, run: "echo '[{\"type\":\"input_text\",\"text\":\"high\"}]'", defer: true},
+]`
+
+// definer serves: it answers all calls by the same words.
+const definer = `#!/bin/sh
+while read -r line; do
+	id=$(printf %s "$line" | sed 's/.*"call_id":"\([^"]*\)".*/\1/')
+	echo '{"call_id":"'$id'","content_items":[{"type":"input_text","text":"a greeting"}],"success":true}'
+done
+`
+
 // picture is a PNG of four pixels.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mP4z8DAAMIM/4EAAB/uBfvxq7p3AAAAAElFTkSuQmCC"
 
@@ -73,7 +89,11 @@ func widgets(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"greet.sh": "echo hello nobody\n", ".gitignore": "held\n", "four.png": string(pixels)} {
+	for name, text := range map[string]string{
+		"greet.sh":   "echo hello nobody\n",
+		"define.sh":  definer,
+		".gitignore": "held\n", "four.png": string(pixels),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}

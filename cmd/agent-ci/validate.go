@@ -43,10 +43,10 @@ type checked struct {
 	File     string       `json:"file"`
 	Valid    bool         `json:"valid"`
 	Problems job.Problems `json:"problems"`
-	// Hooks are those that a run of the job in this folder would have; of a valid file.
-	Hooks []runner.HookStatus `json:"hooks,omitempty"`
 	// Servers are those of tools, with --mcp.
 	Servers []doctor.Server `json:"mcp_servers,omitempty"`
+	// Hooks are those that a run of the job in this folder would have; of a valid file.
+	Hooks []runner.HookStatus `json:"hooks,omitempty"`
 }
 
 func validate(flags *flagSet) deed {

@@ -3,6 +3,8 @@ package audit
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,6 +151,7 @@ func (r Record) Itself() (found Differences) {
 	if _, err := r.CheckChain(); err != nil && !errors.Is(err, record.ErrUnfinished) {
 		found.note("transcript", "as it was written", err.Error())
 	}
+	r.servers(&found)
 	r.rows(&found)
 	end := r.Finished
 	if end == nil {
@@ -164,6 +167,24 @@ func (r Record) Itself() (found Differences) {
 	found.note("outcome", end.Outcome, string(r.follows()))
 	r.reason(&found)
 	return found
+}
+
+// servers compares the lists of tools that were kept with their digests.
+func (r Record) servers(found *Differences) {
+	for _, server := range r.MCPServers {
+		if server.File == "" {
+			continue
+		}
+		raw, err := r.Read(server.File)
+		digest := sha256.Sum256(raw)
+		is := hex.EncodeToString(digest[:])
+		if err != nil {
+			is = err.Error()
+		}
+		if is != server.SHA256 {
+			found.note(server.File, server.SHA256, is)
+		}
+	}
 }
 
 // rows compares the last table of a record with the checks of its job, and what

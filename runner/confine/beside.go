@@ -151,7 +151,7 @@ func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
 	return nil
 }
 
-// lends says how often the agent's sandbox lends the workspace to others: to hooks once, to each
+// lends says how often the agent's sandbox lends the workspace to others: to hooks once, for each
 // network that tools of the job's own have besides the agent's once, and to each server as often
 // as it may be started: once more for an older revision, and again once it has ended.
 func (s *Sandboxes) lends() (toRead, toWrite int) {

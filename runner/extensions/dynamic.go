@@ -64,6 +64,7 @@ func (d *Dynamic) each(made func(i int, spec tools.Spec) tools.Tool) []Tool {
 	all := make([]Tool, len(d.tools))
 	for i, tool := range d.tools {
 		all[i] = Tool{Tool: made(i, d.specs[i]), From: jobsOwn, Defer: tool.Defer}
+		all[i].Foreign = true
 	}
 	return all
 }
@@ -262,7 +263,7 @@ func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	if !strings.Contains(c.Argv[0], "/") {
 		return c.Argv, nil
 	}
-	program, why := findProgram(c.Argv[0], base, d.boxes.Root)
+	program, why := findProgram(c.Argv[0], base, d.boxes.InWorkspace)
 	if why != "" {
 		return nil, notStarted(tool.Name, why)
 	}

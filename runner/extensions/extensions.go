@@ -191,6 +191,18 @@ func (s *Servers) sessions() (all []*mcp.Session) {
 	return all
 }
 
+// Known is what became of those that were started.
+func (s *Servers) Known() (all []transcript.MCPServer) {
+	for _, one := range s.all {
+		one.mu.Lock()
+		if one.known.Name != "" {
+			all = append(all, one.known)
+		}
+		one.mu.Unlock()
+	}
+	return all
+}
+
 // Halt says why the run can't go on: a required server has ended and does not come again.
 func (s *Servers) Halt() error {
 	for _, one := range s.all {

@@ -120,6 +120,8 @@ func (one *server) openLog() (log *os.File, err error) {
 	if log, err = one.Record.Create(name); err != nil {
 		return nil, fmt.Errorf("make log of the server %s: %w", one.name, err)
 	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
 	one.log = name
 	return log, nil
 }

@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"github.com/agent-ci/agent-ci/gitops"
 )
 
 // findProgram finds a program that is named by a path: a relative one in the tree of the base
 // commit, an absolute one anywhere but in the workspace. why says why it can't be used.
-func findProgram(name, base, workspace string) (path, why string) {
+func findProgram(name, base string, inWorkspace func(path string) bool) (path, why string) {
 	if filepath.IsAbs(name) {
-		if gitops.LeadsThrough(name, workspace) {
+		if inWorkspace(name) {
 			return "", fmt.Sprintf("%s lies in the checkout, where the agent could change it; name it by its path in the repository, ./%s, which is taken of the base commit", name, filepath.Base(name))
 		}
 		return name, ""

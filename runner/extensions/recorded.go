@@ -25,5 +25,5 @@ func (r *Recorded) run(_ context.Context, call tools.Call) (tools.Result, error)
 	if !is {
 		return tools.Refuse(fmt.Sprintf("The record has no answer to call %d of a server.", call.Number)), nil
 	}
-	return tools.Result{Output: answer.Output, Failed: answer.Failed, Detail: answer.Detail}, nil
+	return tools.Result{Output: answer.Output, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
 }

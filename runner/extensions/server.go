@@ -28,17 +28,18 @@ type server struct {
 	frozen *mcp.List        // what it said first; nil while nobody asked
 	absent bool             // it did not come when the run began, and is not started again
 	told   bool             // that it is ready, with its tools
-	took   time.Duration    // until it was ready
-	log    string           // of its last process, below the run directory
 
 	mu        sync.Mutex
+	took      time.Duration // until it was ready
+	log       string        // of its last process, below the run directory
 	session   *mcp.Session
 	restarted bool   // since the run began
 	broken    string // why it answers no calls for good; empty while it does
 	changed   bool   // it was told that its tools are others now
 	closing   bool
-	quiet     bool       // nothing of it is told
-	starting  sync.Mutex // held by who starts it again
+	quiet     bool                 // nothing of it is told
+	known     transcript.MCPServer // of what was told
+	starting  sync.Mutex           // held by who starts it again
 }
 
 // lasts says whether it lives as long as the run, and not as the agent's sandbox. Without
@@ -72,7 +73,9 @@ func (one *server) open(ctx context.Context) error {
 		return err
 	}
 	session, err := mcp.Open(ctx, asked)
+	one.mu.Lock()
 	one.took = time.Since(began)
+	one.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -84,11 +87,11 @@ func (one *server) open(ctx context.Context) error {
 		_ = session.Close() // the error says more
 		return err
 	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
 	if one.frozen == nil {
 		one.frozen = &list
 	}
-	one.mu.Lock()
-	defer one.mu.Unlock()
 	one.session = session
 	return nil
 }
@@ -161,13 +164,19 @@ func (one *server) judge(failed error) error {
 
 // tell records what became of the server.
 func (one *server) tell(event transcript.MCPServer) error {
+	one.mu.Lock()
 	event.Name, event.Command, event.Log, event.Seconds = one.name, one.Command, one.log, one.took.Seconds()
+	list := one.frozen
+	one.mu.Unlock()
 	if at, err := url.Parse(one.URL); err == nil {
 		event.Host = at.Host
 	}
-	if list := one.frozen; list != nil {
+	if list != nil {
 		event.Revision, event.Server, event.Version = list.Revision, list.Name, list.Version
 	}
+	one.mu.Lock()
+	one.known = one.known.Then(event)
+	one.mu.Unlock()
 	return one.Record.Append(transcript.TypeMCPServer, event)
 }
 
@@ -219,11 +228,14 @@ func (one *server) observe(notice mcp.Notice) {
 }
 
 func (one *server) seeLog() string {
-	if one.log == "" {
+	one.mu.Lock()
+	log := one.log
+	one.mu.Unlock()
+	if log == "" {
 		return ""
 	}
-	words := " See " + one.log
-	if lines, err := one.Record.LastLines(one.log); err == nil && lines != "" {
+	words := " See " + log
+	if lines, err := one.Record.LastLines(log); err == nil && lines != "" {
 		const most = 5
 		last := strings.Split(lines, "\n")
 		words += ", whose last lines are: " + strings.Join(last[max(0, len(last)-most):], " / ")
@@ -299,12 +311,13 @@ func (one *server) giveUp(err error) string {
 // halted is the end of a run that can't do without the server.
 func (one *server) halted() error {
 	one.mu.Lock()
-	defer one.mu.Unlock()
-	if one.broken == "" || !one.Required {
+	broken := one.broken
+	one.mu.Unlock()
+	if broken == "" || !one.Required {
 		return nil
 	}
 	return outcome.Stopf(outcome.ExtensionFailed, "mcp_ended",
-		"The server %s (mcp_servers) ended while it was in use, and could not be started again: %s%s Mend it and resume the run, or give required: false.", one.name, one.broken, one.seeLog())
+		"The server %s (mcp_servers) ended while it was in use, and could not be started again: %s.%s Mend it and resume the run, or give required: false.", one.name, strings.TrimSuffix(broken, "."), one.seeLog())
 }
 
 // close ends the session and the server.

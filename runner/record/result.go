@@ -27,8 +27,9 @@ type Result struct {
 	CostUSD          *float64                `json:"cost_usd"` // null: no price is known
 	Verify           []VerifyRow             `json:"verify"`
 	Sandbox          Confinement             `json:"sandbox"`
-	Denied           int                     `json:"denied"`          // calls and hosts that the policy refused
-	Hooks            []transcript.HookUse    `json:"hooks,omitempty"` // that the run has, in the order in which they are asked
+	Denied           int                     `json:"denied"`                // calls and hosts that the policy refused
+	MCPServers       []ToolServer            `json:"mcp_servers,omitempty"` // that were started or asked
+	Hooks            []transcript.HookUse    `json:"hooks,omitempty"`       // that the run has, in the order in which they are asked
 	Warnings         []transcript.Warning    `json:"warnings"`
 	Changes          *ChangeSummary          `json:"changes"`          // null: nothing changed
 	Output           string                  `json:"output,omitempty"` // file by task.output_schema, in the run directory
@@ -51,6 +52,18 @@ func NewResult(id string, stop *outcome.Stop) Result {
 		RunID: id, PullRequest: PullRequest{Operation: "none"},
 		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: Unconfined(),
 	}
+}
+
+// ToolServer is a server of tools, and what became of it.
+type ToolServer struct {
+	Name     string `json:"name"`
+	State    string `json:"state"` // as in the event
+	Revision string `json:"revision,omitempty"`
+	Server   string `json:"server,omitempty"` // as it calls itself
+	Version  string `json:"version,omitempty"`
+	Tools    int    `json:"tools"`            // that the model could call
+	SHA256   string `json:"sha256,omitempty"` // of the list of its tools
+	Why      string `json:"why,omitempty"`
 }
 
 // PullRequest is what became of the pull request.

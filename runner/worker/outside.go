@@ -17,7 +17,8 @@ type outsiders struct {
 }
 
 // outside are the tools of a toolbox that are not agent-ci's own. Those of the job, and of
-// who embeds this program, are told of before anything is opened.
+// who embeds this program, are told of before anything is opened; those of servers are known
+// once they are started.
 func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) outsiders {
 	all := a.dynamic.Told()
 	if box.jobs != nil {
@@ -25,6 +26,7 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) outsiders {
 	}
 	all = append(all, a.servers.Tools()...)
 	for _, tool := range a.Tools {
+		tool.Foreign = true
 		all = append(all, extensions.Tool{Tool: tool, From: "the program"})
 	}
 	o := outsiders{all: all}

@@ -7,6 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // newServers are the servers of tools of a job. None is started yet.
@@ -66,6 +67,9 @@ func (a *Agent) endServers() {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}
 }
+
+// Servers are those of tools that were started, with what became of them.
+func (a *Agent) Servers() []transcript.MCPServer { return a.servers.Known() }
 
 // Close ends what lives longer than an attempt. The agent works no more after that.
 func (a *Agent) Close() {

@@ -163,7 +163,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := &tools.Outputs{Create: a.createOutput, Redact: a.Record.Redact}
 	outside := a.outside(box, outputs)
 	registry := tools.New(append(a.allTools(ctx, box, outputs), outside.tools()...)...)
-	allow := a.Job.Tools.Allow
+	allow := a.known(a.Job.Tools.Allow)
 	if len(allow) > 0 && outside.search != "" {
 		allow = append(slices.Clone(allow), outside.search) // which finds nothing that is not allowed
 	}

@@ -153,7 +153,7 @@ func TestRun(t *testing.T) {
 		want           string
 		detail         string
 	}{
-		{"echo", `{"word": "a\nb"}`, false, `{"word":"a\nb"}`+"\n", "map[exit_code:0]"},
+		{"echo", `{"word": "a\nb"}`, false, `{"word":"a\nb"}` + "\n", "map[exit_code:0]"},
 		{"silent", `{}`, false, "lookup printed nothing.", "map[exit_code:0]"},
 		{"fails", `{}`, true, "lookup ended with exit status 3. On its standard error:\nno such word\n", "map[exit_code:3]"},
 		{"grumbles", `{}`, false, "fine\n", "map[exit_code:0 stderr:but slow]"},

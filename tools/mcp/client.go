@@ -73,7 +73,7 @@ func CheckURL(address string) (*url.URL, error) {
 		return nil, errors.New("it must not have a fragment (#)")
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && u.Scheme == "http" && !near(ip) {
-		return nil, fmt.Errorf("http: is only for private and loopback addresses, which %s is not; use https:", ip)
+		return nil, fmt.Errorf("http: is only for private and loopback addresses, which %s is not; write https", ip)
 	}
 	return u, nil
 }
@@ -98,7 +98,7 @@ func direct(scheme string) *http.Transport {
 			return err
 		}
 		if !near(to.Addr()) {
-			return fmt.Errorf("http: is only for private and loopback addresses, which %s is not; use https:", to.Addr())
+			return fmt.Errorf("http: is only for private and loopback addresses, which %s is not; write https", to.Addr())
 		}
 		return nil
 	}}

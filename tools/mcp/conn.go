@@ -18,7 +18,7 @@ import (
 
 // Bounds of what a server sends. A server that exceeds one is not listened to any more.
 const (
-	mostLine     = 4 << 20  // bytes of one message
+	mostLine     = 16 << 20 // bytes of one message: an image of a page may take some
 	mostUnasked  = 32 << 20 // bytes between two answers that answer nothing: notifications, text that is no message
 	mostNoise    = 200      // bytes that are kept of a line that is no message
 	mostRequests = 64       // that the server made and that are not answered yet

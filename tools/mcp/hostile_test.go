@@ -76,7 +76,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 			s.result(r, `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"a","version":"1"}}`)
 		}, ReasonProtocol, "1999-01-01"},
 		{"speaks another revision than the job says", Server{Protocol: "2025-06-18"}, ok(oneTool), ReasonProtocol, "it speaks revision 2025-11-25"},
-		{"one line of 5 MiB", Server{}, func(s *saying, r request) { s.line("%s", strings.Repeat("x", 5<<20)) }, ReasonProtocol, "more than 4 MiB"},
+		{"one line of 17 MiB", Server{}, func(s *saying, r request) { s.line("%s", strings.Repeat("x", 17<<20)) }, ReasonProtocol, "more than 16 MiB"},
 		{"lists no tools", Server{}, func(s *saying, r request) {
 			if r.Method == "tools/list" {
 				s.refuse(r, -32603, "broken")
@@ -212,18 +212,18 @@ func TestCallsThatBreak(t *testing.T) {
 		{"content of an unknown kind", func(s *saying, r request) { s.result(r, `{"content":[{"type":"smell"}]}`) }, "smell", false},
 		{"ends", func(s *saying, _ request) { s.exit() }, "has ended (it closed its output: it has ended)", true},
 		{"a huge answer", func(s *saying, r request) {
-			s.result(r, `{"content":[{"type":"text","text":"`+strings.Repeat("x", 5<<20)+`"}]}`)
-		}, "more than 4 MiB", true},
+			s.result(r, `{"content":[{"type":"text","text":"`+strings.Repeat("x", 17<<20)+`"}]}`)
+		}, "more than 16 MiB", true},
 		{"notifications", func(s *saying, _ request) {
-			text := strings.Repeat("x", 1<<20)
+			line := []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<20) + "\"}}\n")
 			for range 200 {
-				s.line(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%q}}`, text)
+				s.out.Write(line)
 			}
 		}, "more than 32 MiB that answer nothing", true},
 		{"answers that nobody asked for", func(s *saying, _ request) {
-			text := strings.Repeat("x", 1<<20)
-			for i := range 200 {
-				s.line(`{"jsonrpc":"2.0","id":%d,"result":%q}`, 1000+i, text)
+			line := []byte(`{"jsonrpc":"2.0","id":1000,"result":"` + strings.Repeat("x", 1<<20) + "\"}\n")
+			for range 200 {
+				s.out.Write(line)
 			}
 		}, "more than 32 MiB that answer nothing", true},
 		{"requests", func(s *saying, r request) {

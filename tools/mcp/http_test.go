@@ -91,7 +91,7 @@ func TestAddressesThatCannotBeUsed(t *testing.T) {
 		{"never ends", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			endless(w)
-		}), ReasonStart, "more than 4 MiB"},
+		}), ReasonStart, "more than 16 MiB"},
 		{"never ends an error", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			endless(w)
@@ -159,7 +159,7 @@ func TestCallsOverHTTPThatBreak(t *testing.T) {
 		{"busy", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}, time.Minute, "Too Many Requests"},
-		{"endless", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { endless(w) }, time.Minute, "more than 4 MiB"},
+		{"endless", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { endless(w) }, time.Minute, "more than 16 MiB"},
 		{"a stream that is silent", func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.(http.Flusher).Flush()
@@ -167,9 +167,9 @@ func TestCallsOverHTTPThatBreak(t *testing.T) {
 		}, 100 * time.Millisecond, "did not answer within"},
 		{"a stream of notifications", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			text := strings.Repeat("x", 1<<20)
+			event := []byte(`data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<20) + "\"}}\n\n")
 			for range 200 {
-				if _, err := fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", text); err != nil {
+				if _, err := w.Write(event); err != nil {
 					return
 				}
 			}

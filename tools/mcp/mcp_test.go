@@ -304,7 +304,7 @@ func TestVariableOfTheLibrary(t *testing.T) {
 
 func TestFlood(t *testing.T) {
 	_, err := Open(t.Context(), Server{Name: "test", Tools: []string{AllTools}, Start: child(t, "flood"), StartTimeout: time.Minute})
-	wantError(t, err, ReasonProtocol, "more than 4 MiB")
+	wantError(t, err, ReasonProtocol, "more than 16 MiB")
 }
 
 func wantError(t *testing.T, err error, reason Reason, words string) {
@@ -312,5 +312,18 @@ func wantError(t *testing.T, err error, reason Reason, words string) {
 	e, ok := err.(*Error)
 	if !ok || e.Reason != reason || !strings.Contains(e.Words, words) {
 		t.Errorf("got %v, want %s with %q", err, reason, words)
+	}
+}
+
+// BenchmarkOpen is what a server over stdio adds to the start of a run, its own start included.
+func BenchmarkOpen(b *testing.B) {
+	for b.Loop() {
+		s, err := Open(b.Context(), Server{Name: "test", Tools: []string{AllTools}, Start: child(nil, "sdk")})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		s.Close()
+		b.StartTimer()
 	}
 }

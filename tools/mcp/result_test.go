@@ -207,7 +207,7 @@ func TestOfferRefusesWhatIsNoSchemaOfArguments(t *testing.T) {
 
 func TestListsAreKept(t *testing.T) {
 	s := open(t, Server{Start: inProcess(t, exampleServer()), Tools: []string{"weather"}})
-	raw, err := json.Marshal(s.List())
+	raw, err := json.MarshalIndent(s.List(), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,10 +123,10 @@ func TestLimits(t *testing.T) {
 		`{"query":"thing","limit":1}`:        1,
 		`{"query":"thing","limit":"3"}`:      3,
 		`{"query":"thing","limit":12.7}`:     12,
-		`{"query":"thing","limit":1e300}`:    most,
+		`{"query":"thing","limit":1e300}`:    mostFound,
 		`{"query":"github 7"}`:               usual,
 		`{"query":"what nobody has"}`:        0,
-		`{"query":"does 19","limit":100}`:    most,
+		`{"query":"does 19","limit":100}`:    mostFound,
 		`{"query":"\u0000 thing","limit":2}`: 2,
 	} {
 		got := call(t, input)

@@ -25,8 +25,8 @@ const MostOffered = 30
 
 // How many tools a search gives: where the call does not say, and at most.
 const (
-	usual = 8
-	most  = 30
+	usual     = 8
+	mostFound = 30
 )
 
 // Candidate is a tool from outside.
@@ -84,9 +84,9 @@ func find(index *Index, specs []tools.Spec, call tools.Call) (tools.Result, erro
 	case len(split(a.Query)) == 0:
 		return tools.Refuse(`query has no words: say in a few what the tool is to do, such as {"query": "create issue comment"}`), nil
 	case a.Limit != nil && *a.Limit < 1:
-		return tools.Refuse(fmt.Sprintf("limit is %v: give how many tools you want, from 1 to %d, or leave it out for %d", *a.Limit, most, usual)), nil
+		return tools.Refuse(fmt.Sprintf("limit is %v: give how many tools you want, from 1 to %d, or leave it out for %d", *a.Limit, mostFound, usual)), nil
 	case a.Limit != nil:
-		limit = int(min(*a.Limit, most))
+		limit = int(min(*a.Limit, mostFound))
 	}
 	found := index.Find(a.Query, limit)
 	result := tools.Result{Found: found, Output: words(found, specs), Detail: map[string]any{"found": found}}

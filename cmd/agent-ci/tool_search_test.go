@@ -1,0 +1,78 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
+)
+
+// mostForDeferred is how many bytes tools that have to be looked for may add to a request,
+// however many they are.
+const mostForDeferred = 1 << 10
+
+// TestDeferredToolsTakeLittleOfARequest compares the first request of a run that has 500 tools
+// of its own with that of one that has none.
+func TestDeferredToolsTakeLittleOfARequest(t *testing.T) {
+	for _, model := range []string{"gpt-5.1-codex", "gpt-5.4", "qwen3-coder"} {
+		none := firstRequest(t, model, nil)
+		for name, tools := range map[string][]string{"500 tools": manyTools(500, ""), "5 deferred tools": manyTools(5, ", defer: true")} {
+			with := firstRequest(t, model, tools)
+			if strings.Contains(with, "find_thing_number_4") {
+				t.Errorf("%s: the first request tells of one of %s", model, name)
+			}
+			if !strings.Contains(with, fmt.Sprintf("There are %d, of: this job (%[1]d).", len(tools))) {
+				t.Errorf("%s: the first request does not say that there are %s", model, name)
+			}
+			more := len(with) - len(none)
+			t.Logf("%s: %s add %d bytes to a request of %d", model, name, more, len(none))
+			if more > mostForDeferred {
+				t.Errorf("%s: %s add %d bytes to a request, more than %d", model, name, more, mostForDeferred)
+			}
+		}
+	}
+}
+
+func manyTools(n int, more string) (tools []string) {
+	for i := range n {
+		tools = append(tools, fmt.Sprintf(
+			"{name: find_thing_number_%d, description: %s, input_schema: {type: object, properties: {place: {type: string, description: Where to look.}}}, run: 'true'%s}",
+			i, strings.Repeat("Finds a thing in its place. ", 10), more))
+	}
+	return tools
+}
+
+// firstRequest is the body of the first request of a run, in a folder that is always the same.
+func firstRequest(t *testing.T, modelName string, tools []string) string {
+	t.Helper()
+	server, err := modeltest.StartScript("session.yml", strings.NewReader("version: 1\nturns: [{output: [{say: Nothing.}]}, {output: [{say: Nothing.}]}]\n"), modeltest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	job := filepath.Join(t.TempDir(), "job.yml")
+	if err := os.WriteFile(job, []byte("version: 1\ntask: {prompt: Play.}\ntools: {dynamic: ["+strings.Join(tools, ", ")+"]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "run", job, "--repo", widgets(t), "--out", filepath.Join(t.TempDir(), "out"), "--publish", "none", "--model", modelName)
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"OPENAI_BASE_URL=" + server.BaseURL(), "OPENAI_API_KEY=sk-test-0123456789abcdef",
+	}
+	if confines() == sandbox.LevelNone {
+		cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
+	}
+	if printed, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Errorf("the model's server found:\n%s", strings.Join(faults, "\n"))
+	}
+	return string(server.Requests()[0].Body)
+}

@@ -1,0 +1,129 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// embeddedFile of the run directory has what the model was told of the tools that the program
+// which embeds this package handed in: a replay has not got them.
+const (
+	extensionsFolder = "extensions"
+	embeddedFile     = extensionsFolder + "/program.json"
+)
+
+// embedded is a tool that a program handed in, as it is recorded.
+type embedded struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Mutates     bool            `json:"mutates"`
+}
+
+func recordedOf(all []tools.Tool) []embedded {
+	told := make([]embedded, len(all))
+	for i, tool := range all {
+		told[i] = embedded{tool.Spec.Name, tool.Spec.Description, tool.Spec.Parameters, tool.Mutates || tool.MutatesCall != nil}
+	}
+	return told
+}
+
+// keepEmbedded checks the tools that a program handed in, and keeps what is told of them. A run
+// that goes on has to be given the same.
+func (in *invocation) keepEmbedded(j *job.Job) error {
+	var before []embedded
+	there, err := in.rec.ReadJSON(embeddedFile, &before)
+	if err != nil || !there && len(in.tools) == 0 {
+		return err
+	}
+	if err := checkEmbedded(in.tools, j); err != nil {
+		return err
+	}
+	now := recordedOf(in.tools)
+	if there && !sameEmbedded(before, now) {
+		return outcome.Stopf(outcome.InvalidInput, "other_tools", "The tools that the program hands in are not those with which the run began (%s); give it the same, or start a new run.", embeddedFile)
+	}
+	if there {
+		return nil
+	}
+	if _, err := in.rec.MakeFolder(extensionsFolder); err != nil {
+		return err
+	}
+	return in.rec.WriteJSON(embeddedFile, now)
+}
+
+func sameEmbedded(a, b []embedded) bool {
+	return slices.EqualFunc(a, b, func(a, b embedded) bool {
+		var one, other any
+		fits := json.Unmarshal(a.Parameters, &one) == nil && json.Unmarshal(b.Parameters, &other) == nil
+		return fits && a.Name == b.Name && a.Description == b.Description && a.Mutates == b.Mutates && reflect.DeepEqual(one, other)
+	})
+}
+
+// embeddedName is what a model can call a function by.
+var embeddedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+func checkEmbedded(all []tools.Tool, j *job.Job) error {
+	for i, tool := range all {
+		name := tool.Spec.Name
+		wrong := ""
+		switch {
+		case !embeddedName.MatchString(name):
+			wrong = "its name must be 1 to 64 letters, digits, - and _"
+		case tools.Taken(name) != "":
+			wrong = "agent-ci's own tool " + tools.Taken(name) + " answers to its name"
+		case strings.HasPrefix(name, "mcp__"):
+			wrong = "names that begin with mcp__ are of MCP servers"
+		case slices.ContainsFunc(all[:i], func(t tools.Tool) bool { return t.Spec.Name == name }),
+			slices.ContainsFunc(j.Tools.Dynamic, func(t job.DynamicTool) bool { return t.Name == name }):
+			wrong = "another tool has its name"
+		case tool.Run == nil:
+			wrong = "it has no Run"
+		case tool.Spec.Parameters == nil || tool.Spec.Grammar != "" || tool.Spec.Builtin != "":
+			wrong = "it must be a function, with Parameters and neither Grammar nor Builtin"
+		default:
+			if err := tools.CheckSchema(tool.Spec.Parameters); err != nil {
+				wrong = "its Parameters are no JSON Schema: " + err.Error()
+			}
+		}
+		if wrong != "" {
+			return outcome.Stopf(outcome.InvalidInput, "bad_tool", "The tool %q of the program that embeds agent-ci can't be offered: %s.", name, wrong)
+		}
+	}
+	return nil
+}
+
+// replayEmbedded are the tools that a program handed in to the run which is replayed: they
+// answer by the record.
+func (p *replay) replayEmbedded(outputs []transcript.ToolFinished) ([]tools.Tool, error) {
+	var told []embedded
+	if _, err := p.recorded.rec.ReadJSON(embeddedFile, &told); err != nil {
+		return nil, fmt.Errorf("read the tools of the run: %w", err)
+	}
+	answers := make(map[int]transcript.ToolFinished, len(outputs))
+	for _, output := range outputs {
+		answers[output.Number] = output
+	}
+	run := func(_ context.Context, call tools.Call) (tools.Result, error) {
+		answer, is := answers[call.Number]
+		if !is {
+			return tools.Refuse(fmt.Sprintf("The record has no answer to call %d.", call.Number)), nil
+		}
+		return tools.Result{Output: answer.Output, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
+	}
+	all := make([]tools.Tool, len(told))
+	for i, t := range told {
+		all[i] = tools.Tool{Spec: tools.Spec{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Mutates: t.Mutates, Run: run}
+	}
+	return all, nil
+}

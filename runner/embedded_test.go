@@ -1,0 +1,114 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// counter is a tool of a program that embeds this package: it knows how often it was called.
+func counter(times *int) tools.Tool {
+	return tools.Tool{
+		Spec: tools.Spec{
+			Name: "count", Description: "Counts.",
+			Parameters: json.RawMessage(`{"type":"object","properties":{"description":{"type":"string"}},"required":["description"]}`),
+		},
+		Mutates: true,
+		Run: func(_ context.Context, call tools.Call) (tools.Result, error) {
+			var a struct{ Description string }
+			if err := call.Arguments(&a); err != nil {
+				return tools.Result{}, err
+			}
+			*times++
+			if a.Description == "long" {
+				return tools.Result{Output: strings.Repeat("a line\n", 20_000)}, nil
+			}
+			return tools.Result{Output: fmt.Sprintf("%s: %d", a.Description, *times)}, nil
+		},
+	}
+}
+
+func counting(t *testing.T, all ...tools.Tool) Options {
+	t.Helper()
+	repo := committed(t, map[string]string{"README": "Hi.\n"})
+	script := filepath.Join(t.TempDir(), "session.yml")
+	err := os.WriteFile(script, []byte(`version: 1
+turns:
+  - output: [{call: count, arguments: {description: sheep}}, {call: count, arguments: {description: long}}, {call: count, arguments: {}}]
+  - expect: ["sheep: 1", "truncated output"]
+    output: [{say: I counted.}]
+  - output: [{say: I counted.}]
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{
+		Prompt: "Count.", Dir: repo.Dir, Out: filepath.Join(t.TempDir(), "run"), Publish: "none", Replay: script, Tools: all,
+		Set:          []string{"policy.sandbox=danger-full-access"},
+		Surroundings: Surroundings{Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, Quiet: true},
+	}
+}
+
+func TestToolsOfAProgramAreCalledRecordedAndReplayed(t *testing.T) {
+	times := 0
+	o := counting(t, counter(&times))
+	result := Run(t.Context(), o)
+	if result.Outcome != outcome.NoChanges || times != 2 {
+		t.Fatalf("%s after %d calls: %s", result.Outcome, times, result.Message)
+	}
+	rec, err := readRecorded(ReplayOptions{RunDir: o.Out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.rec.Close()
+	var outputs []string
+	err = eachEvent(rec.rec, func(e transcript.Event) error {
+		if e.Type != transcript.TypeToolFinished {
+			return nil
+		}
+		var d transcript.ToolFinished
+		err := json.Unmarshal(e.Data, &d)
+		outputs = append(outputs, fmt.Sprint(d.Tool, " ", d.Failed, " ", d.Output[:min(30, len(d.Output))]))
+		return err
+	})
+	want := []string{"count false sheep: 1", "count false Warning: truncated output (ori", "count true count: the arguments: expected"}
+	if diff := cmp.Diff(want, outputs); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, frozen := range []bool{false, true} {
+		replayed, err := Replay(t.Context(), ReplayOptions{RunDir: o.Out, Frozen: frozen, Environ: o.Environ})
+		if err != nil || len(replayed.Differences) > 0 || times != 2 {
+			t.Errorf("frozen %t: %v after %d calls; differences: %+v", frozen, err, times, replayed)
+		}
+	}
+}
+
+func TestToolsOfAProgramThatCanNotBeOffered(t *testing.T) {
+	run := func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
+	object := json.RawMessage(`{"type":"object"}`)
+	fine := tools.Tool{Spec: tools.Spec{Name: "fine", Parameters: object}, Run: run}
+	for want, bad := range map[string]tools.Tool{
+		"its name must be":                       {Spec: tools.Spec{Name: "a b", Parameters: object}, Run: run},
+		"agent-ci's own tool exec_command":       {Spec: tools.Spec{Name: "Bash", Parameters: object}, Run: run},
+		"names that begin with mcp__":            {Spec: tools.Spec{Name: "mcp__a", Parameters: object}, Run: run},
+		"another tool has its name":              fine,
+		"it has no Run":                          {Spec: tools.Spec{Name: "a", Parameters: object}},
+		"it must be a function, with Parameters": {Spec: tools.Spec{Name: "a", Grammar: "x"}, Run: run},
+		"its Parameters are no JSON Schema":      {Spec: tools.Spec{Name: "a", Parameters: json.RawMessage(`{"type":3}`)}, Run: run},
+	} {
+		result := Run(t.Context(), counting(t, fine, bad))
+		if result.Outcome != outcome.InvalidInput || result.Reason != "bad_tool" || !strings.Contains(result.Message, want) {
+			t.Errorf("%s: it ended as %s/%s: %s", want, result.Outcome, result.Reason, result.Message)
+		}
+	}
+}
