@@ -33,11 +33,12 @@ func TestEveryTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
+	repo, out, home := widgets(t), filepath.Join(t.TempDir(), "out"), homeWithToolServer(t)
 	run := func(out, setting string) (printed []byte, err error) {
-		cmd := exec.Command(binary, "run", "--prompt", "Play.", "--repo", repo, "--out", out, "--publish", "none", "--set", setting, "--set", "tools.dynamic="+dynamicTools)
+		cmd := exec.Command(binary, "run", "--prompt", "Play.", "--repo", repo, "--out", out, "--publish", "none", "--set", setting, "--set", "tools.dynamic="+dynamicTools,
+			"--set", `mcp_servers={shelf: {command: toolserver, args: [--resources], tools: [echo, read]}}`, "--set", "hooks="+playedHooks)
 		cmd.Env = []string{
-			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+			"PATH=" + filepath.Join(home, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 			"OPENAI_BASE_URL=" + server.BaseURL(), "OPENAI_API_KEY=sk-test-0123456789abcdef",
 		}
 		if confines() == sandbox.LevelNone {
@@ -65,6 +66,14 @@ const dynamicTools = `[
 	{name: define, description: Defines a word., input_schema: {type: object}, serve: [./define.sh]},
 	{name: tides, description: Tells of the tides., input_schema: {type: object, properties: {harbour: {type: string}}}, run: "echo '[{\"type\":\"input_text\",\"text\":\"high\"}]'", defer: true},
 ]`
+
+// playedHooks let pass, refuse, rewrite and replace.
+const playedHooks = `{
+	begins: {on: run_start, run: [sh, -c, "echo '{\"context\":\"Be brief.\"}'"]},
+	refuses: {on: pre_tool, tools: [lookup], run: [sh, -c, "grep -q forbidden && { echo not this word >&2; exit 2; }; exit 0"]},
+	rewrites: {on: PreToolUse, compat: claude, tools: [mcp__shelf__echo], run: [sh, -c, "echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"updatedInput\":{\"text\":\"rewritten\"}}}'"]},
+	replaces: {on: post_tool, tools: [define], run: [sh, -c, "echo '{\"output\":\"replaced\"}'"]},
+}`
 
 // definer serves: it answers all calls by the same words.
 const definer = `#!/bin/sh

@@ -1,12 +1,14 @@
 package main_test
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
-	"time"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -31,14 +33,36 @@ func placeToolServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: toolserver")
 	}
-	built, err := buildToolServer()
+	folder, err := copyToolServer(ts.Getenv("HOME"))
 	ts.Check(err)
-	raw, err := os.ReadFile(built)
-	ts.Check(err)
-	folder := filepath.Join(ts.Getenv("HOME"), "bin")
-	ts.Check(os.MkdirAll(folder, 0o755))
-	ts.Check(os.WriteFile(filepath.Join(folder, "toolserver"), raw, 0o755))
 	ts.Setenv("PATH", folder+string(os.PathListSeparator)+ts.Getenv("PATH"))
+}
+
+// copyToolServer puts the server into the folder bin of a user's folder, where sandboxes see it.
+func copyToolServer(home string) (folder string, err error) {
+	built, err := buildToolServer()
+	if err != nil {
+		return "", err
+	}
+	raw, err := os.ReadFile(built)
+	if err != nil {
+		return "", err
+	}
+	folder = filepath.Join(home, "bin")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	return folder, os.WriteFile(filepath.Join(folder, "toolserver"), raw, 0o755)
+}
+
+// homeWithToolServer is a user's folder with the server in bin.
+func homeWithToolServer(t *testing.T) string {
+	t.Helper()
+	home := t.TempDir()
+	if _, err := copyToolServer(home); err != nil {
+		t.Fatal(err)
+	}
+	return home
 }
 
 // startToolServer starts the server at an address, which the variable names: serving VARIABLE
@@ -49,16 +73,12 @@ func startToolServer(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	built, err := buildToolServer()
 	ts.Check(err)
-	said := filepath.Join(ts.MkAbs("."), "address-"+args[0])
-	server := exec.Command(built, append([]string{"-http", "127.0.0.1:0", "-say", said}, args[1:]...)...)
+	server := exec.Command(built, append([]string{"-http", "127.0.0.1:0"}, args[1:]...)...)
+	out, err := server.StdoutPipe()
+	ts.Check(err)
 	ts.Check(server.Start())
 	ts.Defer(func() { _ = server.Process.Kill(); _ = server.Wait() })
-	for range 500 {
-		if raw, err := os.ReadFile(said); err == nil && len(raw) > 0 {
-			ts.Setenv(args[0], string(raw))
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	ts.Fatalf("the server does not say its address")
+	address, err := bufio.NewReader(out).ReadString('\n')
+	ts.Check(err)
+	ts.Setenv(args[0], strings.TrimSpace(address))
 }

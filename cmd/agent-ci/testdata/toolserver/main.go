@@ -23,8 +23,7 @@ import (
 
 var (
 	token    = flag.String("token", "", "at an address: let in who has it")
-	at       = flag.String("http", "", "serve at this address, and say which it is in -say")
-	say      = flag.String("say", "", "file for the address")
+	at       = flag.String("http", "", "serve at this address, and print which it is")
 	like     = flag.String("like", "", "silent, exit, flood: what it does instead of serving")
 	without  = flag.String("without", "", "tools that it does not have, with commas between")
 	extra    = flag.String("extra", "", "a file: with it there, echo takes another argument")
@@ -97,9 +96,7 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(*say, []byte(listener.Addr().String()), 0o644); err != nil {
-		return err
-	}
+	fmt.Println(listener.Addr())
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() }, nil)
 	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if *token != "" && r.Header.Get("Authorization") != "Bearer "+*token {
