@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 )
 
 const docFile = "../../docs/job.md"
@@ -292,4 +294,54 @@ func jobsIn(file, content string) []string {
 		}
 	}
 	return jobs
+}
+
+// TestDocumentedFragmentsLoad loads each block of YAML in the documents that has keys of a job
+// at its top, and no others.
+func TestDocumentedFragmentsLoad(t *testing.T) {
+	documents, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(documents) == 0 {
+		t.Fatalf("no documents: %v", err)
+	}
+	loaded := 0
+	for _, name := range documents {
+		document, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range yamlBlock.FindAllStringSubmatch(string(document), -1) {
+			if !ofAJob(block[1]) {
+				continue
+			}
+			loaded++
+			example := block[1]
+			if !strings.Contains(example, "version: ") {
+				example = "version: 1\n" + example
+			}
+			kind := File
+			if strings.Contains(example, "trusted: operator") {
+				kind = Operator
+			}
+			if _, err := LoadTemplate(Layer{Name: name, Kind: kind, Data: []byte(example)}); err != nil {
+				t.Errorf("%v\n%s", err, block[1])
+			}
+		}
+	}
+	if loaded == 0 {
+		t.Error("no document has an example")
+	}
+}
+
+// ofAJob says whether all keys at the top are those of a job.
+func ofAJob(example string) bool {
+	var keys map[string]yaml.Node
+	if err := yaml.Unmarshal([]byte(example), &keys); err != nil || len(keys) == 0 {
+		return false
+	}
+	for name := range keys {
+		if root().key(name) == nil {
+			return false
+		}
+	}
+	return true
 }
