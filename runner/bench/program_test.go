@@ -34,6 +34,7 @@ type sighting struct {
 	Memory int64         `json:"memory"` // peak, in bytes
 	Status int           `json:"status"`
 
+	start     time.Duration // from start to the first request
 	server    time.Duration // of Wall, spent in the scripted server
 	asking    time.Duration // from the first request to the last answer
 	committed time.Duration // from the last answer to the end of the run
@@ -41,6 +42,7 @@ type sighting struct {
 }
 
 func (s sighting) total() time.Duration  { return s.Wall }
+func (s sighting) began() time.Duration  { return s.start }
 func (s sighting) served() time.Duration { return s.server }
 
 func (s sighting) askedFor() time.Duration    { return s.asking }
@@ -49,6 +51,8 @@ func (s sighting) committedIn() time.Duration { return s.committed }
 // underway is a run that goes on.
 type underway struct {
 	server *modeltest.Server
+	began  time.Time
+	first  atomic.Int64 // nanoseconds from then to the first request
 	spent  atomic.Int64 // nanoseconds in the server
 	out    string
 	watch  *exec.Cmd
@@ -68,16 +72,25 @@ func (p program) start(b *testing.B) *underway {
 	}
 	u := &underway{server: startServer(b, p.session), out: p.out}
 	b.Cleanup(u.server.Close)
-	u.server.Config.Handler = timed(u.server.Config.Handler, &u.spent)
+	u.server.Config.Handler = u.noted(timed(u.server.Config.Handler, &u.spent))
 	if u.out == "" {
 		u.out = filepath.Join(b.TempDir(), "run")
 	}
 	u.watch = p.watched(b, u.server.BaseURL(), u.out)
 	u.watch.Stdout, u.watch.Stderr = &u.answer, &u.said
+	u.began = time.Now()
 	if err := u.watch.Start(); err != nil {
 		b.Fatal(err)
 	}
 	return u
+}
+
+// noted notes when the first request came.
+func (u *underway) noted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u.first.CompareAndSwap(0, int64(time.Since(u.began)))
+		next.ServeHTTP(w, r)
+	})
 }
 
 // end waits for the end of a run.
@@ -97,7 +110,7 @@ func (u *underway) end(b *testing.B) sighting {
 	if faults := u.server.Faults(); len(faults) > 0 {
 		b.Fatalf("the scripted server complains: %q", faults)
 	}
-	seen.server = time.Duration(u.spent.Load())
+	seen.start, seen.server = time.Duration(u.first.Load()), time.Duration(u.spent.Load())
 	seen.asking, seen.committed = aroundLastAnswer(b, filepath.Join(u.out, "transcript.jsonl"))
 	seen.requests = u.server.Requests()
 	return seen
