@@ -32,7 +32,7 @@ func (in *invocation) readyHooks(ctx context.Context, so *reached, past hooks.Pa
 			RunID: in.rec.ID, Model: so.job().Model.Name, Root: so.workspace.Root(), Path: path.Clean(so.job().Repository.Path),
 			WorkDir: so.workspace.WorkDir(so.job().Repository.Path), Transcript: in.rec.Join(record.TranscriptFile),
 		},
-		Rooms: hooks.Rooms{Environ: in.env, BaseTree: so.boxes.BaseTree, Open: hookRoom(so.boxes)},
+		Rooms: hooks.Rooms{Environ: in.env, BaseTree: so.boxes.BaseTree, Open: hookRoom(so.boxes), Changeable: so.boxes.Changeable()},
 	}
 	in.warnOfOpenHooks(so.boxes)
 	return nil

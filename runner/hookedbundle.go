@@ -39,7 +39,7 @@ func (in *invocation) hooksOfBundle(ctx context.Context, so *reached, p *publish
 		Facts: hooks.Facts{
 			RunID: in.rec.ID, Model: p.Job.Model.Name, Root: boxes.Root, Path: folder, WorkDir: path.Join(boxes.Root, folder), Transcript: in.rec.Join(record.TranscriptFile),
 		},
-		Rooms: hooks.Rooms{Environ: in.env, BaseTree: boxes.BaseTree, Open: hookRoom(boxes)},
+		Rooms: hooks.Rooms{Environ: in.env, BaseTree: boxes.BaseTree, Open: hookRoom(boxes), Changeable: append(boxes.Changeable(), so.workspace.Root())},
 	}
 	in.warnOfOpenHooks(boxes)
 	p.Ask = in.askOfDraft(so)
