@@ -159,9 +159,7 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 		result = brokenOff(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
 	}
 	result, whole := d.Outputs.finish(t.Call, result)
-	if ran && d.Gate != nil && ctx.Err() == nil {
-		result = d.Gate.After(ctx, t.Tool, t.ready, result)
-	}
+	result, whole = d.judged(ctx, t, ran, result, whole)
 	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault}
 	if ran {
 		ended.Result = result.preceded(d.aside())

@@ -85,30 +85,62 @@ func canonical(input string) string {
 }
 
 // After asks the hooks on what came of calls: those of the job up to the first that refuses, then
-// those of the operator, which see what the model would get.
-func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result) tools.Result {
+// those of the operator, which see what the model would get. The whole of an output, which hooks
+// see in the place of its ends, goes to the model where none of them withholds or replaces it.
+func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
 	all := h.on(job.OnPostTool)
 	operators := Operators(all)
+	seen := outcomeOf{result, result.Output, whole, true}
 	for _, some := range [][]Hook{all[len(operators):], operators} {
-		result = h.after(ctx, some, tool, call, result)
+		seen = h.after(ctx, some, tool, call, seen)
 	}
-	return result
+	return seen.result, seen.let
+}
+
+// outcomeOf a call is what the model would get, and whether it may have the whole output.
+type outcomeOf struct {
+	result tools.Result
+	cut    string // the output before hooks said anything of it
+	whole  func() (string, error)
+	let    bool
+}
+
+// shown is the result for a hook.
+func (o outcomeOf) shown() (tools.Result, error) {
+	if !o.let {
+		return o.result, nil
+	}
+	text, err := o.whole()
+	shown := o.result
+	shown.Output = strings.TrimSuffix(text, "\n") + strings.TrimPrefix(o.result.Output, strings.TrimSuffix(o.cut, "\n"))
+	return shown, err
 }
 
 // after asks some hooks up to the first that refuses.
-func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.Call, result tools.Result) tools.Result {
+func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.Call, seen outcomeOf) outcomeOf {
 	for _, one := range some {
-		for _, q := range h.resultQuestions(one, tool, call, result) {
+		shown, err := seen.shown()
+		if err != nil {
+			return seen.withheld("The output is withheld: the hook " + one.Name + " could not be asked: " + err.Error())
+		}
+		for _, q := range h.resultQuestions(one, tool, call, shown) {
+			q.before = seen.result.Output
 			r, err := h.ask(ctx, one, q)
 			if err != nil {
-				return withheld(result, "The output is withheld: the hook "+one.Name+" could not be asked: "+err.Error())
+				return seen.withheld("The output is withheld: the hook " + one.Name + " could not be asked: " + err.Error())
 			}
-			if result = one.judged(result, r); r.refuses() && !r.feedback {
-				return result
+			refused := r.refuses() && !r.feedback
+			seen.result, seen.let = one.judged(seen.result, r), seen.let && !refused && r.output == nil
+			if refused {
+				return seen
 			}
 		}
 	}
-	return result
+	return seen
+}
+
+func (o outcomeOf) withheld(words string) outcomeOf {
+	return outcomeOf{result: withheld(o.result, words)}
 }
 
 // resultQuestions are what a hook is asked of a result: one question, or one for each file of a

@@ -89,8 +89,8 @@ func TestHooksThatRewriteWithoutEndRefuse(t *testing.T) {
 func TestTheOperatorSeesWhatTheModelGets(t *testing.T) {
 	h, said := ordered(t, job.OnPostTool, map[string]string{"scrub": give("hunter2", `{"output":"scrubbed"}`)},
 		map[string]string{"a": `cat >/dev/null; echo '{"decision":"deny","reason":"hunter2"}'`, "b": "cat >/dev/null"})
-	got := h.After(t.Context(), "exec_command", tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"x"}`}, tools.Result{Output: "fine"})
-	if got.Output != "scrubbed" {
+	got, let := h.After(t.Context(), "exec_command", tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"x"}`}, tools.Result{Output: "fine"}, func() (string, error) { return "fine", nil })
+	if got.Output != "scrubbed" || let {
 		t.Errorf("%+v", got)
 	}
 	if diff := cmp.Diff([]string{"a deny", "operator/scrub replace"}, said()); diff != "" {

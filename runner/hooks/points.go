@@ -269,3 +269,6 @@ func (h *Hooks) Fired() error {
 func (h *Hooks) OfPatches() bool {
 	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(h.on(job.OnPreTool), Hook.asksOfFiles)
 }
+
+// OfOutputs says that hooks are asked of what came of calls.
+func (h *Hooks) OfOutputs() bool { return len(h.on(job.OnPostTool)) > 0 }

@@ -173,7 +173,7 @@ func (r *Rehearsal) finished(ctx context.Context, raw json.RawMessage) error {
 	if output, replaced := r.whole[d.Number]; replaced {
 		d.Output = output
 	}
-	r.Hooks.After(ctx, d.Tool, r.calls[d.Number], tools.Result{Output: d.Output, Failed: d.Failed, Detail: d.Detail})
+	r.Hooks.After(ctx, d.Tool, r.calls[d.Number], tools.Result{Output: d.Output, Failed: d.Failed, Detail: d.Detail}, func() (string, error) { return d.Output, nil })
 	return nil
 }
 
