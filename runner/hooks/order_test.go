@@ -1,12 +1,14 @@
 package hooks
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -94,6 +96,19 @@ func TestTheOperatorSeesWhatTheModelGets(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if diff := cmp.Diff([]string{"a deny", "operator/scrub replace"}, said()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnEndThatIsCutOffIsOnRecord(t *testing.T) {
+	h, said := ordered(t, job.OnRunEnd, nil, map[string]string{"a": "sleep 1000"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := h.RunEnd(ctx, End{Outcome: "changed"})
+	if stop := outcome.Of(t.Context(), err); stop.Reason != "hook_failed" {
+		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff([]string{"a failed"}, said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
