@@ -36,7 +36,9 @@ func ordered(t *testing.T, on string, operators, jobs map[string]string) (*Hooks
 }
 
 // give is a script that answers where its input has a word.
-func give(word, answer string) string { return `if grep -q "` + word + `"; then echo '` + answer + `'; fi` }
+func give(word, answer string) string {
+	return `if grep -q "` + word + `"; then echo '` + answer + `'; fi`
+}
 
 func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 	deny, rewrite := `{"decision":"deny","reason":"no push"}`, func(cmd string) string { return `{"input": {"cmd": "` + cmd + `"}}` }
@@ -47,20 +49,30 @@ func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 		refusal, input  string
 	}{
 		{
-			"a job's rewrite is asked of the operator", map[string]string{"g": give("push", deny)}, map[string]string{"a": give("pull", rewrite("git push"))},
-			[]string{"operator/g pass", "a rewrite", "operator/g deny"}, "no push", "",
+			"a job's rewrite is asked of the operator",
+			map[string]string{"g": give("push", deny)},
+			map[string]string{"a": give("pull", rewrite("git push"))},
+			[]string{"operator/g pass", "a rewrite", "operator/g deny"},
+			"no push", "",
 		},
 		{
-			"a rewrite is asked of hooks before", nil, map[string]string{"a": give("push", deny), "b": give("pull", rewrite("git push"))},
-			[]string{"a pass", "b rewrite", "a deny"}, "no push", "",
+			"a rewrite is asked of hooks before", nil,
+			map[string]string{"a": give("push", deny), "b": give("pull", rewrite("git push"))},
+			[]string{"a pass", "b rewrite", "a deny"},
+			"no push", "",
 		},
 		{
-			"none is asked of the same twice", map[string]string{"g": "cat >/dev/null"}, map[string]string{"a": give("pull", rewrite("git fetch")), "b": "cat >/dev/null"},
-			[]string{"operator/g pass", "a rewrite", "operator/g pass", "b pass"}, "", `{"cmd": "git fetch"}`,
+			"none is asked of the same twice",
+			map[string]string{"g": "cat >/dev/null"},
+			map[string]string{"a": give("pull", rewrite("git fetch")), "b": "cat >/dev/null"},
+			[]string{"operator/g pass", "a rewrite", "operator/g pass", "b pass"},
+			"", `{"cmd": "git fetch"}`,
 		},
 		{
-			"the same in another form is no rewrite", nil, map[string]string{"a": give("pull", rewrite("git pull")), "b": "cat >/dev/null"},
-			[]string{"a rewrite", "b pass"}, "", "",
+			"the same in another form is no rewrite", nil,
+			map[string]string{"a": give("pull", rewrite("git pull")), "b": "cat >/dev/null"},
+			[]string{"a rewrite", "b pass"},
+			"", "",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
