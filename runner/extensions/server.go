@@ -373,7 +373,7 @@ func (one *server) halted() error {
 		return stop
 	}
 	return outcome.Stopf(outcome.ExtensionFailed, "mcp_ended",
-		"The server %s (mcp_servers) ended while it was in use, and could not be started again: %s.%s Mend it and resume the run, or give required: false.", one.name, strings.TrimSuffix(broken, "."), one.seeLog())
+		"The server %s (mcp_servers) ended while it was in use, and could not be started again. %s.%s Mend it and resume the run, or give required: false.", one.name, strings.TrimSuffix(broken, "."), one.seeLog())
 }
 
 // close ends the session and the server.
