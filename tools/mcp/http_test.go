@@ -228,6 +228,23 @@ func TestAStreamThatHolds(t *testing.T) {
 	}
 }
 
+// TestChangedToolsInAnAnswer is about a revision that is not asked to tell of changes.
+func TestChangedToolsInAnAnswer(t *testing.T) {
+	address := serve(t, scriptedHTTP(false, func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}}\n\n", id)
+	}))
+	changed := make(chan Notice, 10)
+	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), Observe: func(n Notice) { changed <- n }})
+	if r := call(t, s, "x", "{}"); r.Output != "done" || s.List().Revision != older {
+		t.Errorf("got %+v of %+v", r, s.List())
+	}
+	if n := <-changed; n.Kind != ToolsChanged {
+		t.Errorf("got %+v", n)
+	}
+}
+
 func TestChangedToolsOverHTTP(t *testing.T) {
 	server := exampleServer()
 	address := serve(t, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: true}))
