@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 // Server is a server of tools (mcp_servers) as a run would find it here.
@@ -48,6 +49,9 @@ func lookAtServers(ctx context.Context, p *sandboxcommand.Prepared) ([]Server, e
 	found := []Server{}
 	if len(p.Job.MCPServers) == 0 {
 		return found, nil
+	}
+	if p.NoCheckout != nil { // of which a run would end
+		return nil, workspace.CheckoutFailure(p.NoCheckout)
 	}
 	if err := settings.CheckServerSecrets(p.Environ, p.Job); err != nil {
 		return nil, err
