@@ -32,9 +32,8 @@ type Beside struct {
 	Name    string
 	Network job.Network // zero for none
 	Key     string      // of the job, where Network stands
-	// Workspace is what it sees of what the agent works in: BesideNone and so on. One that is
-	// to read it may be lent it by the agent's sandbox; else it sees that of the agent as it
-	// is when it is opened.
+	// Workspace is what it sees of what the agent works in: BesideNone and so on. The agent's
+	// sandbox lends it; where that is not open, it sees that of the agent as it is then.
 	Workspace string
 	// BaseTree lets it read the fresh tree of the base commit. Without a workspace it finds
 	// that tree at the path of the checkout, too.
@@ -114,10 +113,7 @@ func (s *Sandboxes) showWorkspace(o *sandbox.Options, box *sandbox.Sandbox, b Be
 			o.BorrowedFrom, o.Overlay, o.Frozen = s.overlay(Agent()), "", nil
 			return err
 		}
-		if b.Workspace == BesideWrite {
-			return fmt.Errorf("the sandbox of %s can't be opened again: the workspace was lent to it too often", b.Name)
-		}
-		fallthrough
+		return fmt.Errorf("the sandbox of %s can't be opened again: the workspace was lent to it too often", b.Name)
 	default:
 		// Nobody takes the changes of the agent from here: what is written is this sandbox's own.
 		o.Frozen = slices.Concat(s.changed(Agent()), s.frozen(Agent()))
@@ -154,9 +150,9 @@ func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
 
 // lends says how often the agent's sandbox lends the workspace to others: to hooks once, for each
 // network that tools of the job's own have besides the agent's once, and to each server as often
-// as it may be started: once more for an older revision, and again once it has ended.
+// as it may be started: up to three times until a revision is settled, and again once it has ended.
 func (s *Sandboxes) lends() (toRead, toWrite int) {
-	const starts = 4
+	const starts = 2 * 3
 	for _, server := range s.Job.MCPServers {
 		switch {
 		case server.Command == "":

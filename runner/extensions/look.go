@@ -3,6 +3,7 @@ package extensions
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -34,7 +35,7 @@ func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
 			found[i] = Looked{Name: one.name, Required: one.Required, Err: err}
 			if err != nil {
 				stop := stopOf(one.name, err)
-				stop.Message = one.Record.Redact(stop.Message + one.seeLog())
+				stop.Message = one.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + one.lastWords())
 				found[i].Err = stop
 				return
 			}
@@ -50,6 +51,14 @@ func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
 		return nil, err
 	}
 	return found, s.offer(found)
+}
+
+// lastWords are the last lines of what it wrote to standard error, in a log that nobody will see.
+func (one *server) lastWords() string {
+	if lines := one.lastLines(); lines != "" {
+		return " The last lines that it wrote are: " + lines + "."
+	}
+	return ""
 }
 
 // offer adds to what was found how the model would be told of it.
