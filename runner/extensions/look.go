@@ -53,14 +53,6 @@ func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
 	return found, s.offer(found)
 }
 
-// lastWords are the last lines of what it wrote to standard error, in a log that nobody will see.
-func (one *server) lastWords() string {
-	if lines := one.lastLines(); lines != "" {
-		return " The last lines that it wrote are: " + lines + "."
-	}
-	return ""
-}
-
 // offer adds to what was found how the model would be told of it.
 func (s *Servers) offer(found []Looked) error {
 	offered, err := mcp.Offer(s.Lists(), s.Taken)

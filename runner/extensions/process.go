@@ -181,6 +181,14 @@ func (one *server) openLog() (log *os.File, err error) {
 	return log, nil
 }
 
+// lastWords are the last lines of what it wrote to standard error, in a log that nobody will see.
+func (one *server) lastWords() string {
+	if lines := one.lastLines(); lines != "" {
+		return " The last lines that it wrote are: " + lines + "."
+	}
+	return ""
+}
+
 // launch starts the command with pipes, and follows its standard error.
 func (p *process) launch(command sandbox.Command, redact func(string) string) (input, output *os.File, err error) {
 	var pipes [6]*os.File
