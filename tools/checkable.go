@@ -16,6 +16,10 @@ import (
 // anyObject takes all arguments.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
+// mostApplied is how often schemas may be applied to no arguments at all. A server can list
+// thousands of tools, and all of their schemas are tried when it starts.
+const mostApplied = 10_000
+
 // CheckableSchema makes of the JSON Schema of somebody's tool one that arguments can be checked by
 // here, and says what of it they are not checked by: a schema in a language that is not known
 // here must not refuse calls that are right. Unchecked is empty where all is checked.
@@ -61,6 +65,9 @@ func checkSchema(raw json.RawMessage) error {
 	s := schema{source: raw}
 	if err := s.compile(); err != nil {
 		return err
+	}
+	if nothing := map[string]any{}; !affords(root, nothing, mostApplied) {
+		return fmt.Errorf("it takes more than %d steps to check even no arguments", mostApplied)
 	}
 	// The library says only when it validates which versions it does not know.
 	if err := s.resolved.Validate(map[string]any{}); err != nil && strings.HasPrefix(err.Error(), "cannot validate version") {

@@ -10,74 +10,76 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+var fits = []struct{ name, schema, want string }{
+	{"nothing", ``, `{"type":"object","properties":{}}`},
+	{"null", `null`, `{"type":"object","properties":{}}`},
+	{"true", `true`, `{"type":"object","properties":{}}`},
+	{"empty", `{}`, `{"type":"object","properties":{}}`},
+	{
+		"as it should be", `{"type":"object","properties":{"a":{"type":"string","description":"A."}},"required":["a"],"additionalProperties":false}`,
+		`{"type":"object","properties":{"a":{"type":"string","description":"A."}},"required":["a"],"additionalProperties":false}`,
+	},
+	{
+		"keywords that models don't know", `{"$schema":"x","$id":"y","type":"object","x-z":1,"properties":{"a":{"type":"string","examples":["b"],"default":"c"}}}`,
+		`{"type":"object","properties":{"a":{"type":"string"}}}`,
+	},
+	{
+		"missing types", `{"properties":{"o":{"properties":{"x":{}}},"a":{"items":{"minimum":1}},"s":{"format":"date"},"n":{"multipleOf":2},"e":{"enum":["a"]},"f":{"enum":[1,"a"]},"u":{"description":"Any."}}}`,
+		`{"type":"object","properties":{"o":{"type":"object","properties":{"x":{}}},"a":{"type":"array","items":{"type":"number","minimum":1}},"s":{"type":"string","format":"date"},"n":{"type":"number","multipleOf":2},"e":{"type":"string","enum":["a"]},"f":{"type":["number","string"],"enum":[1,"a"]},"u":{"description":"Any."}}}`,
+	},
+	{
+		"booleans", `{"type":"object","properties":{"a":true,"b":{"type":"array","items":false}}}`,
+		`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"string"}}}}`,
+	},
+	{
+		"a constant", `{"type":"object","properties":{"a":{"const":"x"},"b":{"const":1}}}`,
+		`{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"number","enum":[1]}}}`,
+	},
+	{
+		"several types", `{"type":["object","null"],"properties":{"a":{"type":["string","null","string","odd"]},"b":{"type":["array","null"]}}}`,
+		`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"type":["array","null"],"items":{"type":"string"}}}}`,
+	},
+	{
+		"definitions that nothing leads to", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"string"},"c":{"$ref":"#/$defs/c"}}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"string"}}}`,
+	},
+	{
+		"references that lead nowhere", `{"type":"object","properties":{"a":{"$ref":"#/$defs/none","description":"A."},"b":{"$ref":"https://x.example/s.json"}}}`,
+		`{"type":"object","properties":{"a":{"description":"A."},"b":{}}}`,
+	},
+	{
+		"a root that refers", `{"$ref":"#/definitions/in","definitions":{"in":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`,
+		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`,
+	},
+	{"a root that refers to itself", `{"$ref":"#"}`, `{"type":"object","properties":{}}`},
+	{
+		"a root of alternatives", `{"type":"object","properties":{"k":{"type":"string"}},"additionalProperties":false,"required":["k"],"oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`,
+		`{"type":"object","properties":{"k":{"type":"string"},"a":{"type":"string"},"b":{"type":"string"}},"required":["k"]}`,
+	},
+	{
+		"a root of parts", `{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"$ref":"#/$defs/b"}],"$defs":{"b":{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]}}}`,
+		`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a","b"]}`,
+	},
+	{
+		"values of the wrong kind", `{"type":"object","properties":{"a":{"type":"string","minLength":"x","pattern":7,"description":[1],"enum":"a"},"b":5},"required":[1,"a","a","none",{}]}`,
+		`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"]}`,
+	},
+	{
+		"a tuple", `{"type":"object","properties":{"a":{"items":[{"type":"string"},true]}}}`,
+		`{"type":"object","properties":{"a":{"type":"array","prefixItems":[{"type":"string"},{"type":"string"}]}}}`,
+	},
+	{
+		"patterns of names", `{"type":"object","patternProperties":{"^x":{}},"additionalProperties":false}`,
+		`{"type":"object","properties":{},"additionalProperties":true}`,
+	},
+	{
+		"hidden words", `{"type":"object","properties":{"a\u202eb":{"type":"string"},"c":{"type":"string","description":"x\u200b\u0007y"}}}`,
+		`{"type":"object","properties":{"c":{"type":"string","description":"xy"}}}`,
+	},
+}
+
 func TestFitSchema(t *testing.T) {
-	for _, test := range []struct{ name, schema, want string }{
-		{"nothing", ``, `{"type":"object","properties":{}}`},
-		{"null", `null`, `{"type":"object","properties":{}}`},
-		{"true", `true`, `{"type":"object","properties":{}}`},
-		{"empty", `{}`, `{"type":"object","properties":{}}`},
-		{
-			"as it should be", `{"type":"object","properties":{"a":{"type":"string","description":"A."}},"required":["a"],"additionalProperties":false}`,
-			`{"type":"object","properties":{"a":{"type":"string","description":"A."}},"required":["a"],"additionalProperties":false}`,
-		},
-		{
-			"keywords that models don't know", `{"$schema":"x","$id":"y","type":"object","x-z":1,"properties":{"a":{"type":"string","examples":["b"],"default":"c"}}}`,
-			`{"type":"object","properties":{"a":{"type":"string"}}}`,
-		},
-		{
-			"missing types", `{"properties":{"o":{"properties":{"x":{}}},"a":{"items":{"minimum":1}},"s":{"format":"date"},"n":{"multipleOf":2},"e":{"enum":["a"]},"f":{"enum":[1,"a"]},"u":{"description":"Any."}}}`,
-			`{"type":"object","properties":{"o":{"type":"object","properties":{"x":{}}},"a":{"type":"array","items":{"type":"number","minimum":1}},"s":{"type":"string","format":"date"},"n":{"type":"number","multipleOf":2},"e":{"type":"string","enum":["a"]},"f":{"type":["number","string"],"enum":[1,"a"]},"u":{"description":"Any."}}}`,
-		},
-		{
-			"booleans", `{"type":"object","properties":{"a":true,"b":{"type":"array","items":false}}}`,
-			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"string"}}}}`,
-		},
-		{
-			"a constant", `{"type":"object","properties":{"a":{"const":"x"},"b":{"const":1}}}`,
-			`{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"number","enum":[1]}}}`,
-		},
-		{
-			"several types", `{"type":["object","null"],"properties":{"a":{"type":["string","null","string","odd"]},"b":{"type":["array","null"]}}}`,
-			`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"type":["array","null"],"items":{"type":"string"}}}}`,
-		},
-		{
-			"definitions that nothing leads to", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"string"},"c":{"$ref":"#/$defs/c"}}}`,
-			`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"string"}}}`,
-		},
-		{
-			"references that lead nowhere", `{"type":"object","properties":{"a":{"$ref":"#/$defs/none","description":"A."},"b":{"$ref":"https://x.example/s.json"}}}`,
-			`{"type":"object","properties":{"a":{"description":"A."},"b":{}}}`,
-		},
-		{
-			"a root that refers", `{"$ref":"#/definitions/in","definitions":{"in":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`,
-			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`,
-		},
-		{"a root that refers to itself", `{"$ref":"#"}`, `{"type":"object","properties":{}}`},
-		{
-			"a root of alternatives", `{"type":"object","properties":{"k":{"type":"string"}},"additionalProperties":false,"required":["k"],"oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`,
-			`{"type":"object","properties":{"k":{"type":"string"},"a":{"type":"string"},"b":{"type":"string"}},"required":["k"]}`,
-		},
-		{
-			"a root of parts", `{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"$ref":"#/$defs/b"}],"$defs":{"b":{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]}}}`,
-			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a","b"]}`,
-		},
-		{
-			"values of the wrong kind", `{"type":"object","properties":{"a":{"type":"string","minLength":"x","pattern":7,"description":[1],"enum":"a"},"b":5},"required":[1,"a","a","none",{}]}`,
-			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"]}`,
-		},
-		{
-			"a tuple", `{"type":"object","properties":{"a":{"items":[{"type":"string"},true]}}}`,
-			`{"type":"object","properties":{"a":{"type":"array","prefixItems":[{"type":"string"},{"type":"string"}]}}}`,
-		},
-		{
-			"patterns of names", `{"type":"object","patternProperties":{"^x":{}},"additionalProperties":false}`,
-			`{"type":"object","properties":{},"additionalProperties":true}`,
-		},
-		{
-			"hidden words", `{"type":"object","properties":{"a\u202eb":{"type":"string"},"c":{"type":"string","description":"x\u200b\u0007y"}}}`,
-			`{"type":"object","properties":{"c":{"type":"string","description":"xy"}}}`,
-		},
-	} {
+	for _, test := range fits {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := FitSchema(json.RawMessage(test.schema))
 			if err != nil {
@@ -163,6 +165,8 @@ func TestCheckableSchema(t *testing.T) {
 		{"a keyword of another version", `{"type":"object","properties":{"a":{"type":"number","minimum":1,"exclusiveMinimum":true}}}`, `{"type":"object","properties":{"a":{"type":"number","minimum":1}}}`, "exclusiveMinimum"},
 		{"a reference elsewhere", `{"type":"object","properties":{"a":{"$ref":"https://x.example/a"}}}`, `{"type":"object","properties":{"a":{}}}`, "$ref"},
 		{"itself without end", `{"type":"object","allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"$ref":"#/$defs/a"}}}`, `{"type":"object"}`, "without end"},
+		{"more steps than anybody waits for", doubling(40), `{"type":"object"}`, "more than 10000 steps"},
+		{"few steps", doubling(5), "", ""},
 		{"no schema", `7`, `{"type":"object"}`, "not checked"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -178,6 +182,36 @@ func TestCheckableSchema(t *testing.T) {
 				t.Errorf("got %q, want %q", unchecked, test.unchecked)
 			}
 		})
+	}
+}
+
+// doubling is a schema that applies what follows twice, on so many levels.
+func doubling(levels int) string {
+	var b strings.Builder
+	b.WriteString(`{"type":"object","allOf":[{"$ref":"#/$defs/D0"}],"$defs":{`)
+	for i := range levels {
+		fmt.Fprintf(&b, `"D%d":{"allOf":[{"$ref":"#/$defs/D%d"},{"$ref":"#/$defs/D%d"}]},`, i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, `"D%d":{"type":"object","properties":{"q":{"type":"string"}}}}}`, levels)
+	return b.String()
+}
+
+// TestWordsForTheModel is about schemas that have no types.
+func TestWordsForTheModel(t *testing.T) {
+	for _, test := range []struct{ schema, input, want string }{
+		{`{"required":["x"],"properties":{"x":{}}}`, `{}`, "The arguments are: x (any value, required)."},
+		{`{"required":["x"]}`, `{}`, "It names no arguments."},
+		{`{"properties":{"x":{"type":["string","null"]},"y":{"enum":[1,null,"a b"]}}}`, `{"y":2}`, `y: expected one of 1, null, "a b", got "2". The arguments are: x (string or null), y (one of 1, null, "a b").`},
+		{`{"properties":{"y":{"not":{"type":"string"}}}}`, `{"y":"a"}`, "y: it fits what the schema excludes (not)."},
+		{`{"properties":{"y":{"anyOf":[{"type":"number"},{"type":"boolean"}]}}}`, `{"y":"a"}`, "y: it fits none of the schema's alternatives (anyOf)."},
+		{`{"properties":{"y":{"oneOf":[{"type":"string"},{"minLength":1}]}}}`, `{"y":"a"}`, "y: it fits several of the schema's alternatives"},
+		{`{"properties":{"y":{"const":"k"}}}`, `{"y":"a"}`, `y: expected "k", got "a".`},
+	} {
+		d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", test.schema))}
+		r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: test.input}})[0]
+		if !r.Failed || !strings.Contains(r.Output, test.want) {
+			t.Errorf("%s: got %s", test.schema, r.Output)
+		}
 	}
 }
 

@@ -74,8 +74,13 @@ func (s *schema) affords(value any) bool {
 	if json.Unmarshal(s.source, &root) != nil {
 		return true
 	}
-	b := bill{root: root, known: map[[2]uintptr]int{}}
-	return b.count(root, value) <= mostChecks && b.steps <= mostChecks
+	return affords(root, value, mostChecks)
+}
+
+// affords says whether a value can be checked in so many steps.
+func affords(root, value any, most int) bool {
+	b := bill{root: root, known: map[[2]uintptr]int{}, most: most}
+	return b.count(root, value) <= most && b.steps <= most
 }
 
 // bill counts how often schemas are applied to values, each pair of them once.
@@ -83,12 +88,13 @@ type bill struct {
 	root  any
 	known map[[2]uintptr]int
 	steps int
+	most  int // steps, behind which nothing is counted
 }
 
 func (b *bill) count(at, value any) int {
 	node, ok := at.(map[string]any)
 	b.steps++
-	if !ok || b.steps > mostChecks {
+	if !ok || b.steps > b.most {
 		return 1
 	}
 	pair := [2]uintptr{identity(node), identity(value)}
@@ -96,7 +102,7 @@ func (b *bill) count(at, value any) int {
 		return n
 	}
 	n := 1
-	add := func(sub, value any) { n = min(n+b.count(sub, value), mostChecks+1) }
+	add := func(sub, value any) { n = min(n+b.count(sub, value), b.most+1) }
 	for _, sub := range b.applied(node, samePlace) {
 		add(sub.schema, value)
 	}

@@ -95,7 +95,7 @@ func TestBadArgumentsAreExplained(t *testing.T) {
 		{"empty", "exec_command", ``, `the arguments: expected "cmd", got nothing by that name`},
 		{"wrong type", "exec_command", `{"cmd":7}`, `cmd: expected string, got integer 7`},
 		{"wrong type deeper", "update_plan", `{"plan":[{"step":1,"status":"pending"}]}`, `plan[].step: expected string, got integer 1`},
-		{"unknown status", "update_plan", `{"plan":[{"step":"a","status":"done"}]}`, `plan[].status: expected one of pending, in_progress, completed, got "done"`},
+		{"unknown status", "update_plan", `{"plan":[{"step":"a","status":"done"}]}`, `plan[].status: expected one of "pending", "in_progress", "completed", got "done"`},
 		{"what the tool does not take", "read_file", `{"file_path":"a","colour":"red"}`, `which this tool does not take`},
 		{"all arguments are listed", "read_file", `{}`, `The arguments are: file_path (string, required), limit (number).`},
 		{"escalation", "exec_command", `{"cmd":"ls","sandbox_permissions":"require_escalated"}`, approvalNever},

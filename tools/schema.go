@@ -47,7 +47,7 @@ func (s *schema) check(arguments map[string]any) (string, error) {
 	s.dropNulls(arguments)
 	s.readTexts(arguments)
 	if err := s.resolved.Validate(arguments); err != nil {
-		return explain(err) + ". " + s.summary(), nil
+		return s.explain(err) + ". " + s.summary(), nil
 	}
 	return "", nil
 }
@@ -111,14 +111,44 @@ func (s *schema) onlyText() (string, bool) {
 // summary lists the arguments with their types.
 func (s *schema) summary() string {
 	names := slices.Sorted(maps.Keys(s.root.Properties))
+	if len(names) == 0 {
+		return "It names no arguments."
+	}
 	for i, name := range names {
-		kind := s.root.Properties[name].Type
+		kind := kindOf(s.root.Properties[name])
 		if slices.Contains(s.root.Required, name) {
 			kind += ", required"
 		}
 		names[i] = fmt.Sprintf("%s (%s)", name, kind)
 	}
 	return "The arguments are: " + strings.Join(names, ", ") + "."
+}
+
+// kindOf says in words of which types the values of a schema are.
+func kindOf(s *jsonschema.Schema) string {
+	switch {
+	case s == nil: // null, which some write for anything
+	case s.Type != "":
+		return s.Type
+	case len(s.Types) > 0:
+		return strings.Join(s.Types, " or ")
+	case len(s.Enum) > 0:
+		return "one of " + clipped(valuesOf(s.Enum))
+	case s.Const != nil:
+		return clipped(valuesOf([]any{*s.Const}))
+	}
+	return "any value"
+}
+
+// valuesOf are JSON values with commas between.
+func valuesOf(values []any) string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		if raw, err := json.Marshal(value); err == nil {
+			texts[i] = string(raw)
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // The library says where and what in one line per level:
@@ -130,11 +160,13 @@ var (
 	enumProblem      = regexp.MustCompile(`(?s)^enum: (.*) does not equal any of: \[(.*)\]$`)
 	missingProblem   = regexp.MustCompile(`^required: missing properties: \[(.*)\]$`)
 	needlessProblem  = regexp.MustCompile(`^unexpected additional properties \[(.*)\]$`)
+	constProblem     = regexp.MustCompile(`(?s)^const: (.*) does not equal `)
+	choiceProblem    = regexp.MustCompile(`(?s)^(anyOf|oneOf|not): (did not validate|validated) against `)
 	schemaPathPieces = strings.NewReplacer("/properties/", ".", "/items", "[]")
 )
 
 // explain names the field, what was expected and what came.
-func explain(err error) string {
+func (s *schema) explain(err error) string {
 	problem, place := err.Error(), ""
 	for {
 		found := schemaPlace.FindStringSubmatch(problem)
@@ -147,15 +179,27 @@ func explain(err error) string {
 	if field == "root" || field == "" {
 		field = "the arguments"
 	}
-	return fmt.Sprintf("%s: %s", field, reworded(problem))
+	return fmt.Sprintf("%s: %s", field, s.reworded(problem, place))
 }
 
-func reworded(problem string) string {
+// reworded is a problem in the words that models get, at a place of the schema.
+func (s *schema) reworded(problem, place string) string {
 	if m := typeProblem.FindStringSubmatch(problem); m != nil {
 		return fmt.Sprintf("expected %s, got %s %s", m[3], m[2], clipped(m[1]))
 	}
 	if m := enumProblem.FindStringSubmatch(problem); m != nil {
-		return fmt.Sprintf("expected one of %s, got %q", strings.Join(strings.Fields(m[2]), ", "), clipped(m[1]))
+		return fmt.Sprintf("expected one of %s, got %q", clipped(s.valuesAt(place, "enum", m[2])), clipped(m[1]))
+	}
+	if m := constProblem.FindStringSubmatch(problem); m != nil {
+		return fmt.Sprintf("expected %s, got %q", clipped(s.valuesAt(place, "const", "another value")), clipped(m[1]))
+	}
+	if m := choiceProblem.FindStringSubmatch(problem); m != nil {
+		return "it fits " + map[string]string{
+			"anyOfdid not validate": "none of the schema's alternatives (anyOf)",
+			"oneOfdid not validate": "none of the schema's alternatives (oneOf)",
+			"oneOfvalidated":        "several of the schema's alternatives, and has to fit one (oneOf)",
+			"notvalidated":          "what the schema excludes (not)",
+		}[m[1]+m[2]]
 	}
 	if m := missingProblem.FindStringSubmatch(problem); m != nil {
 		return "expected " + m[1] + ", got nothing by that name"
@@ -164,6 +208,24 @@ func reworded(problem string) string {
 		return "got " + m[1] + ", which this tool does not take"
 	}
 	return clipped(problem)
+}
+
+// valuesAt are the values that a keyword gives at a place of the schema, or other words.
+func (s *schema) valuesAt(place, keyword, other string) string {
+	var root any
+	if json.Unmarshal(s.source, &root) != nil {
+		return other
+	}
+	at, _ := referred(root, "#"+strings.TrimPrefix(place, "root"))
+	node, _ := at.(map[string]any)
+	value, there := node[keyword]
+	if !there {
+		return other
+	}
+	if list, ok := value.([]any); ok && keyword == "enum" {
+		return valuesOf(list)
+	}
+	return valuesOf([]any{value})
 }
 
 func clipped(text string) string {

@@ -93,11 +93,18 @@ func (r *toolServerRun) answer(t *testing.T) {
 	r.env = append(r.env, "OPENAI_BASE_URL="+server.BaseURL(), "OPENAI_API_KEY="+key)
 }
 
-// TestServersEndWithTheRun has a server leave a grandchild in a session of its own.
+// TestServersEndWithTheRun has a server leave a grandchild in a session of its own. No command is
+// run in that.
 func TestServersEndWithTheRun(t *testing.T) {
+	for _, mode := range []string{"workspace-write", "danger-full-access"} {
+		t.Run(mode, func(t *testing.T) { serverEndsWithTheRun(t, mode) })
+	}
+}
+
+func serverEndsWithTheRun(t *testing.T, mode string) {
 	t.Parallel()
 	r := newToolServerRun(t, "version: 1\nturns:\n  - output: [{call: mcp__a__echo, arguments: {text: x}}]\n  - output: [{say: Done.}]\n")
-	run := r.command("run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none")
+	run := r.command("run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none", "--set", "policy.sandbox="+mode)
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}

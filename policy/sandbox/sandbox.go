@@ -229,14 +229,20 @@ func (s *Sandbox) add(p *Process) error {
 	if s.closed {
 		return errClosed
 	}
-	if s.live == nil {
-		s.live = make(map[*Process]struct{})
-		if s.inside == nil {
-			s.open()
-		}
-	}
+	s.begin()
 	s.live[p] = struct{}{}
 	return nil
+}
+
+// begin makes s ready for its first process. s.mu is held.
+func (s *Sandbox) begin() {
+	if s.live != nil {
+		return
+	}
+	s.live = make(map[*Process]struct{})
+	if s.inside == nil {
+		s.open()
+	}
 }
 
 // open makes this process ready to start commands.
@@ -273,6 +279,23 @@ func Later(ctx context.Context, o Options) *Sandbox {
 		return err
 	}
 	return s
+}
+
+// Ready opens a sandbox of Later before its first command. Behind it Close ends what others left
+// that are open beside this one and adopt no orphans, though no command is ever started here.
+func (s *Sandbox) Ready() error {
+	if s.opened != nil {
+		if err := s.opened(); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	s.begin()
+	return nil
 }
 
 // become makes s the sandbox that o describes.

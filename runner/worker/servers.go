@@ -34,6 +34,11 @@ func (a *Agent) startServers(ctx context.Context, box *sandbox.Sandbox) error {
 	if len(a.Job.MCPServers) == 0 {
 		return nil
 	}
+	if !a.Sandboxes.Apart() { // what servers leave behind ends with the agent's commands, though there may be none
+		if err := box.Ready(); err != nil {
+			return err
+		}
+	}
 	if err := a.servers.Start(ctx, box); err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func TestReadFileByIndentationRefuses(t *testing.T) {
 		{map[string]any{"indentation": map[string]any{"anchor_line": 0}}, "anchor_line must be a 1-indexed line number"},
 		{map[string]any{"indentation": map[string]any{"anchor_line": 3}}, "anchor_line exceeds file length: the last line is 2"},
 		{map[string]any{"indentation": map[string]any{"max_lines": 0}}, "max_lines must be greater than zero"},
-		{map[string]any{"mode": "words"}, `mode: expected one of slice, indentation, got "words"`},
+		{map[string]any{"mode": "words"}, `mode: expected one of "slice", "indentation", got "words"`},
 		{map[string]any{"indentation": map[string]any{"depth": 1}}, "depth"},
 	} {
 		if test.arguments["mode"] == nil {

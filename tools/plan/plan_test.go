@@ -48,7 +48,7 @@ func TestUpdatePlan(t *testing.T) {
 func TestUpdatePlanRefuses(t *testing.T) {
 	for _, test := range []struct{ name, input, want string }{
 		{"two in progress", `{"plan":[{"step":"a","status":"in_progress"},{"step":"b","status":"in_progress"}]}`, `at most one step can be in_progress, but these are: "a", "b"`},
-		{"unknown status", `{"plan":[{"step":"a","status":"done"}]}`, `plan[].status: expected one of pending, in_progress, completed, got "done"`},
+		{"unknown status", `{"plan":[{"step":"a","status":"done"}]}`, `plan[].status: expected one of "pending", "in_progress", "completed", got "done"`},
 		{"no steps", `{"plan":[]}`, "the plan has no steps"},
 		{"empty step", `{"plan":[{"step":" ","status":"pending"}]}`, "plan[0].step is empty"},
 		{"no plan", `{}`, `expected "plan"`},
