@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
@@ -45,8 +46,8 @@ func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Serve
 	return lookAtServers(ctx, p)
 }
 
-func lookAtServers(ctx context.Context, p *sandboxcommand.Prepared) ([]Server, error) {
-	found := []Server{}
+func lookAtServers(ctx context.Context, p *sandboxcommand.Prepared) (found []Server, err error) {
+	found = []Server{}
 	if len(p.Job.MCPServers) == 0 {
 		return found, nil
 	}
@@ -65,6 +66,16 @@ func lookAtServers(ctx context.Context, p *sandboxcommand.Prepared) ([]Server, e
 	}
 	if err := boxes.Confine(ctx); err != nil {
 		return nil, err
+	}
+	if !boxes.Apart() { // what servers leave behind ends with the sandbox of the agent, which runs nothing here
+		agents, failed := boxes.Open(ctx, confine.Agent())
+		if failed != nil {
+			return nil, failed
+		}
+		defer func() { err = errors.Join(err, agents.Close()) }()
+		if err := agents.Ready(); err != nil {
+			return nil, err
+		}
 	}
 	servers := extensions.New(extensions.Options{
 		Record: p.Record, Sandboxes: boxes, Job: p.Job, Environ: p.Environ, WorkDir: p.Workspace.WorkDir(p.Job.Repository.Path),
