@@ -28,7 +28,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
-	"github.com/agent-ci/agent-ci/tools/mcp"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
@@ -343,11 +342,7 @@ func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions
 		if server.File == "" {
 			continue
 		}
-		var list mcp.List
-		there, err := p.recorded.rec.ReadJSON(server.File, &list)
-		if err == nil && !there {
-			err = fmt.Errorf("the run directory has no %s, with the tools of the server %s", server.File, server.Name)
-		}
+		list, err := extensions.ReadList(p.recorded.rec.Directory, server)
 		if err != nil {
 			return nil, err
 		}

@@ -160,8 +160,6 @@ var (
 	enumProblem      = regexp.MustCompile(`(?s)^enum: (.*) does not equal any of: \[(.*)\]$`)
 	missingProblem   = regexp.MustCompile(`^required: missing properties: \[(.*)\]$`)
 	needlessProblem  = regexp.MustCompile(`^unexpected additional properties \[(.*)\]$`)
-	constProblem     = regexp.MustCompile(`(?s)^const: (.*) does not equal `)
-	choiceProblem    = regexp.MustCompile(`(?s)^(anyOf|oneOf|not): (did not validate|validated) against `)
 	schemaPathPieces = strings.NewReplacer("/properties/", ".", "/items", "[]")
 )
 
@@ -182,6 +180,14 @@ func (s *schema) explain(err error) string {
 	return fmt.Sprintf("%s: %s", field, s.reworded(problem, place))
 }
 
+// choices are problems of which the library prints schemas that have no words.
+var choices = []struct{ problem, words string }{
+	{"anyOf: did not validate", "none of the schema's alternatives (anyOf)"},
+	{"oneOf: did not validate", "none of the schema's alternatives (oneOf)"},
+	{"oneOf: validated against both", "several of the schema's alternatives, and has to fit one (oneOf)"},
+	{"not: validated against", "what the schema excludes (not)"},
+}
+
 // reworded is a problem in the words that models get, at a place of the schema.
 func (s *schema) reworded(problem, place string) string {
 	if m := typeProblem.FindStringSubmatch(problem); m != nil {
@@ -190,16 +196,14 @@ func (s *schema) reworded(problem, place string) string {
 	if m := enumProblem.FindStringSubmatch(problem); m != nil {
 		return fmt.Sprintf("expected one of %s, got %q", clipped(s.valuesAt(place, "enum", m[2])), clipped(m[1]))
 	}
-	if m := constProblem.FindStringSubmatch(problem); m != nil {
-		return fmt.Sprintf("expected %s, got %q", clipped(s.valuesAt(place, "const", "another value")), clipped(m[1]))
+	if rest, is := strings.CutPrefix(problem, "const: "); is {
+		got, _, _ := strings.Cut(rest, " does not equal ")
+		return fmt.Sprintf("expected %s, got %q", clipped(s.valuesAt(place, "const", "another value")), clipped(got))
 	}
-	if m := choiceProblem.FindStringSubmatch(problem); m != nil {
-		return "it fits " + map[string]string{
-			"anyOfdid not validate": "none of the schema's alternatives (anyOf)",
-			"oneOfdid not validate": "none of the schema's alternatives (oneOf)",
-			"oneOfvalidated":        "several of the schema's alternatives, and has to fit one (oneOf)",
-			"notvalidated":          "what the schema excludes (not)",
-		}[m[1]+m[2]]
+	for _, choice := range choices {
+		if strings.HasPrefix(problem, choice.problem) {
+			return "it fits " + choice.words
+		}
 	}
 	if m := missingProblem.FindStringSubmatch(problem); m != nil {
 		return "expected " + m[1] + ", got nothing by that name"

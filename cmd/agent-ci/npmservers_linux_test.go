@@ -1,7 +1,10 @@
 package main_test
 
 import (
+	"bufio"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +21,33 @@ const (
 	filesystemServer = "@modelcontextprotocol/server-filesystem@2026.8.31"
 )
 
-// TestNPMServers has a run call the tools of servers from npm: over standard streams, with the
+// npmSession calls the tools of npmServers: over standard streams and at an address, with the
 // workspace, and with images, long and structured results.
+const npmSession = `version: 1
+turns:
+  - output:
+      - {call: mcp__all__echo, arguments: {message: said to everything}}
+      - {call: mcp__all__get-sum, arguments: {a: 17, b: 25}}
+      - {call: mcp__all__get-tiny-image, arguments: {}}
+      - {call: mcp__all__get-structured-content, arguments: {location: Chicago}}
+      - {call: mcp__web__echo, arguments: {message: said over HTTP}}
+      - {call: mcp__web__get-tiny-image, arguments: {}}
+      - {call: mcp__files__read_text_file, arguments: {path: "CHECKOUT/file"}}
+      - {call: mcp__files__write_file, arguments: {path: "CHECKOUT/made", content: "by a server\n"}}
+      - {call: mcp__files__write_file, arguments: {path: /etc/made, content: x}}
+      - {call: list_mcp_resources, arguments: {server: all}}
+      - {call: list_mcp_resources, arguments: {server: web}}
+  - output: [{say: Done.}]
+`
+
+// npmAnswers are what the transcript has of these calls.
+var npmAnswers = []string{
+	`"output":"Echo: said to everything"`, "sum of 17 and 25 is 42", `"mcp_tool":"get-tiny-image"`, `temperature`, `"output":"what the file holds\n"`,
+	`Access denied - path outside allowed directories`, `"resources\":[{`, `"name":"all","state":"ready","command":"node"`,
+	`"output":"Echo: said over HTTP"`, `"mcp_server":"web","mcp_tool":"get-tiny-image"`, `"resources\":[{\"server\":\"web\"`, `"name":"web","state":"ready","host":"127.0.0.1:`,
+}
+
+// TestNPMServers has a run call the tools of servers from npm.
 func TestNPMServers(t *testing.T) {
 	if !everything() {
 		t.Skip("servers from npm are run in make e2e only (AGENT_CI_E2E=1)")
@@ -27,30 +55,36 @@ func TestNPMServers(t *testing.T) {
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")
 	}
-	installed := installServers(t)
-	dir := t.TempDir()
+	dir := npmRun(t, installServers(t))
+	raw, err := os.ReadFile(filepath.Join(dir, "out", "transcript.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range npmAnswers {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("the transcript has no %s", want)
+		}
+	}
+	if patch, err := os.ReadFile(filepath.Join(dir, "out", "changes.patch")); err != nil || !strings.Contains(string(patch), "+by a server") {
+		t.Errorf("what the server wrote is not in the change: %v\n%s", err, patch)
+	}
+}
+
+// npmRun is a run with the servers that are installed there; it gives the folder of all of it.
+func npmRun(t *testing.T, installed string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
 	checkout := filepath.Join(dir, "checkout")
-	of := func(name string) string {
-		return "command: node, args: [" + filepath.Join(installed, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")
+	program := func(name string) string {
+		return filepath.Join(installed, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")
 	}
 	for path, text := range map[string]string{
-		"job.yml": "version: 1\ntask: {prompt: x}\nmcp_servers:\n  all: {" + of("server-everything") + `], tools: ["*"]}` +
-			"\n  files: {" + of("server-filesystem") + ", " + checkout + "], tools: [read_text_file, write_file, list_directory], workspace: write}\n",
-		"session.yml": `version: 1
-turns:
-  - output:
-      - {call: mcp__all__echo, arguments: {message: said to everything}}
-      - {call: mcp__all__get-sum, arguments: {a: 17, b: 25}}
-      - {call: mcp__all__get-tiny-image, arguments: {}}
-      - {call: mcp__all__get-structured-content, arguments: {location: Chicago}}
-      - {call: mcp__files__read_text_file, arguments: {path: "` + checkout + `/file"}}
-      - {call: mcp__files__write_file, arguments: {path: "` + checkout + `/made", content: "by a server\n"}}
-      - {call: mcp__files__write_file, arguments: {path: /etc/made, content: x}}
-      - {call: list_mcp_resources, arguments: {server: all}}
-  - output: [{say: Done.}]
-`,
-		"checkout/file": "what the file holds\n", "home/.profile": "\n",
+		"job.yml": "version: 1\ntask: {prompt: x}\nmcp_servers:\n" +
+			"  all: {command: node, args: [" + program("server-everything") + `], tools: ["*"]}` + "\n" +
+			"  web: {url: " + serveEverything(t, program("server-everything")) + ", tools: [echo, get-tiny-image]}\n" +
+			"  files: {command: node, args: [" + program("server-filesystem") + ", " + checkout + "], tools: [read_text_file, write_file, list_directory], workspace: write}\n",
+		"session.yml": strings.ReplaceAll(npmSession, "CHECKOUT", checkout), "checkout/file": "what the file holds\n", "home/.profile": "\n",
 	} {
 		path = filepath.Join(dir, path)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
@@ -70,21 +104,38 @@ turns:
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, "out", "transcript.jsonl"))
+	return dir
+}
+
+// serveEverything starts the server at an address of this machine, and gives it. The server takes
+// a port that is free beforehand, and says when it listens.
+func serveEverything(t *testing.T, program string) (address string) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
-		`"output":"Echo: said to everything"`, "sum of 17 and 25 is 42", `"mcp_tool":"get-tiny-image"`, `temperature`, `"output":"what the file holds\n"`,
-		`Access denied - path outside allowed directories`, `"resources\":[{`, `"name":"all","state":"ready","command":"node"`,
-	} {
-		if !strings.Contains(string(raw), want) {
-			t.Errorf("the transcript has no %s", want)
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	server := exec.Command("node", program, "streamableHttp")
+	server.Env = append(os.Environ(), "PORT="+port)
+	said, err := server.StderrPipe()
+	if err == nil {
+		err = server.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "listening on port") {
+			go func() { _, _ = io.Copy(io.Discard, said) }() // ends with the server
+			return "http://127.0.0.1:" + port + "/mcp"
 		}
 	}
-	if patch, err := os.ReadFile(filepath.Join(dir, "out", "changes.patch")); err != nil || !strings.Contains(string(patch), "+by a server") {
-		t.Errorf("what the server wrote is not in the change: %v\n%s", err, patch)
-	}
+	t.Fatal("the server at an address does not listen")
+	return ""
 }
 
 // installServers installs the servers where sandboxes see them.

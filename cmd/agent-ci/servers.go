@@ -48,7 +48,11 @@ func showServer(line func(text string), s doctor.Server) {
 	}
 	line(progress.Printable(words))
 	for _, tool := range s.Tools {
-		line(progress.Printable(fmt.Sprintf("  %s  %s", tool.SHA256, tool.Name)))
+		words := fmt.Sprintf("  %s  %s", tool.SHA256, tool.Name)
+		if tool.Unchecked != "" {
+			words += "  (" + tool.Unchecked + ")"
+		}
+		line(progress.Printable(words))
 	}
 	if len(s.Others) > 0 {
 		line(progress.Printable("  not allowed by the job: " + strings.Join(s.Others, ", ")))

@@ -30,9 +30,10 @@ type Server struct {
 
 // ServerTool is a tool that the model could call.
 type ServerTool struct {
-	Name   string `json:"name"` // for the model
-	Tool   string `json:"tool"` // the server's own name
-	SHA256 string `json:"sha256"`
+	Name      string `json:"name"` // for the model
+	Tool      string `json:"tool"` // the server's own name
+	SHA256    string `json:"sha256"`
+	Unchecked string `json:"unchecked,omitempty"` // by what of its schema arguments are not checked here
 }
 
 // LookAtServers starts the servers of tools of a job, or of the defaults, as a run would, and
@@ -100,7 +101,7 @@ func serverOf(ctx context.Context, one extensions.Looked) Server {
 		s.Reason, s.Why = stop.Reason, stop.Message
 	}
 	for _, tool := range one.Offered {
-		s.Tools = append(s.Tools, ServerTool{tool.Spec.Name, tool.Tool, tool.SHA256})
+		s.Tools = append(s.Tools, ServerTool{tool.Spec.Name, tool.Tool, tool.SHA256, tool.Unchecked})
 	}
 	for _, tool := range one.List.Tools {
 		if !tool.Allowed {

@@ -58,13 +58,13 @@ func (s *Servers) Expect(earlier []transcript.MCPServer) error {
 			continue
 		case was.File == "":
 			if one := s.all[i]; !one.Required {
-				one.absent, one.broken = true, "It was not there when the run began."
+				one.broken = "It was not there when the run began."
 			}
 			continue
 		}
-		var list mcp.List
-		if there, err := s.Record.ReadJSON(was.File, &list); err != nil || !there {
-			return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: the list of tools of the server %s (%s) is not in the run directory; start a new run.", was.Name, was.File).Because(err)
+		list, err := ReadList(s.Record.Directory, was)
+		if err != nil {
+			return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s; start a new run.", outcome.Trimmed(err)).Because(err)
 		}
 		s.all[i].frozen = &list
 	}
@@ -81,11 +81,11 @@ func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	failed := make([]error, len(s.all))
 	var starting sync.WaitGroup
 	for i, one := range s.all {
-		if one.live() || one.absent {
-			one.box = box
+		one.box = box
+		if one.live() || one.gone() != "" {
 			continue
 		}
-		starting.Go(func() { failed[i] = one.begin(ctx, box) })
+		starting.Go(func() { failed[i] = one.begin(ctx) })
 	}
 	starting.Wait()
 	if ctx.Err() != nil {
@@ -105,19 +105,44 @@ func (s *Servers) settle() (err error) {
 		return nil
 	}
 	s.settled = true
-	s.offered, err = mcp.Offer(s.Lists(), s.Taken)
-	if err != nil {
-		return outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonProtocol), "The tools of the servers (mcp_servers) can't be offered: %s.", outcome.Trimmed(err)).Because(err)
-	}
-	if s.Recorded != nil {
-		return nil
+	if s.offered, err = s.offer(); err != nil || s.Recorded != nil {
+		return err
 	}
 	for _, one := range s.all {
 		if err := one.tellReady(s.offered); err != nil {
 			return err
 		}
 	}
+	s.warnOfUnchecked()
 	return nil
+}
+
+// offer names what the servers have for the model.
+func (s *Servers) offer() ([]mcp.Offered, error) {
+	offered, err := mcp.Offer(s.Lists(), s.Taken)
+	if err != nil {
+		return nil, outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonProtocol), "The tools of the servers (mcp_servers) can't be offered: %s.", outcome.Trimmed(err)).Because(err)
+	}
+	return offered, nil
+}
+
+// warnOfUnchecked tells once of which tools the arguments are not wholly checked here.
+func (s *Servers) warnOfUnchecked() {
+	var names []string
+	for _, tool := range s.offered {
+		if tool.Unchecked != "" {
+			names = append(names, tool.Spec.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	const most = 10
+	more := ""
+	if len(names) > most {
+		names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	s.Record.Warn("mcp_unchecked", "Arguments of these tools are not wholly checked before they are called, since their schemas have what is not known here; their servers have to: %s%s.", strings.Join(names, ", "), more)
 }
 
 // Lists are what the servers said of themselves at the start.
@@ -150,7 +175,7 @@ func (s *Servers) Tools() (all []Tool) {
 	if !slices.ContainsFunc(s.Lists(), func(list mcp.List) bool { return list.Resources }) {
 		return all
 	}
-	for _, tool := range mcp.ResourceTools(s.sessions) {
+	for _, tool := range mcp.ResourceTools(s.resources) {
 		if s.Recorded != nil {
 			tool.Run = s.Recorded.run
 		}
@@ -181,11 +206,11 @@ func (s *Servers) named(name string) *server {
 	return nil
 }
 
-// sessions are those that there are now.
-func (s *Servers) sessions() (all []*mcp.Session) {
-	for _, one := range s.all {
-		if session := one.current(); session != nil {
-			all = append(all, session)
+// resources are those of the servers that have some.
+func (s *Servers) resources() (all []mcp.Resources) {
+	for _, list := range s.Lists() {
+		if one := s.named(list.Server); one != nil && list.Resources {
+			all = append(all, mcp.Resources{Server: one.name, Parallel: one.Parallel, Session: one.answering})
 		}
 	}
 	return all

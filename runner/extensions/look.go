@@ -50,12 +50,12 @@ func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return found, s.offer(found)
+	return found, s.describe(found)
 }
 
-// offer adds to what was found how the model would be told of it.
-func (s *Servers) offer(found []Looked) error {
-	offered, err := mcp.Offer(s.Lists(), s.Taken)
+// describe adds to what was found how the model would be told of it.
+func (s *Servers) describe(found []Looked) error {
+	offered, err := s.offer()
 	if err != nil {
 		return err
 	}

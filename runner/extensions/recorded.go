@@ -2,8 +2,14 @@ package extensions
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/mcp"
@@ -13,6 +19,29 @@ import (
 type Recorded struct {
 	Lists   []mcp.List
 	Answers map[int]transcript.ToolFinished // by the numbers of the calls
+}
+
+// ReadList reads what a server said of its tools, which has to be what was recorded.
+func ReadList(dir *record.Directory, of transcript.MCPServer) (list mcp.List, err error) {
+	raw, err := dir.Read(of.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return list, fmt.Errorf("the run directory has no %s, with the tools of the server %s", of.File, of.Name)
+	}
+	if err == nil && digestOf(raw) != of.SHA256 {
+		return list, fmt.Errorf("%s, with the tools of the server %s, was changed since it was recorded", of.File, of.Name)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &list)
+	}
+	if err != nil {
+		return list, fmt.Errorf("read %s, with the tools of the server %s: %w", of.File, of.Name, err)
+	}
+	return list, nil
+}
+
+func digestOf(raw []byte) string {
+	digest := sha256.Sum256(raw)
+	return hex.EncodeToString(digest[:])
 }
 
 // tool answers calls by the record.

@@ -2,9 +2,8 @@ package extensions
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -26,20 +25,21 @@ type server struct {
 	name   string
 	box    *sandbox.Sandbox // the agent's, beside which it is started
 	frozen *mcp.List        // what it said first; nil while nobody asked
-	absent bool             // it did not come when the run began, and is not started again
 	told   bool             // that it is ready, with its tools
 
-	mu        sync.Mutex
-	took      time.Duration // until it was ready
-	log       string        // of its last process, below the run directory
-	session   *mcp.Session
-	restarted bool   // since the run began
-	broken    string // why it answers no calls for good; empty while it does
-	changed   bool   // it was told that its tools are others now
-	closing   bool
-	quiet     bool                 // nothing of it is told
-	known     transcript.MCPServer // of what was told
-	starting  sync.Mutex           // held by who starts it again
+	mu       sync.Mutex
+	took     time.Duration // until it was ready
+	log      string        // of its last process, below the run directory
+	session  *mcp.Session
+	over     *mcp.Session // the last one that ended by itself
+	ends     int          // how many did, since the run began
+	broken   string       // why it answers no calls for good, and is not started again; empty while it does
+	cause    error        // of broken, where that came while it was in use
+	changed  bool         // it was told that its tools are others now
+	closing  bool
+	quiet    bool                 // nothing of it is told
+	known    transcript.MCPServer // of what was told
+	starting sync.Mutex           // held by who starts it again
 }
 
 // lasts says whether it lives as long as the run, and not as the agent's sandbox. Without
@@ -56,11 +56,17 @@ func (one *server) current() *mcp.Session {
 	return one.session
 }
 
-// begin starts the server, and compares its tools with those that it had.
-func (one *server) begin(ctx context.Context, box *sandbox.Sandbox) error {
-	one.box = box
+// gone says why it answers no calls for good; empty while it does.
+func (one *server) gone() string {
 	one.mu.Lock()
-	one.broken, one.closing = "", false
+	defer one.mu.Unlock()
+	return one.broken
+}
+
+// begin starts the server, and compares its tools with those that it had.
+func (one *server) begin(ctx context.Context) error {
+	one.mu.Lock()
+	one.closing = false
 	one.mu.Unlock()
 	return one.open(ctx)
 }
@@ -144,7 +150,7 @@ func (one *server) asked() (mcp.Server, error) {
 // judge says what becomes of the run when the server did not come.
 func (one *server) judge(failed error) error {
 	if failed == nil {
-		return nil
+		return one.tellAgain()
 	}
 	stop := stopOf(one.name, failed)
 	why := one.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + one.seeLog())
@@ -197,14 +203,24 @@ func (one *server) tellReady(offered []mcp.Offered) error {
 	if err := one.Record.Write(one.listFile(), raw); err != nil {
 		return err
 	}
-	digest := sha256.Sum256(raw)
-	event := transcript.MCPServer{State: transcript.MCPReady, File: one.listFile(), SHA256: hex.EncodeToString(digest[:])}
+	event := transcript.MCPServer{State: transcript.MCPReady, File: one.listFile(), SHA256: digestOf(raw)}
 	for _, tool := range offered {
 		if tool.Server == one.name {
 			event.Tools = append(event.Tools, transcript.MCPTool{Name: tool.Spec.Name, Tool: tool.Tool, SHA256: tool.SHA256, Unchecked: tool.Unchecked})
 		}
 	}
 	return one.tell(event)
+}
+
+// tellAgain records that a server which had ended is there again.
+func (one *server) tellAgain() error {
+	one.mu.Lock()
+	ended := one.known.State == transcript.MCPEnded
+	one.mu.Unlock()
+	if !ended {
+		return nil
+	}
+	return one.tell(transcript.MCPServer{State: transcript.MCPReady, Why: "it was started again"})
 }
 
 // observe records what the server did by itself.
@@ -221,10 +237,30 @@ func (one *server) observe(notice mcp.Notice) {
 		_ = one.tell(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // a log that fails is told at the end
 		one.Record.Warn("mcp_changed", "The server %s said that its tools are others now; the run went on with those that it had at the start.", one.name)
 	case notice.Kind == mcp.Ended:
-		why := one.Record.Redact(notice.Why)
-		_ = one.tell(transcript.MCPServer{State: transcript.MCPEnded, Why: why}) // likewise
-		one.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", one.name, strings.TrimSuffix(why, "."), one.seeLog())
+		_ = one.ended()
 	}
+}
+
+// ended is why the session that there is has ended by itself; nil while it has not. Each end is
+// counted and recorded once.
+func (one *server) ended() error {
+	one.mu.Lock()
+	session, first := one.session, false
+	var why error
+	if session != nil {
+		why = session.Ended()
+	}
+	if why != nil && session != one.over && !one.quiet {
+		one.over, first = session, true
+		one.ends++
+	}
+	one.mu.Unlock()
+	if first {
+		words := one.Record.Redact(outcome.Trimmed(why))
+		_ = one.tell(transcript.MCPServer{State: transcript.MCPEnded, Why: words}) // a log that fails is told at the end
+		one.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", one.name, strings.TrimSuffix(words, "."), one.seeLog())
+	}
+	return why
 }
 
 func (one *server) seeLog() string {
@@ -272,42 +308,50 @@ func (one *server) tool(offered mcp.Offered) tools.Tool {
 func (one *server) answering(ctx context.Context) (session *mcp.Session, why string) {
 	one.starting.Lock()
 	defer one.starting.Unlock()
+	const over = " has ended and answers no more. Go on without it. "
+	if why := one.gone(); why != "" {
+		return nil, "The server " + one.name + over + why
+	}
+	ended := one.ended()
 	session = one.current()
-	one.mu.Lock()
-	broken := one.broken
-	one.mu.Unlock()
 	switch {
-	case broken != "":
-		return nil, "The server " + one.name + " has ended and answers no more. Go on without it. " + broken
 	case session == nil:
 		return nil, "The server " + one.name + " is not there. Go on without it."
-	case session.Ended() == nil:
+	case ended == nil:
 		return session, ""
 	}
-	ended := session.Ended()
-	_ = session.Close() // it has ended
-	if err := one.again(ctx, ended); err != nil {
+	if err := one.again(ctx, session, ended); err != nil {
 		if ctx.Err() != nil {
 			return nil, "The server " + one.name + " was not started again: the run was cancelled."
 		}
-		return nil, "The server " + one.name + " has ended and answers no more. Go on without it. " + one.giveUp(err)
+		return nil, "The server " + one.name + over + one.giveUp(err)
 	}
 	return one.current(), ""
 }
 
-// again starts the server once more.
-func (one *server) again(ctx context.Context, ended error) error {
-	one.mu.Lock()
-	was := one.restarted
-	one.restarted, one.session = true, nil
-	one.mu.Unlock()
-	if was {
-		return fmt.Errorf("it was started again once already, and ended again: %w", ended)
+// again starts the server once more, in the place of a session that has ended.
+func (one *server) again(ctx context.Context, session *mcp.Session, ended error) error {
+	if err := one.twice(ended); err != nil {
+		return err
 	}
+	_ = session.Close() // it has ended
+	one.mu.Lock()
+	one.session = nil
+	one.mu.Unlock()
 	if err := one.open(ctx); err != nil {
 		return err
 	}
-	return one.tell(transcript.MCPServer{State: transcript.MCPReady, Why: "it was started again"})
+	return one.tellAgain()
+}
+
+// twice is the error of a server that has ended more often than it is started again.
+func (one *server) twice(ended error) error {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.ends < 2 {
+		return nil
+	}
+	return fmt.Errorf("it was started again once already, and ended again: %w", ended)
 }
 
 // giveUp notes that the server answers no more, and gives the words why.
@@ -315,24 +359,37 @@ func (one *server) giveUp(err error) string {
 	why := one.Record.Redact(outcome.Sentence(saidOf(err)))
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.broken = why
+	one.broken, one.cause = why, err
 	return why
 }
 
-// halted is the end of a run that can't do without the server.
+// halted is the end of a run that can't do without the server. One that has ended twice is not
+// waited for until it is called.
 func (one *server) halted() error {
-	one.mu.Lock()
-	broken := one.broken
-	one.mu.Unlock()
-	if broken == "" || !one.Required {
+	if !one.Required {
 		return nil
 	}
+	if ended := one.ended(); ended != nil && one.gone() == "" {
+		if err := one.twice(ended); err != nil {
+			one.giveUp(err)
+		}
+	}
+	one.mu.Lock()
+	broken, cause := one.broken, one.cause
+	one.mu.Unlock()
+	if broken == "" {
+		return nil
+	}
+	if stop := (*outcome.Stop)(nil); errors.As(cause, &stop) && stop.Reason == "mcp_changed" {
+		return stop
+	}
 	return outcome.Stopf(outcome.ExtensionFailed, "mcp_ended",
-		"The server %s (mcp_servers) ended while it was in use, and could not be started again: %s.%s Mend it and resume the run, or give required: false.", one.name, strings.TrimSuffix(broken, "."), one.seeLog())
+		"The server %s (mcp_servers) ended while it was in use, and could not be started again. %s.%s Mend it and resume the run, or give required: false.", one.name, strings.TrimSuffix(broken, "."), one.seeLog())
 }
 
 // close ends the session and the server.
 func (one *server) close() error {
+	_ = one.ended() // what ended by itself is told as that
 	one.mu.Lock()
 	session := one.session
 	one.session, one.closing = nil, true

@@ -10,6 +10,7 @@ type boundedBody struct {
 	body        io.ReadCloser
 	left, limit int64
 	done        func() // gives free what the request held
+	fail        func(error)
 }
 
 func (b *boundedBody) Read(into []byte) (int, error) {
@@ -17,7 +18,9 @@ func (b *boundedBody) Read(into []byte) (int, error) {
 		if n, err := b.body.Read(make([]byte, 1)); n == 0 {
 			return 0, err
 		}
-		return 0, fmt.Errorf("the answer has more than %d MiB", b.limit>>20)
+		err := fmt.Errorf("the answer has more than %d MiB", b.limit>>20)
+		b.fail(err)
+		return 0, err
 	}
 	if int64(len(into)) > b.left {
 		into = into[:b.left]

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,9 +28,9 @@ func (s *Session) Tool(offered Offered) tools.Tool {
 func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessage) (tools.Result, error) {
 	detail := map[string]any{"mcp_server": s.server.Name, "mcp_tool": oneLine(tool)}
 	asked := s.declined.Load()
-	answer, err := within(ctx, s.server.CallTimeout, func(ctx context.Context) (*sdk.CallToolResult, error) {
-		return s.rounds(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
-	})
+	limited, cancel := s.within(ctx)
+	defer cancel()
+	answer, err := s.rounds(limited, &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	if n := s.declined.Load() - asked; n > 0 {
 		detail["declined"] = n // of other calls at the same time too, where calls run in parallel
 	}
@@ -44,11 +43,14 @@ func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessa
 	return s.result(answer, detail), nil
 }
 
-// within gives f a time of its own.
-func within[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return f(ctx)
+// within gives a call a time of its own, which ends with the session.
+func (s *Session) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, s.server.CallTimeout)
+	release := context.AfterFunc(s.life, cancel)
+	return ctx, func() {
+		release()
+		cancel()
+	}
 }
 
 // rounds makes a call, and makes it again with the refusals of what the server asked.
@@ -88,12 +90,13 @@ func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, e
 func (s *Session) broken(err error, detail map[string]any) tools.Result {
 	wire, refused := refusal(err)
 	ended := s.Ended()
-	if ended == nil {
-		ended = s.link.why()
+	if ended == nil && errors.Is(err, sdk.ErrSessionMissing) { // the library is about to end the session
+		ended = err
 	}
 	var words string
 	switch {
 	case ended != nil:
+		s.end(ended)
 		detail["ended"] = true
 		words = fmt.Sprintf("the MCP server %s has ended (%s). What the call did until then is not known; it was not made again", s.server.Name, oneLine(ended.Error()))
 	case errors.Is(err, context.DeadlineExceeded):

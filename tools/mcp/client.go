@@ -149,11 +149,12 @@ type bounded struct {
 	base http.RoundTripper
 	ctx  context.Context
 	end  context.CancelFunc
+	lost func(error) bool // says whether the session is over by that
 }
 
 // boundedClient is a client with the redirects of another, whose transport ends with the session.
-func boundedClient(client *http.Client) (*http.Client, *bounded) {
-	b := &bounded{base: client.Transport}
+func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *bounded) {
+	b := &bounded{base: client.Transport, lost: lost}
 	if b.base == nil {
 		b.base = http.DefaultTransport
 	}
@@ -172,15 +173,29 @@ func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response, err := b.base.RoundTrip(request.WithContext(ctx))
 	if err != nil {
+		if request.Context().Err() == nil {
+			b.fail(fmt.Errorf("it can't be reached: %w", err))
+		}
 		done()
 		return nil, err
+	}
+	switch response.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		b.fail(fmt.Errorf("it is not there: %s", response.Status))
 	}
 	limit := int64(mostLine)
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		limit = mostUnasked
 	}
-	response.Body = &boundedBody{body: response.Body, left: limit, limit: limit, done: done}
+	response.Body = &boundedBody{body: response.Body, left: limit, limit: limit, done: done, fail: b.fail}
 	return response, nil
+}
+
+// fail ends the session, unless it ends in any case: nothing goes over it any more then.
+func (b *bounded) fail(err error) {
+	if b.ctx.Err() == nil && b.lost(err) {
+		b.end()
+	}
 }
 
 func (b *bounded) CloseIdleConnections() { closeIdle(b.base) }

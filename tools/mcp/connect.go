@@ -103,6 +103,7 @@ func (s *Session) try(ctx context.Context, revision string) error {
 	}
 	l.session = o.session
 	s.link = l
+	s.connected.Store(true)
 	return nil
 }
 
@@ -138,7 +139,7 @@ func (s *Session) reachURL() (*link, sdk.Transport, error) {
 			return nil, nil, err
 		}
 	}
-	held, way := boundedClient(client)
+	held, way := boundedClient(client, s.lost)
 	transport := &sdk.StreamableClientTransport{
 		Endpoint: s.server.URL, HTTPClient: held, MaxEventSize: mostLine,
 		// The stream that revisions before 2026-07-28 have beside the calls may hold the connection
@@ -154,6 +155,16 @@ func (s *Session) reachURL() (*link, sdk.Transport, error) {
 		why:   func() error { return nil },
 		noise: func() string { return "" },
 	}, transport, nil
+}
+
+// lost notes that the server at an address is gone: requests can't be carried to it, or it floods.
+// It says whether that ends the session; one that did not come about says so itself.
+func (s *Session) lost(why error) bool {
+	if !s.connected.Load() {
+		return false
+	}
+	s.end(why)
+	return true
 }
 
 // codeRejected is what the library gives errors that it made itself, since the transport did not

@@ -57,69 +57,74 @@ func TestSlowServerOfTheNewestRevision(t *testing.T) {
 	}
 }
 
+// ok initializes, and lists tools.
+func ok(tools string) func(*saying, request) {
+	return func(s *saying, r request) { s.initialized(r, tools) }
+}
+
+var unusable = []struct {
+	name   string
+	server Server
+	answer func(*saying, request)
+	reason Reason
+	words  string
+}{
+	{"silent", Server{StartTimeout: 200 * time.Millisecond}, func(*saying, request) {}, ReasonStart, "did not answer within 200ms"},
+	{"ends", Server{}, func(s *saying, _ request) { s.exit() }, ReasonStart, "ended before it answered"},
+	{"prints text", Server{StartTimeout: 200 * time.Millisecond}, func(s *saying, _ request) { s.line("Listening on \x1b[31m8080") }, ReasonProtocol, `"Listening on [31m8080"`},
+	{"refuses all", Server{}, func(s *saying, r request) { s.refuse(r, -32000, "license\x07 expired") }, ReasonProtocol, "license expired"},
+	{"speaks an unknown revision", Server{}, func(s *saying, r request) {
+		s.result(r, `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"a","version":"1"}}`)
+	}, ReasonProtocol, "1999-01-01"},
+	{"speaks another revision than the job says", Server{Protocol: "2025-06-18"}, ok(oneTool), ReasonProtocol, "it speaks revision 2025-11-25"},
+	{"one line of 17 MiB", Server{}, func(s *saying, r request) { s.line("%s", strings.Repeat("x", 17<<20)) }, ReasonProtocol, "more than 16 MiB"},
+	{"lists no tools", Server{}, func(s *saying, r request) {
+		if r.Method == "tools/list" {
+			s.refuse(r, -32603, "broken")
+			return
+		}
+		s.initialized(r, "")
+	}, ReasonProtocol, "broken"},
+	{"lists something else", Server{}, ok(`7`), ReasonProtocol, "does not keep to the protocol"},
+	{"hangs while it lists", Server{StartTimeout: 300 * time.Millisecond}, func(s *saying, r request) {
+		if r.Method != "tools/list" {
+			s.initialized(r, "")
+		}
+	}, ReasonStart, "did not answer within"},
+	{"ends while it lists", Server{}, func(s *saying, r request) {
+		if r.Method == "tools/list" {
+			s.exit()
+			return
+		}
+		s.initialized(r, "")
+	}, ReasonStart, "ended"},
+	{"pages that come back", Server{}, func(s *saying, r request) {
+		if r.Method == "tools/list" {
+			s.result(r, `{"tools":[],"nextCursor":"again"}`)
+			return
+		}
+		s.initialized(r, "")
+	}, ReasonProtocol, "has no end"},
+	{"pages without end", Server{}, func(s *saying, r request) {
+		if r.Method == "tools/list" {
+			s.result(r, fmt.Sprintf(`{"tools":[],"nextCursor":"%s"}`, r.ID))
+			return
+		}
+		s.initialized(r, "")
+	}, ReasonProtocol, "has no end"},
+	{"too many tools", Server{}, ok(manyTools(mostTools + 1)), ReasonProtocol, "more than 5000 tools"},
+	{"two of one name", Server{}, ok(`[{"name":"x","inputSchema":{}},{"name":"x","inputSchema":{}}]`), ReasonProtocol, `two tools with the name "x"`},
+	{"no name", Server{}, ok(`[{"name":"","inputSchema":{}}]`), ReasonProtocol, "name of 0 bytes"},
+	{"a name of a megabyte", Server{}, ok(`[{"name":"` + strings.Repeat("n", 1<<20) + `","inputSchema":{}}]`), ReasonProtocol, "name of 1048576 bytes"},
+	{"a huge schema", Server{}, ok(`[{"name":"x","inputSchema":{"type":"object","description":"` + strings.Repeat("n", 1<<20) + `"}}]`), ReasonProtocol, "more than 512 KiB"},
+	{"a tool of text", Server{}, ok(`[{"name":"x","inputSchema":{"type":"string"}}]`), ReasonProtocol, "take it out by deny"},
+	{"lacks a tool", Server{Tools: []string{"x", "y"}}, ok(oneTool), ReasonToolMissing, "has no tool y; it has x;"},
+	{"lacks a denied tool", Server{Tools: []string{"*"}, Deny: []string{"z"}}, ok(oneTool), ReasonToolMissing, "has no tool z"},
+	{"lacks all", Server{Tools: []string{"x"}}, ok("[]"), ReasonToolMissing, "it has none"},
+}
+
 func TestServersThatCannotBeUsed(t *testing.T) {
-	ok := func(tools string) func(*saying, request) {
-		return func(s *saying, r request) { s.initialized(r, tools) }
-	}
-	for _, test := range []struct {
-		name   string
-		server Server
-		answer func(*saying, request)
-		reason Reason
-		words  string
-	}{
-		{"silent", Server{StartTimeout: 200 * time.Millisecond}, func(*saying, request) {}, ReasonStart, "did not answer within 200ms"},
-		{"ends", Server{}, func(s *saying, _ request) { s.exit() }, ReasonStart, "ended before it answered"},
-		{"prints text", Server{StartTimeout: 200 * time.Millisecond}, func(s *saying, _ request) { s.line("Listening on \x1b[31m8080") }, ReasonProtocol, `"Listening on [31m8080"`},
-		{"refuses all", Server{}, func(s *saying, r request) { s.refuse(r, -32000, "license\x07 expired") }, ReasonProtocol, "license expired"},
-		{"speaks an unknown revision", Server{}, func(s *saying, r request) {
-			s.result(r, `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"a","version":"1"}}`)
-		}, ReasonProtocol, "1999-01-01"},
-		{"speaks another revision than the job says", Server{Protocol: "2025-06-18"}, ok(oneTool), ReasonProtocol, "it speaks revision 2025-11-25"},
-		{"one line of 17 MiB", Server{}, func(s *saying, r request) { s.line("%s", strings.Repeat("x", 17<<20)) }, ReasonProtocol, "more than 16 MiB"},
-		{"lists no tools", Server{}, func(s *saying, r request) {
-			if r.Method == "tools/list" {
-				s.refuse(r, -32603, "broken")
-				return
-			}
-			s.initialized(r, "")
-		}, ReasonProtocol, "broken"},
-		{"lists something else", Server{}, ok(`7`), ReasonProtocol, "does not keep to the protocol"},
-		{"hangs while it lists", Server{StartTimeout: 300 * time.Millisecond}, func(s *saying, r request) {
-			if r.Method != "tools/list" {
-				s.initialized(r, "")
-			}
-		}, ReasonStart, "did not answer within"},
-		{"ends while it lists", Server{}, func(s *saying, r request) {
-			if r.Method == "tools/list" {
-				s.exit()
-				return
-			}
-			s.initialized(r, "")
-		}, ReasonStart, "ended"},
-		{"pages that come back", Server{}, func(s *saying, r request) {
-			if r.Method == "tools/list" {
-				s.result(r, `{"tools":[],"nextCursor":"again"}`)
-				return
-			}
-			s.initialized(r, "")
-		}, ReasonProtocol, "has no end"},
-		{"pages without end", Server{}, func(s *saying, r request) {
-			if r.Method == "tools/list" {
-				s.result(r, fmt.Sprintf(`{"tools":[],"nextCursor":"%s"}`, r.ID))
-				return
-			}
-			s.initialized(r, "")
-		}, ReasonProtocol, "has no end"},
-		{"too many tools", Server{}, ok(manyTools(mostTools + 1)), ReasonProtocol, "more than 5000 tools"},
-		{"two of one name", Server{}, ok(`[{"name":"x","inputSchema":{}},{"name":"x","inputSchema":{}}]`), ReasonProtocol, `two tools with the name "x"`},
-		{"no name", Server{}, ok(`[{"name":"","inputSchema":{}}]`), ReasonProtocol, "name of 0 bytes"},
-		{"a name of a megabyte", Server{}, ok(`[{"name":"` + strings.Repeat("n", 1<<20) + `","inputSchema":{}}]`), ReasonProtocol, "name of 1048576 bytes"},
-		{"a huge schema", Server{}, ok(`[{"name":"x","inputSchema":{"type":"object","description":"` + strings.Repeat("n", 1<<20) + `"}}]`), ReasonProtocol, "more than 512 KiB"},
-		{"lacks a tool", Server{Tools: []string{"x", "y"}}, ok(oneTool), ReasonToolMissing, "has no tool y; it has x;"},
-		{"lacks a denied tool", Server{Tools: []string{"*"}, Deny: []string{"z"}}, ok(oneTool), ReasonToolMissing, "has no tool z"},
-		{"lacks all", Server{Tools: []string{"x"}}, ok("[]"), ReasonToolMissing, "it has none"},
-	} {
+	for _, test := range unusable {
 		t.Run(test.name, func(t *testing.T) {
 			server := &scripted{t: t, answer: test.answer}
 			test.server.Name, test.server.Start = "test", server.start
@@ -199,39 +204,41 @@ func (n *notices) observe(notice Notice) {
 	}
 }
 
+var breaking = []struct {
+	name   string
+	answer func(*saying, request)
+	words  string
+	ended  bool
+}{
+	{"refused", func(s *saying, r request) { s.refuse(r, -32000, "no\x1b such \u202ething") }, "refused the call: no such thing", false},
+	{"silent", func(*saying, request) {}, "did not answer within", false},
+	{"not a result", func(s *saying, r request) { s.result(r, `[1]`) }, "failed", false},
+	{"content of an unknown kind", func(s *saying, r request) { s.result(r, `{"content":[{"type":"smell"}]}`) }, "smell", false},
+	{"ends", func(s *saying, _ request) { s.exit() }, "has ended (it closed its output: it has ended)", true},
+	{"a huge answer", func(s *saying, r request) {
+		s.result(r, `{"content":[{"type":"text","text":"`+strings.Repeat("x", 17<<20)+`"}]}`)
+	}, "more than 16 MiB", true},
+	{"notifications", func(s *saying, _ request) {
+		line := []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<20) + "\"}}\n")
+		for range 200 {
+			s.out.Write(line)
+		}
+	}, "more than 32 MiB that answer nothing", true},
+	{"answers that nobody asked for", func(s *saying, _ request) {
+		line := []byte(`{"jsonrpc":"2.0","id":1000,"result":"` + strings.Repeat("x", 1<<20) + "\"}\n")
+		for range 200 {
+			s.out.Write(line)
+		}
+	}, "more than 32 MiB that answer nothing", true},
+	{"requests", func(s *saying, r request) {
+		for i := range 1000 { // it does not read the answers meanwhile
+			s.line(`{"jsonrpc":"2.0","id":"r%d","method":"ping"}`, i)
+		}
+	}, "more than 64 requests", true},
+}
+
 func TestCallsThatBreak(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		answer func(*saying, request)
-		words  string
-		ended  bool
-	}{
-		{"refused", func(s *saying, r request) { s.refuse(r, -32000, "no\x1b such \u202ething") }, "refused the call: no such thing", false},
-		{"silent", func(*saying, request) {}, "did not answer within", false},
-		{"not a result", func(s *saying, r request) { s.result(r, `[1]`) }, "failed", false},
-		{"content of an unknown kind", func(s *saying, r request) { s.result(r, `{"content":[{"type":"smell"}]}`) }, "smell", false},
-		{"ends", func(s *saying, _ request) { s.exit() }, "has ended (it closed its output: it has ended)", true},
-		{"a huge answer", func(s *saying, r request) {
-			s.result(r, `{"content":[{"type":"text","text":"`+strings.Repeat("x", 17<<20)+`"}]}`)
-		}, "more than 16 MiB", true},
-		{"notifications", func(s *saying, _ request) {
-			line := []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<20) + "\"}}\n")
-			for range 200 {
-				s.out.Write(line)
-			}
-		}, "more than 32 MiB that answer nothing", true},
-		{"answers that nobody asked for", func(s *saying, _ request) {
-			line := []byte(`{"jsonrpc":"2.0","id":1000,"result":"` + strings.Repeat("x", 1<<20) + "\"}\n")
-			for range 200 {
-				s.out.Write(line)
-			}
-		}, "more than 32 MiB that answer nothing", true},
-		{"requests", func(s *saying, r request) {
-			for i := range 1000 { // it does not read the answers meanwhile
-				s.line(`{"jsonrpc":"2.0","id":"r%d","method":"ping"}`, i)
-			}
-		}, "more than 64 requests", true},
-	} {
+	for _, test := range breaking {
 		t.Run(test.name, func(t *testing.T) {
 			server := &scripted{t: t, answer: func(s *saying, r request) {
 				if !s.initialized(r, oneTool) {

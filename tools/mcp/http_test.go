@@ -148,44 +148,55 @@ func scriptedHTTP(holds bool, call func(w http.ResponseWriter, r *http.Request, 
 	})
 }
 
-func TestCallsOverHTTPThatBreak(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		call  func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
-		limit time.Duration
-		words string
-	}{
-		{"silent", func(_ http.ResponseWriter, r *http.Request, _ json.RawMessage) { <-r.Context().Done() }, 100 * time.Millisecond, "did not answer within"},
-		{"busy", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
-			w.WriteHeader(http.StatusTooManyRequests)
-		}, time.Minute, "Too Many Requests"},
-		{"endless", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { endless(w) }, time.Minute, "more than 16 MiB"},
-		{"a stream that is silent", func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
-		}, 100 * time.Millisecond, "did not answer within"},
-		{"a stream of notifications", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			event := []byte(`data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<20) + "\"}}\n\n")
-			for range 200 {
-				if _, err := w.Write(event); err != nil {
-					return
-				}
+var callsOverHTTPThatBreak = []struct {
+	name  string
+	call  func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
+	limit time.Duration
+	words string
+	ended bool
+}{
+	{"silent", func(_ http.ResponseWriter, r *http.Request, _ json.RawMessage) { <-r.Context().Done() }, 100 * time.Millisecond, "did not answer within", false},
+	{"busy", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+		w.WriteHeader(http.StatusTooManyRequests)
+	}, time.Minute, "Too Many Requests", false},
+	{"endless", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { endless(w) }, time.Minute, "more than 16 MiB", true},
+	{"a stream that is silent", func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}, 100 * time.Millisecond, "did not answer within", false},
+	{"a stream of notifications", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		event := []byte(`data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<20) + "\"}}\n\n")
+		for range 200 {
+			if _, err := w.Write(event); err != nil {
+				return
 			}
-		}, time.Minute, "terminated without response"},
-		{"a huge event", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			io.WriteString(w, "data: ")
-			endless(w)
-		}, time.Minute, "failed"},
-		{"a session that is gone", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusNotFound) }, time.Minute, "session not found"},
-	} {
+		}
+	}, time.Minute, "more than 32 MiB", true},
+	{"gone behind its proxy", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusBadGateway) }, time.Minute, "502 Bad Gateway", true},
+	{"broken once", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+		w.WriteHeader(http.StatusInternalServerError)
+	}, time.Minute, "Internal Server Error", false},
+	{"an end in the middle", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { panic(http.ErrAbortHandler) }, time.Minute, "it can't be reached", true},
+	{"a huge event", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "data: ")
+		endless(w)
+	}, time.Minute, "failed", false},
+	{"a session that is gone", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusNotFound) }, time.Minute, "session not found", true},
+}
+
+func TestCallsOverHTTPThatBreak(t *testing.T) {
+	for _, test := range callsOverHTTPThatBreak {
 		t.Run(test.name, func(t *testing.T) {
 			address := serve(t, scriptedHTTP(test.name == "silent", test.call))
 			s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), CallTimeout: test.limit})
 			if r := call(t, s, "x", "{}"); !r.Failed || !strings.Contains(r.Output, test.words) {
 				t.Errorf("got %+v", r)
+			}
+			if (s.Ended() != nil) != test.ended {
+				t.Errorf("it ended: %v", s.Ended())
 			}
 		})
 	}
@@ -214,6 +225,23 @@ func TestAStreamThatHolds(t *testing.T) {
 	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), probe: 200 * time.Millisecond})
 	if r := call(t, s, "x", "{}"); r.Output != "done" || s.List().Revision != older || !s.List().Restarted {
 		t.Errorf("got %+v of %+v", r, s.List())
+	}
+}
+
+// TestChangedToolsInAnAnswer is about a revision that is not asked to tell of changes.
+func TestChangedToolsInAnAnswer(t *testing.T) {
+	address := serve(t, scriptedHTTP(false, func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}}\n\n", id)
+	}))
+	changed := make(chan Notice, 10)
+	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), Observe: func(n Notice) { changed <- n }})
+	if r := call(t, s, "x", "{}"); r.Output != "done" || s.List().Revision != older {
+		t.Errorf("got %+v of %+v", r, s.List())
+	}
+	if n := <-changed; n.Kind != ToolsChanged {
+		t.Errorf("got %+v", n)
 	}
 }
 

@@ -46,7 +46,27 @@ func (s *Session) learn(ctx context.Context) error {
 	}
 	sortTools(listed)
 	s.list.Tools = listed
-	return s.missing()
+	if err := s.missing(); err != nil {
+		return err
+	}
+	return s.offerable(ctx)
+}
+
+// offerable makes sure, in the time that the server has to start, that models can be told of the
+// tools: what can't be offered is a fault of this server.
+func (s *Session) offerable(ctx context.Context) error {
+	for _, tool := range s.list.Tools {
+		if !tool.Allowed {
+			continue
+		}
+		if ctx.Err() != nil {
+			return s.protocolError("the schemas of its tools could not be read within %v; name those that are needed in tools, or raise start_timeout", s.server.StartTimeout)
+		}
+		if _, err := offer(s.list, tool); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tools is the whole list of the server's tools. Of those that the job does not name the schema is

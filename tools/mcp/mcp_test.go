@@ -246,7 +246,9 @@ func dispatch(ctx context.Context, t *testing.T, s *Session, tool, arguments str
 			name = o.Spec.Name
 		}
 	}
-	all = append(all, ResourceTools(func() []*Session { return []*Session{s} })...)
+	all = append(all, ResourceTools(func() []Resources {
+		return []Resources{{Server: s.server.Name, Session: func(context.Context) (*Session, string) { return s, "" }}}
+	})...)
 	if name == "" {
 		name = tool
 	}

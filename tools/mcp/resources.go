@@ -37,11 +37,19 @@ var (
 	}
 )
 
+// Resources are those of a server. Session is what answers for it, or words for the model why
+// nothing does.
+type Resources struct {
+	Server   string
+	Parallel bool // calls may run beside others
+	Session  func(ctx context.Context) (session *Session, why string)
+}
+
 // ResourceTools are list_mcp_resources, list_mcp_resource_templates and read_mcp_resource, for
-// the sessions that there are when one of them is called. Sessions of servers without resources
-// are left out. They mutate as tools of their servers do.
-func ResourceTools(sessions func() []*Session) []tools.Tool {
-	r := resources{sessions}
+// the servers that have resources when one of them is called. They mutate as tools of their
+// servers do.
+func ResourceTools(servers func() []Resources) []tools.Tool {
+	r := resources{servers}
 	return []tools.Tool{
 		r.tool(listResourcesSpec, func(ctx context.Context, a resourceArguments) (tools.Result, error) {
 			return r.list(ctx, a, "resources", listResources)
@@ -60,7 +68,7 @@ type resourceArguments struct {
 	URI    string `json:"uri"`
 }
 
-type resources struct{ sessions func() []*Session }
+type resources struct{ servers func() []Resources }
 
 func (r resources) tool(spec tools.Spec, run func(context.Context, resourceArguments) (tools.Result, error)) tools.Tool {
 	return tools.Tool{
@@ -81,26 +89,23 @@ func (r resources) mutates(call tools.Call) bool {
 	if call.Arguments(&a) != nil {
 		return true
 	}
-	for _, s := range r.sessions() {
-		if (a.Server == "" || a.Server == s.server.Name) && s.list.Resources && !s.server.Parallel {
+	for _, s := range r.servers() {
+		if (a.Server == "" || a.Server == s.Server) && !s.Parallel {
 			return true
 		}
 	}
 	return false
 }
 
-// of are the sessions that a call asks, or words for the model why there is none.
-func (r resources) of(name string) ([]*Session, string) {
-	var all []*Session
+// of are the servers that a call asks, or words for the model why there is none.
+func (r resources) of(name string) ([]Resources, string) {
+	all := r.servers()
 	var names []string
-	for _, s := range r.sessions() {
-		if !s.list.Resources {
-			continue
+	for _, s := range all {
+		if s.Server == name {
+			return []Resources{s}, ""
 		}
-		if s.server.Name == name {
-			return []*Session{s}, ""
-		}
-		all, names = append(all, s), append(names, s.server.Name)
+		names = append(names, s.Server)
 	}
 	switch {
 	case len(all) == 0:
@@ -136,7 +141,12 @@ func (r resources) list(ctx context.Context, a resourceArguments, key string, li
 	}
 	answer := map[string]any{}
 	all, problems := []resource{}, []string{}
-	for _, s := range asked {
+	for _, server := range asked {
+		s, why := server.Session(ctx)
+		if s == nil {
+			problems = append(problems, why)
+			continue
+		}
 		found, next, err := s.page(ctx, a.Cursor, a.Server != "", list)
 		if ctx.Err() != nil {
 			return tools.Result{}, ctx.Err()
@@ -166,7 +176,7 @@ func (r resources) list(ctx context.Context, a resourceArguments, key string, li
 
 // page is one page of a server, or all of them.
 func (s *Session) page(ctx context.Context, cursor string, one bool, list lister) (all []resource, next string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.server.CallTimeout)
+	ctx, cancel := s.within(ctx)
 	defer cancel()
 	if one {
 		return list(ctx, s, cursor)
@@ -227,11 +237,14 @@ func (r resources) read(ctx context.Context, a resourceArguments) (tools.Result,
 	case a.Server == "" || a.URI == "":
 		return tools.Refuse("server and uri must not be empty"), nil
 	}
-	s := asked[0]
+	s, why := asked[0].Session(ctx)
+	if s == nil {
+		return tools.Refuse(why), ctx.Err()
+	}
 	detail := map[string]any{"mcp_server": s.server.Name, "uri": word(a.URI)}
-	answer, err := within(ctx, s.server.CallTimeout, func(ctx context.Context) (*sdk.ReadResourceResult, error) {
-		return s.link.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: a.URI})
-	})
+	limited, cancel := s.within(ctx)
+	defer cancel()
+	answer, err := s.link.session.ReadResource(limited, &sdk.ReadResourceParams{URI: a.URI})
 	switch {
 	case ctx.Err() != nil:
 		return tools.Result{Detail: detail}, ctx.Err()

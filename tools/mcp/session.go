@@ -22,12 +22,14 @@ type Session struct {
 	declined atomic.Int64 // questions for a person, which were declined
 	watching sync.WaitGroup
 
-	telling sync.Mutex // held while Observe is called
-	showing sync.Mutex // held while images are read, of which each may be large in memory
-	closing atomic.Bool
-	changed sync.Once
-	ended   chan struct{} // closed behind why
-	why     error
+	telling   sync.Mutex // held while Observe is called
+	showing   sync.Mutex // held while images are read, of which each may be large in memory
+	connected atomic.Bool
+	closing   atomic.Bool
+	changed   sync.Once
+	ending    sync.Once
+	life      context.Context // done, with why, when the session has ended
+	die       context.CancelCauseFunc
 
 	close    sync.Once
 	closeErr error
@@ -55,7 +57,8 @@ func Open(ctx context.Context, server Server) (*Session, error) {
 	server.CallTimeout = cmp.Or(server.CallTimeout, defaultCallTimeout)
 	ctx, cancel := context.WithTimeout(ctx, server.StartTimeout)
 	defer cancel()
-	s := &Session{server: server, ended: make(chan struct{})}
+	s := &Session{server: server}
+	s.life, s.die = context.WithCancelCause(context.Background())
 	if err := s.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -72,22 +75,23 @@ func (s *Session) List() List { return s.list }
 
 // Ended is why the server answers no calls any more, or nil while it does.
 func (s *Session) Ended() error {
-	select {
-	case <-s.ended:
-		return s.why
-	default:
-		return nil
-	}
+	return cmp.Or(context.Cause(s.life), s.link.why())
 }
 
 // watch waits for the end of the session.
 func (s *Session) watch() {
 	err := s.link.session.Wait()
-	s.why = cmp.Or(s.link.why(), err, errClosed)
-	close(s.ended)
-	if !s.closing.Load() {
-		s.tell(Notice{Server: s.server.Name, Kind: Ended, Why: oneLine(s.why.Error())})
-	}
+	s.end(cmp.Or(s.link.why(), err, errClosed))
+}
+
+// end notes that the server answers no calls any more.
+func (s *Session) end(why error) {
+	s.ending.Do(func() {
+		s.die(why)
+		if !s.closing.Load() {
+			s.tell(Notice{Server: s.server.Name, Kind: Ended, Why: oneLine(why.Error())})
+		}
+	})
 }
 
 // toolsChanged tells once that the server has other tools now: which it has does not count.

@@ -30,6 +30,7 @@ var (
 	leave    = flag.String("leave", "", "leave a grandchild that holds this file open")
 	noise    = flag.Int("noise", 0, "KiB to write to standard error at the start")
 	odd      = flag.Bool("odd", false, "have the schema of echo say what is not known in Go")
+	schema   = flag.String("schema", "", "the schema of echo, as it is listed")
 	resource = flag.Bool("resources", false, "have a resource")
 )
 
@@ -166,6 +167,9 @@ func newServer() *mcp.Server {
 		time.Sleep(100 * time.Millisecond) // the library tells of it a moment later
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "changed"}}}, nil, nil
 	})
+	if *schema != "" {
+		s.AddReceivingMiddleware(listSchema)
+	}
 	s.RemoveTools(slices.DeleteFunc(strings.Split(*without, ","), func(name string) bool { return name == "" })...)
 	if *resource {
 		s.AddResource(&mcp.Resource{URI: "test://greeting", Name: "greeting"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -173,6 +177,23 @@ func newServer() *mcp.Server {
 		})
 	}
 	return s
+}
+
+// listSchema lists echo with the schema of the flag.
+func listSchema(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, r)
+		if list, is := result.(*mcp.ListToolsResult); is && err == nil {
+			for i, tool := range list.Tools {
+				if tool.Name == "echo" {
+					other := *tool
+					other.InputSchema = json.RawMessage(*schema)
+					list.Tools[i] = &other
+				}
+			}
+		}
+		return result, err
+	}
 }
 
 func add[T any](s *mcp.Server, name, about string, do func(T) (string, error)) {
