@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/bundle"
 	"github.com/agent-ci/agent-ci/runner/confine"
@@ -367,7 +369,7 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	if err := settings.CheckServerSecrets(in.env, so.job()); err != nil {
 		return err
 	}
-	in.watch.Mask(settings.ServerSecrets(in.env, so.job()))
+	in.watch.Mask(slices.DeleteFunc(settings.ServerSecrets(in.env, so.job()), func(v secrets.Value) bool { return len(v.Secret) < secrets.MinLength }))
 	if err := so.boxes.Confine(ctx); err != nil {
 		return err
 	}

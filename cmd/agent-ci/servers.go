@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/doctor"
@@ -16,8 +15,9 @@ import (
 // that of a run which would end by them.
 func lookAtServers(ctx context.Context, p process, dir, file string, show bool) (found []doctor.Server, status int) {
 	o := sandboxcommand.Options{Dir: dir, JobFile: file, Environ: p.environ, Reserved: reserved()}
-	if strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml") {
-		o.JobFile = "" // the defaults of the base commit count in any case
+	if isDefaults(file) {
+		o.JobFile = ""
+		fmt.Fprintf(p.stderr, "agent-ci validate: the servers of %s are those of the commit that is checked out, as in a run; what is not committed counts for none.\n", progress.Printable(file))
 	}
 	found, err := doctor.LookAtServers(ctx, o)
 	if err != nil {

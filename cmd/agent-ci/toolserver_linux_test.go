@@ -96,15 +96,19 @@ func (r *toolServerRun) answer(t *testing.T) {
 // TestServersEndWithTheRun has a server leave a grandchild in a session of its own. No command is
 // run in that.
 func TestServersEndWithTheRun(t *testing.T) {
+	run := []string{"run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none"}
+	look := []string{"validate", "job.yml", "--mcp", "--repo", "checkout"}
 	for _, mode := range []string{"workspace-write", "danger-full-access"} {
-		t.Run(mode, func(t *testing.T) { serverEndsWithTheRun(t, mode) })
+		t.Run(mode, func(t *testing.T) { serverEndsWith(t, mode, run) })
+		t.Run("looked at in "+mode, func(t *testing.T) { serverEndsWith(t, mode, look) })
 	}
 }
 
-func serverEndsWithTheRun(t *testing.T, mode string) {
+func serverEndsWith(t *testing.T, mode string, args []string) {
 	t.Parallel()
 	r := newToolServerRun(t, "version: 1\nturns:\n  - output: [{call: mcp__a__echo, arguments: {text: x}}]\n  - output: [{say: Done.}]\n")
-	run := r.command("run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none", "--set", "policy.sandbox="+mode)
+	r.env = append(r.env, "AGENT_CI_POLICY_SANDBOX="+mode)
+	run := r.command(args...)
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}

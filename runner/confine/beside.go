@@ -32,9 +32,8 @@ type Beside struct {
 	Name    string
 	Network job.Network // zero for none
 	Key     string      // of the job, where Network stands
-	// Workspace is what it sees of what the agent works in: BesideNone and so on. One that is
-	// to read it may be lent it by the agent's sandbox; else it sees that of the agent as it
-	// is when it is opened.
+	// Workspace is what it sees of what the agent works in: BesideNone and so on. The agent's
+	// sandbox lends it; where that is not open, it sees that of the agent as it is then.
 	Workspace string
 	// BaseTree lets it read the fresh tree of the base commit. Without a workspace it finds
 	// that tree at the path of the checkout, too.
@@ -43,6 +42,10 @@ type Beside struct {
 
 // BaseTreeVariable names the variable by which programs find the tree of the base commit.
 const BaseTreeVariable = "AGENT_CI_BASE_TREE"
+
+// WorkspaceVariable names the variable by which programs that are started elsewhere find the
+// folder that commands work in.
+const WorkspaceVariable = "AGENT_CI_WORKSPACE"
 
 // OpenBeside opens a sandbox beside the agent's, which is box; nil where that is not open. It
 // has none of the secrets of the job's commands. What it had of its own before, of this name,
@@ -110,10 +113,7 @@ func (s *Sandboxes) showWorkspace(o *sandbox.Options, box *sandbox.Sandbox, b Be
 			o.BorrowedFrom, o.Overlay, o.Frozen = s.overlay(Agent()), "", nil
 			return err
 		}
-		if b.Workspace == BesideWrite {
-			return fmt.Errorf("the sandbox of %s can't be opened again: the workspace was lent to it too often", b.Name)
-		}
-		fallthrough
+		return fmt.Errorf("the sandbox of %s can't be opened again: the workspace was lent to it too often", b.Name)
 	default:
 		// Nobody takes the changes of the agent from here: what is written is this sandbox's own.
 		o.Frozen = slices.Concat(s.changed(Agent()), s.frozen(Agent()))
@@ -142,9 +142,6 @@ func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
 		}
 		o.Workspace = empty
 	}
-	if strings.HasPrefix(s.Record.Path(), s.Root+string(os.PathSeparator)) {
-		o.Twin = "" // the run directory is in the checkout
-	}
 	if o.Twin == "" {
 		o.DenyRead = append(o.DenyRead, s.Root)
 	}
@@ -153,9 +150,9 @@ func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
 
 // lends says how often the agent's sandbox lends the workspace to others: to hooks once, for each
 // network that tools of the job's own have besides the agent's once, and to each server as often
-// as it may be started: once more for an older revision, and again once it has ended.
+// as it may be started: up to three times until a revision is settled, and again once it has ended.
 func (s *Sandboxes) lends() (toRead, toWrite int) {
-	const starts = 4
+	const starts = 2 * 3
 	for _, server := range s.Job.MCPServers {
 		switch {
 		case server.Command == "":
@@ -193,16 +190,33 @@ func PathOutside(list string, folders []string) string {
 }
 
 // BesideEnv is the environment of what runs beside the agent's commands: an allow list, and what
-// is named here. Its programs are not looked for in what commands may
-// write to.
-func (s *Sandboxes) BesideEnv(pass []string, set map[string]string) []string {
-	env := policy.Environment(s.Environ, pass, set)
-	for i, variable := range env {
-		if path, is := strings.CutPrefix(variable, "PATH="); is {
-			env[i] = "PATH=" + PathOutside(path, s.Changeable())
+// is named here. What it has of the machine leads no program to code that commands may change:
+// PATH has none of their folders, and other variables that name one are left out.
+func (s *Sandboxes) BesideEnv(pass []string, set map[string]string) (env []string) {
+	folders := s.Changeable()
+	for _, variable := range policy.Environment(s.Environ, pass, set) {
+		name, value, _ := strings.Cut(variable, "=")
+		_, given := set[name]
+		switch {
+		case name == "PATH":
+			variable = "PATH=" + PathOutside(value, folders)
+		case given || slices.Contains(pass, name) || name == "GITHUB_WORKSPACE": // by which no program loads code
+		case leadsTo(value, folders):
+			continue
 		}
+		env = append(env, variable)
 	}
 	return env
+}
+
+// leadsTo says whether a value names a path that leads into one of some folders: alone, in a list,
+// or in an option such as --require=/x or -I/x.
+func leadsTo(value string, folders []string) bool {
+	words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n,;:=\"'", r) })
+	return slices.ContainsFunc(append(filepath.SplitList(value), words...), func(word string) bool {
+		at := strings.IndexByte(word, '/')
+		return at >= 0 && LeadsInto(word[at:], folders)
+	})
 }
 
 // emptyFolder of the run directory is the workspace of who has none.

@@ -99,3 +99,29 @@ func TestASandboxBesideSeesWhatSetupInstalled(t *testing.T) {
 		t.Errorf("the user's folder was changed: %v", err)
 	}
 }
+
+// A server may be started three times until a revision is settled, and as often once it has ended.
+// What is lent to none any more is no copy in silence.
+func TestTheWorkspaceIsLentAsOftenAsAServerIsStarted(t *testing.T) {
+	f := forking(t)
+	f.Job.MCPServers = map[string]job.MCPServer{"reads": {Command: "x", Workspace: BesideRead}}
+	if err := f.parent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	agent, reads := f.open(t, Agent()), Beside{Name: "mcp-reads", Workspace: BesideRead}
+	for i := range 6 {
+		box := f.beside(t, agent, reads)
+		want := string(rune('a' + i))
+		f.run(t, agent, "echo "+want+" >dir/file")
+		if got := f.run(t, box, "cat dir/file"); got != want+"\n" {
+			t.Errorf("start %d sees %q", i+1, got)
+		}
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if box, err := f.OpenBeside(t.Context(), agent, reads); err == nil || !strings.Contains(err.Error(), "too often") {
+		t.Errorf("it is opened once more: %v", err)
+		box.Close()
+	}
+}

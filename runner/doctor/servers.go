@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 // Server is a server of tools (mcp_servers) as a run would find it here.
@@ -45,10 +47,13 @@ func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Serve
 	return lookAtServers(ctx, p)
 }
 
-func lookAtServers(ctx context.Context, p *sandboxcommand.Prepared) ([]Server, error) {
-	found := []Server{}
+func lookAtServers(ctx context.Context, p *sandboxcommand.Prepared) (found []Server, err error) {
+	found = []Server{}
 	if len(p.Job.MCPServers) == 0 {
 		return found, nil
+	}
+	if p.NoCheckout != nil { // of which a run would end
+		return nil, workspace.CheckoutFailure(p.NoCheckout)
 	}
 	if err := settings.CheckServerSecrets(p.Environ, p.Job); err != nil {
 		return nil, err
@@ -62,6 +67,16 @@ func lookAtServers(ctx context.Context, p *sandboxcommand.Prepared) ([]Server, e
 	}
 	if err := boxes.Confine(ctx); err != nil {
 		return nil, err
+	}
+	if !boxes.Apart() { // what servers leave behind ends with the sandbox of the agent, which runs nothing here
+		agents, failed := boxes.Open(ctx, confine.Agent())
+		if failed != nil {
+			return nil, failed
+		}
+		defer func() { err = errors.Join(err, agents.Close()) }()
+		if err := agents.Ready(); err != nil {
+			return nil, err
+		}
 	}
 	servers := extensions.New(extensions.Options{
 		Record: p.Record, Sandboxes: boxes, Job: p.Job, Environ: p.Environ, WorkDir: p.Workspace.WorkDir(p.Job.Repository.Path),

@@ -277,7 +277,7 @@ func stopOf(name string, err error) *outcome.Stop {
 	reason, failed := mcp.ReasonStart, (*mcp.Error)(nil)
 	if errors.As(err, &failed) {
 		reason = failed.Reason
-		return outcome.Stopf(outcome.ExtensionFailed, string(reason), "%s", outcome.Sentence(failed.Words)).Because(err)
+		return outcome.Stopf(outcome.ExtensionFailed, string(reason), "%s.", outcome.Sentence(failed.Words)).Because(err)
 	}
 	return outcome.Stopf(outcome.ExtensionFailed, string(reason), "The server %s (mcp_servers) did not start: %s.", name, outcome.Trimmed(err)).Because(err)
 }

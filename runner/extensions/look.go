@@ -3,6 +3,7 @@ package extensions
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -34,7 +35,7 @@ func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
 			found[i] = Looked{Name: one.name, Required: one.Required, Err: err}
 			if err != nil {
 				stop := stopOf(one.name, err)
-				stop.Message = one.Record.Redact(stop.Message + one.seeLog())
+				stop.Message = one.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + one.lastWords())
 				found[i].Err = stop
 				return
 			}

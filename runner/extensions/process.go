@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
@@ -48,16 +49,9 @@ func (one *server) start(ctx context.Context) (*mcp.Process, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.log.Close())
 	}
-	dir := base
-	if one.Workspace != confine.BesideNone || dir == "" {
-		dir = one.WorkDir
-	}
-	if one.Cwd != "" {
-		dir = filepath.Join(one.Sandboxes.Root, filepath.FromSlash(one.Cwd))
-	}
-	input, output, err := p.launch(sandbox.Command{Argv: argv, Dir: dir, Env: one.environment(base)}, one.Record.Redact)
+	input, output, err := p.launch(sandbox.Command{Argv: argv, Dir: one.dir(base), Env: one.environment(base)}, one.Record.Redact)
 	if err != nil {
-		return nil, errors.Join(err, p.end())
+		return nil, errors.Join(one.notLaunched(err), p.end())
 	}
 	return &mcp.Process{Output: output, Input: input, End: func() error {
 		return errors.Join(ignoreClosed(input.Close()), p.end(), ignoreClosed(output.Close()))
@@ -83,20 +77,78 @@ func (one *server) baseTree(ctx context.Context) (string, error) {
 // write is none.
 func (one *server) argv(base string) ([]string, error) {
 	program := one.Command
-	switch {
-	case filepath.IsAbs(program):
-		if one.Sandboxes.InWorkspace(program) {
-			return nil, outcome.Stopf(outcome.InvalidInput, "mcp_command",
-				"The program of the server %s, %s, lies in the checkout or a folder of policy.writable, where the agent could change it; give a path below the root of the repository, which is that of the base commit, or a program outside.", one.name, program)
+	if !strings.Contains(program, "/") {
+		if found := one.linked(program); found != "" {
+			return nil, one.changeable(found)
 		}
-	case strings.Contains(program, "/"):
-		program = filepath.Join(base, filepath.FromSlash(program))
+	} else {
+		if filepath.IsAbs(program) && one.Sandboxes.InWorkspace(program) {
+			return nil, one.changeable(program)
+		}
+		found, why := findProgram(program, base, one.Sandboxes.InWorkspace)
+		if why != "" {
+			return nil, errors.New(why)
+		}
+		program = found
 	}
-	argv := []string{program}
+	argv, filled := []string{program}, one.filled(base)
 	for _, argument := range one.Args {
-		argv = append(argv, strings.ReplaceAll(argument, "${"+confine.BaseTreeVariable+"}", base))
+		argv = append(argv, filled.Replace(argument))
 	}
 	return argv, nil
+}
+
+func (one *server) changeable(program string) error {
+	return outcome.Stopf(outcome.InvalidInput, "mcp_command",
+		"The program of the server %s, %s, lies in the checkout or in a folder of policy.writable, where the agent could change it, or leads there; give a path below the root of the repository, which is that of the base commit, or a program outside.", one.name, program)
+}
+
+// linked is where a program is found in PATH, if a link leads from there to what commands can
+// change.
+func (one *server) linked(program string) string {
+	for _, dir := range filepath.SplitList(settings.Environment(one.environment("")).Get("PATH")) {
+		at := filepath.Join(dir, program)
+		if _, err := os.Lstat(at); err != nil {
+			continue
+		}
+		if one.Sandboxes.InWorkspace(at) {
+			return at
+		}
+		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			break
+		}
+	}
+	return ""
+}
+
+// dir is the folder that the server is started in. Many programs load code from there, so that
+// it is the agent's only where the job says it.
+func (one *server) dir(base string) string {
+	switch {
+	case one.Cwd != "":
+		return filepath.Join(one.Sandboxes.Root, filepath.FromSlash(one.Cwd))
+	case base != "":
+		return base
+	}
+	return "/"
+}
+
+// notLaunched is why the program did not start. A folder that is missing is told by the kernel
+// as if it were the program.
+func (one *server) notLaunched(err error) error {
+	if one.Cwd == "" {
+		return err
+	}
+	return fmt.Errorf("%w; its program, or the folder %s that it is started in (cwd), is not there", err, one.Cwd)
+}
+
+// filled puts the folders into arguments.
+func (one *server) filled(base string) *strings.Replacer {
+	pairs := []string{"${" + confine.BaseTreeVariable + "}", base}
+	if one.Workspace != confine.BesideNone {
+		pairs = append(pairs, "${"+confine.WorkspaceVariable+"}", one.WorkDir)
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // environment is what the server sees of variables.
@@ -104,6 +156,9 @@ func (one *server) environment(base string) []string {
 	env := one.Sandboxes.BesideEnv(one.Env.Pass, one.Env.Set)
 	if base != "" {
 		env = append(env, confine.BaseTreeVariable+"="+base)
+	}
+	if one.Workspace != confine.BesideNone {
+		env = append(env, confine.WorkspaceVariable+"="+one.WorkDir)
 	}
 	return env
 }
@@ -124,6 +179,14 @@ func (one *server) openLog() (log *os.File, err error) {
 	defer one.mu.Unlock()
 	one.log = name
 	return log, nil
+}
+
+// lastWords are the last lines of what it wrote to standard error, in a log that nobody will see.
+func (one *server) lastWords() string {
+	if lines := one.lastLines(); lines != "" {
+		return " The last lines that it wrote are: " + lines + "."
+	}
+	return ""
 }
 
 // launch starts the command with pipes, and follows its standard error.

@@ -7,13 +7,13 @@ import (
 )
 
 // findProgram finds a program that is named by a path: a relative one in the tree of the base
-// commit, an absolute one anywhere but in the workspace. why says why it can't be used.
-func findProgram(name, base string, inWorkspace func(path string) bool) (path, why string) {
+// commit, an absolute one anywhere but where commands can change it. why says why it can't be used.
+func findProgram(name, base string, changeable func(path string) bool) (path, why string) {
 	if filepath.IsAbs(name) {
-		if inWorkspace(name) {
-			return "", fmt.Sprintf("%s lies in the checkout or a folder of policy.writable, where the agent could change it; name it by its path in the repository, ./%s, which is taken of the base commit", name, filepath.Base(name))
+		if changeable(name) {
+			return "", fmt.Sprintf("%s lies in the checkout or in a folder of policy.writable, where the agent could change it, or leads there; name it by its path in the repository (./…), which is taken of the base commit, or put it elsewhere", name)
 		}
-		return name, ""
+		return name, "" // which the sandbox alone may have: of the user's folder it shows what setup made
 	}
 	clean := filepath.Clean(name)
 	if !filepath.IsLocal(clean) {

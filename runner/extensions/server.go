@@ -270,13 +270,24 @@ func (one *server) seeLog() string {
 	if log == "" {
 		return ""
 	}
-	words := " See " + log
-	if lines, err := one.Record.LastLines(log); err == nil && lines != "" {
-		const most = 5
-		last := strings.Split(lines, "\n")
-		words += ", whose last lines are: " + strings.Join(last[max(0, len(last)-most):], " / ")
+	if lines := one.lastLines(); lines != "" {
+		return " See " + log + ", whose last lines are: " + lines + "."
 	}
-	return strings.TrimSuffix(words, ".") + "."
+	return " See " + log + "."
+}
+
+// lastLines are those of its log, in one line and without a full stop; empty for none.
+func (one *server) lastLines() string {
+	one.mu.Lock()
+	log := one.log
+	one.mu.Unlock()
+	lines, err := one.Record.LastLines(log)
+	if log == "" || err != nil || lines == "" {
+		return ""
+	}
+	const most = 5
+	last := strings.Split(lines, "\n")
+	return strings.TrimSuffix(strings.Join(last[max(0, len(last)-most):], " / "), ".")
 }
 
 // tool answers calls of a tool of the server.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,7 +19,7 @@ import (
 type MCPServer struct {
 	Command        string            `json:"command"`
 	Args           []string          `json:"args"`
-	Cwd            string            `json:"cwd"` // slash-separated, below the root of the repository; "" for the root
+	Cwd            string            `json:"cwd"` // slash-separated, below the root of what the agent works in; "" for the base tree
 	Env            Env               `json:"env"`
 	URL            string            `json:"url"`
 	Headers        map[string]string `json:"headers"`
@@ -139,11 +140,17 @@ func (c mcpChecks) program() {
 	switch {
 	case strings.Contains(s.Command, "/") && !path.IsAbs(s.Command) && slices.Contains(strings.Split(s.Command, "/"), ".."):
 		c.wrong("command", "must not lead out of the repository: a relative program is that of the base commit")
+	case s.Command == "." || strings.HasSuffix(s.Command, "/") || strings.HasSuffix(s.Command, "/."):
+		c.wrong("command", "is a folder; give a program")
 	case path.IsAbs(s.Command) && path.Clean(s.Command) != s.Command:
 		c.wrong("command", "must be a path without //, ./ and ../, and not with / at its end")
 	}
-	if s.Cwd != "" && s.Workspace == "none" {
+	switch {
+	case s.Cwd == "":
+	case s.Workspace == "none":
 		c.wrong("cwd", "takes workspace: read or write; without one the server is started in a fresh tree of the base commit")
+	case len(s.Env.Pass) > 0:
+		c.wrong("cwd", "does not go with env.pass: many programs load code from the folder that they are started in, and the agent writes to this one; leave it out, and give the server the folder as an argument, ${AGENT_CI_WORKSPACE}")
 	}
 }
 
@@ -175,6 +182,10 @@ func (c mcpChecks) credentials() {
 			c.wrong(key, name+" holds a credential of agent-ci's own, which no server sees; give the server one of its own under another name")
 		case set:
 			c.wrong(key, name+" is also set by env.set of this server")
+		case slices.Contains(c.job.Policy.Env.Pass, name):
+			c.wrong(key, name+" is also passed by policy.env.pass, with which commands have what the server is given; take it out of one of them")
+		case slices.ContainsFunc(c.job.Policy.Secrets, func(secret Secret) bool { return cmp.Or(secret.From, secret.Name) == name }):
+			c.wrong(key, name+" is also a secret of policy.secrets, which reaches its hosts alone; give the server one of its own under another name")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Env.Set)) {

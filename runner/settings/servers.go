@@ -18,7 +18,7 @@ func ServerSecrets(env Environment, j *job.Job) (values []secrets.Value) {
 	seen := policy.Environment(env, j.Policy.Env.Pass, nil)
 	for _, name := range serverVariables(j) {
 		value := env.Get(name)
-		if slices.Contains(seen, name+"="+value) || len(value) < secrets.MinLength && !policy.HoldsSecret(name, value) {
+		if value == "" || slices.Contains(seen, name+"="+value) {
 			continue
 		}
 		values = append(values, secrets.Value{Name: name, Secret: value})
@@ -41,9 +41,15 @@ func serverVariables(j *job.Job) []string {
 }
 
 // CheckServerSecrets refuses a value for a server that commands would see in another variable,
-// and a token that is not there.
+// and one that is not there.
 func CheckServerSecrets(env Environment, j *job.Job) error {
 	for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
+		for _, of := range j.MCPServers[name].Env.Pass {
+			if env.Get(of) == "" {
+				return outcome.Stopf(outcome.InvalidInput, "mcp_token",
+					"The server %s is to be given %s, which is not set: set it where agent-ci is started, or take it out of mcp_servers.%s.env.pass.", name, of, name)
+			}
+		}
 		if of := j.MCPServers[name].BearerTokenEnv; of != "" && env.Get(of) == "" {
 			return outcome.Stopf(outcome.InvalidInput, "mcp_token",
 				"There is no token for the server %s: set %s where agent-ci is started, or name another variable with mcp_servers.%s.bearer_token_env.", name, of, name)
