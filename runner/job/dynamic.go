@@ -187,9 +187,17 @@ func (j *Job) OtherNetworks() []Network {
 	var others []Network
 	for _, tool := range j.Tools.Dynamic {
 		known := slices.ContainsFunc(others, func(n Network) bool { return reflect.DeepEqual(n, tool.Network) })
-		if !known && !tool.Network.IsZero() && !reflect.DeepEqual(tool.Network, j.Policy.Network) {
+		if !known && j.Otherwise(tool) {
 			others = append(others, tool.Network)
 		}
 	}
 	return others
 }
+
+// Otherwise says whether a tool has another network than the agent's commands.
+func (j *Job) Otherwise(tool DynamicTool) bool {
+	return !tool.Network.IsZero() && !reflect.DeepEqual(tool.Network, j.Policy.Network)
+}
+
+// Outward says whether a tool has a network of its own by which it reaches anything.
+func (j *Job) Outward(tool DynamicTool) bool { return j.Otherwise(tool) && tool.Network.Mode != "none" }

@@ -86,7 +86,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		},
 	}
 	var err error
-	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir()); err != nil {
+	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir(), o.Recorded); err != nil {
 		return nil, err
 	}
 	a.servers = a.newServers()

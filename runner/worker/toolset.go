@@ -140,6 +140,9 @@ func (a *Agent) equip(ctx context.Context) error {
 	if err := a.freezeTools(ctx); err != nil {
 		return err
 	}
+	if err := a.tools.jobs.Ready(ctx); err != nil {
+		return err
+	}
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.OfPatches() {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
