@@ -51,6 +51,7 @@ type Agent struct {
 	tools        *toolbox            // while it works
 	dynamic      *extensions.Dynamic // tools of the job's own
 	deferred     []string            // names of tools that the model has to look for
+	finding      finding             // by what it does
 
 	work    Work // so far, without what the conversation knows
 	patches int  // that it sent
