@@ -82,25 +82,37 @@ func checkEmbedded(all []tools.Tool, j *job.Job) error {
 			wrong = "its name must be 1 to 64 letters, digits, - and _"
 		case tools.Taken(name) != "":
 			wrong = "agent-ci's own tool " + tools.Taken(name) + " answers to its name"
-		case strings.HasPrefix(name, "mcp__"):
+		case strings.HasPrefix(strings.ToLower(name), "mcp__"):
 			wrong = "names that begin with mcp__ are of MCP servers"
 		case slices.ContainsFunc(all[:i], func(t tools.Tool) bool { return t.Spec.Name == name }),
 			slices.ContainsFunc(j.Tools.Dynamic, func(t job.DynamicTool) bool { return t.Name == name }):
 			wrong = "another tool has its name"
+		case strings.TrimSpace(tool.Spec.Description) == "":
+			wrong = "it has no Description, by which a model knows what it does"
 		case tool.Run == nil:
 			wrong = "it has no Run"
 		case tool.Spec.Parameters == nil || tool.Spec.Grammar != "" || tool.Spec.Builtin != "":
 			wrong = "it must be a function, with Parameters and neither Grammar nor Builtin"
 		default:
-			if err := tools.CheckSchema(tool.Spec.Parameters); err != nil {
-				wrong = "its Parameters are no JSON Schema: " + err.Error()
-			}
+			wrong = wrongParameters(tool.Spec.Parameters)
 		}
 		if wrong != "" {
 			return outcome.Stopf(outcome.InvalidInput, "bad_tool", "The tool %q of the program that embeds agent-ci can't be offered: %s.", name, wrong)
 		}
 	}
 	return nil
+}
+
+// wrongParameters is what is wrong with the schema of a function; empty for nothing.
+func wrongParameters(schema json.RawMessage) string {
+	if err := tools.CheckSchema(schema); err != nil {
+		return "its Parameters are no JSON Schema: " + err.Error()
+	}
+	var is struct{ Type any }
+	if json.Unmarshal(schema, &is) != nil || is.Type != "object" {
+		return "its Parameters must be a JSON Schema with type: object"
+	}
+	return ""
 }
 
 // replayEmbedded are the tools that a program handed in to the run which is replayed: they

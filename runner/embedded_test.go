@@ -96,15 +96,17 @@ func TestToolsOfAProgramAreCalledRecordedAndReplayed(t *testing.T) {
 func TestToolsOfAProgramThatCanNotBeOffered(t *testing.T) {
 	run := func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
 	object := json.RawMessage(`{"type":"object"}`)
-	fine := tools.Tool{Spec: tools.Spec{Name: "fine", Parameters: object}, Run: run}
+	fine := tools.Tool{Spec: tools.Spec{Description: "Does it.", Name: "fine", Parameters: object}, Run: run}
 	for want, bad := range map[string]tools.Tool{
-		"its name must be":                       {Spec: tools.Spec{Name: "a b", Parameters: object}, Run: run},
-		"agent-ci's own tool exec_command":       {Spec: tools.Spec{Name: "Bash", Parameters: object}, Run: run},
-		"names that begin with mcp__":            {Spec: tools.Spec{Name: "mcp__a", Parameters: object}, Run: run},
-		"another tool has its name":              fine,
-		"it has no Run":                          {Spec: tools.Spec{Name: "a", Parameters: object}},
-		"it must be a function, with Parameters": {Spec: tools.Spec{Name: "a", Grammar: "x"}, Run: run},
-		"its Parameters are no JSON Schema":      {Spec: tools.Spec{Name: "a", Parameters: json.RawMessage(`{"type":3}`)}, Run: run},
+		"its name must be":                        {Spec: tools.Spec{Description: "Does it.", Name: "a b", Parameters: object}, Run: run},
+		"agent-ci's own tool exec_command":        {Spec: tools.Spec{Description: "Does it.", Name: "Bash", Parameters: object}, Run: run},
+		"names that begin with mcp__":             {Spec: tools.Spec{Description: "Does it.", Name: "MCP__a", Parameters: object}, Run: run},
+		"it has no Description":                   {Spec: tools.Spec{Name: "a", Description: " ", Parameters: object}, Run: run},
+		"must be a JSON Schema with type: object": {Spec: tools.Spec{Description: "Does it.", Name: "a", Parameters: json.RawMessage(`{"type":"array"}`)}, Run: run},
+		"another tool has its name":               fine,
+		"it has no Run":                           {Spec: tools.Spec{Description: "Does it.", Name: "a", Parameters: object}},
+		"it must be a function, with Parameters":  {Spec: tools.Spec{Description: "Does it.", Name: "a", Grammar: "x"}, Run: run},
+		"its Parameters are no JSON Schema":       {Spec: tools.Spec{Description: "Does it.", Name: "a", Parameters: json.RawMessage(`{"type":3}`)}, Run: run},
 	} {
 		result := Run(t.Context(), counting(t, fine, bad))
 		if result.Outcome != outcome.InvalidInput || result.Reason != "bad_tool" || !strings.Contains(result.Message, want) {

@@ -331,10 +331,11 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 	return answers, outputs, err
 }
 
-// recordedServers are the servers of tools as the record has them: none is started. Where
+// recordedServers are the servers of tools as the record has them, and what tools with a network
+// of their own answered: none is started. Where
 // answers name the checkout of the run they now name the fresh tree.
 func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions.Recorded, error) {
-	if len(p.recorded.job.MCPServers) == 0 {
+	if j := p.recorded.job; len(j.MCPServers) == 0 && !slices.ContainsFunc(j.Tools.Dynamic, j.Outward) {
 		return nil, nil
 	}
 	servers := &extensions.Recorded{Answers: make(map[int]transcript.ToolFinished)}

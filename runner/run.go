@@ -31,7 +31,8 @@ type Options struct {
 	// Tools are called by the model besides those that agent-ci has: functions of the program
 	// that embeds this package. Their calls are recorded as all are, cut and redacted, and
 	// answered by the record in a replay. A job can refuse them by tools.allow and tools.deny.
-	// Run is called from several goroutines at once, for a tool that does not mutate.
+	// Run is called from several goroutines at once, for a tool that does not mutate. It has to
+	// return soon after its context has ended: the run waits for it.
 	Tools []tools.Tool
 
 	NoBaselineCache bool // what checks said of the base in earlier runs is not believed, nor kept

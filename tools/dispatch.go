@@ -64,12 +64,16 @@ type Finished struct {
 
 // Panic is a tool that panicked.
 type Panic struct {
-	Value any
-	Stack []byte
+	Value   any
+	Stack   []byte
+	Foreign bool // it is of a tool that is not agent-ci's
 }
 
 // Error is for the model too, so it leaves out what only a developer can use.
 func (p *Panic) Error() string {
+	if p.Foreign {
+		return "the tool broke down. This is a fault of the tool, not of the call; try another way"
+	}
 	return "the tool broke down. This is a fault of agent-ci, not of the call; try another way"
 }
 
@@ -204,6 +208,9 @@ func (d *Dispatcher) answer(ctx context.Context, t target) (result Result, ran b
 		result, err = t.entry.Run(ctx, t.ready)
 		return err
 	})
+	if broken, is := errors.AsType[*Panic](err); is {
+		broken.Foreign = t.entry.Foreign
+	}
 	if err == nil {
 		result = result.preceded(note(t.ignored))
 	}

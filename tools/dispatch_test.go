@@ -276,6 +276,15 @@ func TestEachCallGetsAResult(t *testing.T) {
 	}
 }
 
+func TestAPanicOfAToolFromOutsideIsItsOwnFault(t *testing.T) {
+	boom := func(context.Context, Call) (Result, error) { panic("boom") }
+	d := Dispatcher{Outputs: new(Outputs), Registry: New(Tool{Spec: Spec{Name: "theirs", Parameters: json.RawMessage(`{"type":"object"}`)}, Foreign: true, Run: boom})}
+	got := d.Dispatch(t.Context(), []Call{{ID: "a", Name: "theirs", Input: "{}"}})[0].Output
+	if want := "theirs failed: the tool broke down. This is a fault of the tool, not of the call; try another way"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestArgumentsInTextAreRead(t *testing.T) {
 	d := dispatcher(fake{name: "tool", parameters: `{"type":"object","properties":{"n":{"type":"number"},"i":{"type":"integer"},` +
 		`"b":{"type":"boolean"},"l":{"type":"array"},"o":{"type":"object"},"s":{"type":"string"}}}`})

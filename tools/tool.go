@@ -130,9 +130,9 @@ type Image struct {
 //
 // What goes wrong in a way that the model can act on is a Result with Failed
 // set; an error is for what the tool itself could not do, and the dispatcher
-// turns it into a failed result as well: no tool ends a run. Run returns soon
+// turns it into a failed result as well: no tool ends a run. Run has to return soon
 // after ctx has ended, having undone or finished what it began; nobody takes
-// its work away from it.
+// its work away from it, and a run whose tool does not return does not end.
 type Tool struct {
 	Spec Spec
 	Run  func(ctx context.Context, call Call) (Result, error)

@@ -243,7 +243,7 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 	c.measure.lastAnswer = len(c.history)
 	c.history = append(c.history, response.Output...)
 	c.sent, c.logged, c.previous, c.overflow = len(c.history), len(c.history), response.ID, 0
-	c.measure.tokens, c.measure.items = response.Usage.Input+response.Usage.Output, len(c.history)
+	c.measure.tokens, c.measure.items, c.measure.found = response.Usage.Input+response.Usage.Output, len(c.history), len(c.found.Added)
 	t.settle()
 	if err == nil && t.problem != nil {
 		err = (&model.Failure{Kind: model.Malformed, Err: t.problem}).Stop()

@@ -26,15 +26,17 @@ const bytesInToken = 4
 type measure struct {
 	tokens     int64 // of the last request and its answer
 	items      int   // of the history that tokens are of
+	found      int   // of what the function found, how much the model was told of by then
 	lastAnswer int   // where the last answer begins in the history
 }
 
 // tokens is how long the next request is, as far as that is known.
 func (c *Conversation) tokens() int64 {
+	found := c.foundTokens(c.found.Added)
 	if c.measure.tokens > 0 {
-		return c.measure.tokens + estimate(c.history[c.measure.items:])
+		return c.measure.tokens + estimate(c.history[c.measure.items:]) + found - c.foundTokens(c.found.Added[:c.measure.found])
 	}
-	return estimate(c.history) + int64(len(c.Settings.Instructions))/bytesInToken + estimate(c.Settings.Tools)
+	return estimate(c.history) + int64(len(c.Settings.Instructions))/bytesInToken + estimate(c.Settings.Tools) + found
 }
 
 func estimate(items []json.RawMessage) int64 {
@@ -139,8 +141,11 @@ type compaction struct {
 // adopt puts a shorter conversation in the place of the history.
 func (c *Conversation) adopt(found *compaction, reason string) error {
 	c.history = slices.Clip(found.items)
+	if reason != reasonInterrupted {
+		c.found.shortened(c.history, c.measure.found)
+	}
 	c.previous, c.sent, c.logged = "", 0, len(c.history)
-	c.measure = measure{lastAnswer: len(c.history)}
+	c.measure = measure{lastAnswer: len(c.history), found: len(c.found.Added)}
 	c.settled = c.tokens()
 	c.told = nil // what was said of budgets may be gone
 	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{
@@ -157,11 +162,7 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 	if !able || c.noOwn {
 		return nil, nil
 	}
-	settings, err := c.withFound(c.Settings)
-	if err != nil {
-		return nil, err
-	}
-	response, err := compacter.Compact(ctx, model.Request{Settings: settings, History: c.history})
+	response, err := compacter.Compact(ctx, model.Request{Settings: c.Settings, History: c.history})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -213,7 +214,8 @@ func (c *Conversation) shorter(method string, items []json.RawMessage, usage *tr
 	if err == nil {
 		items, err = c.retold(items)
 	}
-	if err != nil || estimate(items) >= estimate(c.history) {
+	before := estimate(c.history) + c.foundTokens(c.found.Added)
+	if err != nil || estimate(items)+c.foundTokens(c.found.kept(c.measure.found)) >= before {
 		return nil, err
 	}
 	return &compaction{method: method, items: items, usage: usage, before: c.tokens()}, nil

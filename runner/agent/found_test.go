@@ -25,14 +25,18 @@ func looking(t *testing.T, by, session string, o modeltest.Options) (fixture, *m
 	return f, server
 }
 
-// equip gives a conversation three tools that have to be looked for.
-func equip(t *testing.T, f fixture, by string) {
+// equip gives a conversation three tools that have to be looked for, and more.
+func equip(t *testing.T, f fixture, by string, more ...tools.Spec) {
 	t.Helper()
 	var deferred []search.Candidate
 	all := []tools.Tool{f.box.tool(tools.Spec{Name: "read_file", Parameters: json.RawMessage(`{"type":"object"}`)})}
 	for _, name := range []string{"weather_now", "weather_tomorrow", "tide_table"} {
 		spec := tools.Spec{Name: name, Description: "Tells it.", Parameters: json.RawMessage(`{"type":"object","properties":{"place":{"type":"string"}}}`)}
 		deferred = append(deferred, search.Candidate{Spec: spec, From: "sky"})
+		all = append(all, f.box.tool(spec))
+	}
+	for _, spec := range more {
+		deferred = append(deferred, search.Candidate{Spec: spec, From: "sea"})
 		all = append(all, f.box.tool(spec))
 	}
 	registry := tools.New(append(all, search.Tools(deferred)...)...)
@@ -151,37 +155,104 @@ func TestToolSearchIsAnsweredInKind(t *testing.T) {
 	}
 }
 
-// TestWhatWasFoundOutlivesCompactions makes the conversation shorter in each way.
-func TestWhatWasFoundOutlivesCompactions(t *testing.T) {
-	session := strings.Replace(byItem, done, "", 1)
-	for n := range 10 {
-		session += fmt.Sprintf("  - output: [{call: read_file, arguments: {n: %d}}]\n    usage: {input: %d}\n", n, 1000*(n+1))
-	}
-	for _, compacts := range []bool{true, false} {
-		f, server := looking(t, search.BuiltinName, session+done, modeltest.Options{Compacts: compacts})
-		f.Window = 9_000
-		f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
-		if !compacts {
-			f.Window = 4_000
+// TestWhatIsUsedOutlivesCompactions makes the conversation shorter in each way: of what was found
+// the model is told of that which it calls, and no more of the rest.
+func TestWhatIsUsedOutlivesCompactions(t *testing.T) {
+	for by, begin := range map[string]string{search.FunctionName: byFunction, search.BuiltinName: byItem} {
+		session := strings.Replace(begin, done, "", 1)
+		for n := range 10 {
+			session += fmt.Sprintf("  - output: [{call: read_file, arguments: {n: %d}}, {call: weather_now, arguments: {place: here}}]\n    usage: {input: %d}\n", n, 1000*(n+1))
 		}
-		if _, err := f.Run(t.Context()); err != nil && compacts {
-			t.Fatal(err)
-		}
-		if found := f.compactions(t); len(found) == 0 {
-			t.Fatal("the conversation was not made shorter")
-		}
-		for i, r := range requestsOf(t, server)[1:] {
-			told := ""
-			for _, item := range r.Input {
-				for _, tool := range item.Tools {
-					told += tool.Name + " "
+		for _, compacts := range []bool{true, false} {
+			f, server := looking(t, by, session+done, modeltest.Options{Compacts: compacts})
+			f.Window = 9_000
+			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
+			if !compacts {
+				f.Window = 4_000
+			}
+			if _, err := f.Run(t.Context()); err != nil {
+				t.Fatalf("%s, compacts %t: %v", by, compacts, err)
+			}
+			if found := f.compactions(t); len(found) == 0 {
+				t.Fatal("the conversation was not made shorter")
+			}
+			requests := requestsOf(t, server)
+			for i, r := range requests[2:] {
+				if !slices.Contains(r.found(), "weather_now") {
+					t.Errorf("%s, compacts %t: request %d tells of %q", by, compacts, i+3, r.found())
 				}
 			}
-			if told != "weather_now weather_tomorrow " {
-				t.Errorf("compacts %t: request %d tells of %q", compacts, i+2, told)
+			if last := requests[len(requests)-1].found(); slices.Contains(last, "weather_tomorrow") && (compacts || by == search.FunctionName) {
+				t.Errorf("%s, compacts %t: the last request tells of %q", by, compacts, last)
 			}
 		}
 	}
+}
+
+// large is a tool whose definition has about so many bytes.
+func large(name string, bytes int) tools.Spec {
+	return tools.Spec{Name: name, Description: strings.Repeat("whale ", bytes/6), Parameters: json.RawMessage(`{"type":"object"}`)}
+}
+
+// TestWhatIsFoundCounts has a large definition fill the window: the model is told of it once, and
+// as it does not call it, no more.
+func TestWhatIsFoundCounts(t *testing.T) {
+	f, server := talk(t, "version: 1\nturns:\n"+
+		"  - output: [{call: search_tool_bm25, arguments: {query: whale}}]\n    usage: {input: 14000}\n"+
+		"  - output: [{say: So far.}]\n"+ // a summary
+		"  - output: [{call: read_file, arguments: {n: 1}}]\n    usage: {input: 19000}\n"+
+		"  - output: [{say: So far.}]\n"+done, modeltest.Options{})
+	equip(t, f, search.FunctionName, large("weather_of_whales", 18_000))
+	f.Window = 20_000
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	compactions := f.compactions(t)
+	if len(compactions) != 2 || compactions[0].Before < 18_000 || compactions[1].After > 10_000 {
+		t.Errorf("compactions: %+v", compactions)
+	}
+	var told [][]string
+	for _, r := range requestsOf(t, server) {
+		if len(r.Tools) > 0 {
+			told = append(told, r.found())
+		}
+	}
+	if diff := cmp.Diff([][]string{nil, {"weather_of_whales"}, {"weather_of_whales"}, {"weather_of_whales"}, nil}, told); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsFoundHasBounds finds more than the model can be told of at once.
+func TestWhatIsFoundHasBounds(t *testing.T) {
+	for by, call := range map[string]string{
+		search.FunctionName: "{call: search_tool_bm25, arguments: {query: whale}}",
+		search.BuiltinName:  "{item: {type: tool_search_call, id: ts_1, call_id: look, status: completed, execution: client, arguments: {query: whale}}}",
+	} {
+		f, server := talk(t, "version: 1\nturns:\n  - output: ["+call+"]\n"+done, modeltest.Options{})
+		equip(t, f, by, large("weather_a", 40_000), large("weather_b", 40_000), large("weather_c", 60_000), large("weather_d", 9_000))
+		f.Window = 100_000
+		if _, err := f.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := requestsOf(t, server)[1].found(); len(got) != 2 || !slices.Contains(got, "weather_c") || !slices.Contains(got, "weather_d") {
+			t.Errorf("%s: the request tells of %q", by, got)
+		}
+	}
+}
+
+// found are the names of the tools that a request tells of since they were looked for.
+func (s sent) found() (names []string) {
+	for _, tool := range s.Tools {
+		if strings.HasPrefix(tool.Name, "weather") {
+			names = append(names, tool.Name)
+		}
+	}
+	for _, item := range s.Input {
+		for _, tool := range item.Tools {
+			names = append(names, tool.Name)
+		}
+	}
+	return names
 }
 
 // TestWhatWasFoundOutlivesARestart stops a run behind each of its events, and goes on: its

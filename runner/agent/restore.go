@@ -102,9 +102,7 @@ func (p *Past) toolFinished(d transcript.ToolFinished) error {
 
 func (p *Past) request(d transcript.ModelRequest) error {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
-	for _, call := range p.open {
-		p.found.adopt(call, tools.Result{Found: foundBy(p.finished[call.Number])})
-	}
+	p.answered()
 	p.beforeOrder = p.withoutOrder(d)
 	p.history = append(p.history, withLostImages(d.Input)...)
 	p.logged = len(p.history)
@@ -113,10 +111,18 @@ func (p *Past) request(d transcript.ModelRequest) error {
 	}
 	p.ended = p.ended && d.Aside && p.beforeOrder == nil // a summary is asked for before a turn
 	p.lastTold = lastTold(d.Input)
-	p.open, p.denials, p.aside = nil, nil, nil // each has its output in the input of this request
+	p.aside = nil // each has its output in the input of this request
+	return nil
+}
+
+// answered says that all that the last answer asked for has its output in the conversation.
+func (p *Past) answered() {
+	for _, call := range p.open {
+		p.found.adopt(call, tools.Result{Found: foundBy(p.finished[call.Number])})
+	}
+	p.open, p.denials = nil, nil
 	clear(p.started)
 	clear(p.finished)
-	return nil
 }
 
 // withoutOrder is the conversation without the order of a summary, with which
@@ -157,7 +163,7 @@ func (p *Past) response(d transcript.ModelResponse) error {
 	p.logged = len(p.history)
 	if d.Status != transcript.Incomplete { // else the provider has not kept it
 		p.sent, p.previous = len(p.history), d.ID
-		p.measure.tokens, p.measure.items = d.Usage.Input+d.Usage.Output, len(p.history)
+		p.measure.tokens, p.measure.items, p.measure.found = d.Usage.Input+d.Usage.Output, len(p.history), len(p.found.Added)
 	}
 	said, err := p.read(d.Output)
 	if err != nil {
@@ -211,8 +217,17 @@ func (p *Past) owe(said answer) {
 }
 
 func (p *Past) compaction(d transcript.Compaction) error {
-	p.position = position{history: withLostImages(d.Items), logged: len(d.Items), measure: measure{lastAnswer: len(d.Items)}}
+	told := p.measure.found
+	if p.beforeOrder != nil {
+		told = p.beforeOrder.measure.found
+	}
+	p.position = position{history: withLostImages(d.Items), logged: len(d.Items)}
 	p.beforeOrder, p.aside = nil, nil
+	p.answered()
+	if d.Reason != reasonInterrupted {
+		p.found.shortened(p.history, told)
+	}
+	p.measure = measure{lastAnswer: len(d.Items), found: len(p.found.Added)}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,11 +23,12 @@ import (
 
 // Dynamic are the tools of the job's own, for a whole run.
 type Dynamic struct {
-	record *record.Record
-	boxes  *confine.Sandboxes
-	dir    string // that programs are started in
-	tools  []job.DynamicTool
-	specs  []tools.Spec // of each
+	record   *record.Record
+	boxes    *confine.Sandboxes
+	dir      string    // that the agent's commands work in
+	recorded *Recorded // answers for tools that reach out in a run which is replayed; nil where they are called
+	tools    []job.DynamicTool
+	specs    []tools.Spec // of each
 
 	mu     sync.Mutex
 	ends   map[string]int // of processes that serve, by the name of their first tool
@@ -35,8 +37,8 @@ type Dynamic struct {
 
 // NewDynamic makes them. Nothing is started. The error is of a schema that no model can be
 // told.
-func NewDynamic(r *record.Record, boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, error) {
-	d := &Dynamic{record: r, boxes: boxes, dir: dir, tools: j.Tools.Dynamic, ends: map[string]int{}}
+func NewDynamic(r *record.Record, boxes *confine.Sandboxes, j *job.Job, dir string, recorded *Recorded) (*Dynamic, error) {
+	d := &Dynamic{record: r, boxes: boxes, dir: dir, recorded: recorded, tools: j.Tools.Dynamic, ends: map[string]int{}}
 	for _, tool := range d.tools {
 		raw, err := json.Marshal(tool.InputSchema)
 		if err != nil {
@@ -86,9 +88,11 @@ type Answering struct {
 	agents  *sandbox.Sandbox
 	beside  []*sandbox.Sandbox // one for each network that is not the agent's
 	others  []job.Network      // these
-	env     []string
-	argv    [][]string // of each tool
+	base    string             // the tree of the base commit
+	env     []string           // of programs in the agent's sandbox
+	argv    [][]string         // of each tool
 	servers map[string]*served
+	ready   time.Time // until when servers are waited for
 }
 
 // served is a process that serves, with the file of what it writes beside its answers.
@@ -109,7 +113,7 @@ func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 // Open starts the processes that serve, in the agent's sandbox or beside it. base is what
 // Prepare gave, env what the agent's commands have as their environment. The error is a Stop where a tool can't be had.
 func (d *Dynamic) Open(ctx context.Context, box *sandbox.Sandbox, base string, env []string) (_ *Answering, err error) {
-	a := &Answering{Dynamic: d, agents: box, others: d.boxes.Job.OtherNetworks(), servers: map[string]*served{}}
+	a := &Answering{Dynamic: d, agents: box, others: d.boxes.Job.OtherNetworks(), base: base, servers: map[string]*served{}}
 	if len(d.tools) == 0 {
 		return a, nil
 	}
@@ -128,6 +132,12 @@ func (d *Dynamic) Open(ctx context.Context, box *sandbox.Sandbox, base string, e
 }
 
 func (a *Answering) open(ctx context.Context) error {
+	if len(a.others) > 0 && a.base == "" {
+		return outcome.Stopf(outcome.ExtensionFailed, toolStart, "Tools with a network of their own (tools.dynamic[].network) are started in the tree of the base commit, and there is none; commit something, or leave network out.")
+	}
+	if a.recorded != nil { // else what they did outside would be done again
+		a.others = slices.DeleteFunc(a.others, func(n job.Network) bool { return n.Mode != "none" })
+	}
 	for i, network := range a.others {
 		box, err := a.boxes.OpenBeside(ctx, a.agents, confine.Beside{
 			Name: fmt.Sprintf("tools-%d", i+1), Network: network, Key: "tools.dynamic[].network", Workspace: confine.BesideWrite, BaseTree: true,
@@ -137,20 +147,30 @@ func (a *Answering) open(ctx context.Context) error {
 		}
 		a.beside = append(a.beside, box)
 	}
-	return a.serve(ctx)
+	return a.serve()
 }
 
-// program is what answers the calls of a tool.
+// replays says whether a tool is answered by the record: what it did outside is not done again.
+func (d *Dynamic) replays(tool job.DynamicTool) bool {
+	return d.recorded != nil && d.boxes.Job.Outward(tool)
+}
+
+// workspaceVariable names the variable by which tools that are started in the tree of the base
+// find the folder that the agent works in.
+const workspaceVariable = "AGENT_CI_WORKSPACE"
+
+// program is what answers the calls of a tool. One that may reach more than the agent is started
+// where nothing that the agent wrote is taken for a part of it: neither what its arguments name,
+// nor an interpreter, nor what that loads.
 func (a *Answering) program(i int) dynamic.Program {
-	return dynamic.Program{Sandbox: a.box(a.Dynamic.tools[i].Network), Argv: a.argv[i], Dir: a.dir, Env: a.env}
-}
-
-func (a *Answering) box(network job.Network) *sandbox.Sandbox {
+	p := dynamic.Program{Sandbox: a.agents, Argv: a.argv[i], Dir: a.dir, Env: a.env}
+	network := a.Dynamic.tools[i].Network
 	at := slices.IndexFunc(a.others, func(n job.Network) bool { return reflect.DeepEqual(n, network) })
-	if at < 0 {
-		return a.agents
+	if at >= 0 {
+		p.Sandbox, p.Dir = a.beside[at], a.base
+		p.Env = append(a.boxes.BesideEnv(nil, nil), confine.BaseTreeVariable+"="+a.base, workspaceVariable+"="+a.dir)
 	}
-	return a.beside[at]
+	return p
 }
 
 // firstOf names the process that serves a tool: by the first tool that it serves.
@@ -159,15 +179,15 @@ func (d *Dynamic) firstOf(tool job.DynamicTool) string {
 	return d.tools[at].Name
 }
 
-// startMoment is how long a process that serves has to be there at the start: one whose program
-// is missing, or that can't read its settings, ends by then.
-const startMoment = 100 * time.Millisecond
+// startMoment is how long a process that serves, and does not say when it is ready, has to be
+// there at the start: one whose program is missing, or lacks a library, ends by then.
+const startMoment = time.Second
 
-// serve starts the processes that serve, all at once.
-func (a *Answering) serve(ctx context.Context) error {
+// serve starts the processes that serve. Ready says whether they stay.
+func (a *Answering) serve() error {
 	for i, tool := range a.Dynamic.tools {
 		name := a.firstOf(tool)
-		if tool.Serve.IsZero() || a.servers[name] != nil {
+		if tool.Serve.IsZero() || a.servers[name] != nil || a.replays(tool) {
 			continue
 		}
 		log, err := newLog(a.record, name)
@@ -175,27 +195,33 @@ func (a *Answering) serve(ctx context.Context) error {
 			return err
 		}
 		ended := func(why string) error { return a.ended(name, why, log.name) }
-		a.servers[name] = &served{&dynamic.Server{Program: a.program(i), Log: log, Ended: ended}, log}
+		s := &served{&dynamic.Server{Program: a.program(i), Log: log, Ended: ended}, log}
+		a.servers[name] = s
+		if err := s.Start(); err != nil {
+			return s.notStarted(name, err)
+		}
 	}
-	var starting sync.WaitGroup
-	failures := make(chan error, len(a.servers))
-	for name, s := range a.servers {
-		starting.Go(func() {
-			if err := s.Start(ctx, startMoment); err != nil && ctx.Err() == nil {
-				failures <- notStarted(name, fmt.Sprintf("%s; see %s", outcome.Trimmed(err), s.log.name)).Because(err)
-			}
-		})
+	a.ready = time.Now().Add(startMoment)
+	return nil
+}
+
+// Ready waits until the processes that serve are ready, or have been there for a moment since
+// their start. It is called before the model is asked anything; what is done between Open and
+// Ready takes nothing from the time of a run.
+func (a *Answering) Ready(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(a.servers)) {
+		s := a.servers[name]
+		if err := s.Server.Ready(ctx, a.ready); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			return s.notStarted(name, err)
+		}
 	}
-	starting.Wait()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	select {
-	case err := <-failures:
-		return err
-	default:
-		return nil
-	}
+	return nil
+}
+
+func (s *served) notStarted(name string, err error) error {
+	return notStarted(name, fmt.Sprintf("%s; see %s", outcome.Trimmed(err), s.log.name)).Because(err)
 }
 
 // toolStart is the reason of an end by a tool that can't be had.
@@ -225,6 +251,9 @@ func (d *Dynamic) ended(name, why, log string) error {
 func (a *Answering) Tools(outputs *tools.Outputs) []Tool {
 	return a.each(func(i int, spec tools.Spec) tools.Tool {
 		tool := a.Dynamic.tools[i]
+		if a.replays(tool) {
+			return tools.Tool{Spec: spec, Mutates: true, Run: a.recorded.run}
+		}
 		timeout := time.Duration(tool.Timeout)
 		if tool.Serve.IsZero() {
 			return dynamic.Run(spec, a.program(i), timeout, outputs)
@@ -264,12 +293,17 @@ func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	if c.Script != "" {
 		return []string{"bash", "-e", "-c", c.Script}, nil
 	}
-	if !strings.Contains(c.Argv[0], "/") {
-		return c.Argv, nil
+	argv := make([]string, len(c.Argv))
+	for i, word := range c.Argv {
+		argv[i] = strings.ReplaceAll(word, "${"+confine.BaseTreeVariable+"}", base)
 	}
-	program, why := findProgram(c.Argv[0], base, d.boxes.InWorkspace)
+	if !strings.Contains(argv[0], "/") {
+		return argv, nil
+	}
+	program, why := findProgram(argv[0], base, d.boxes.InWorkspace)
 	if why != "" {
 		return nil, notStarted(tool.Name, why)
 	}
-	return append([]string{program}, c.Argv[1:]...), nil
+	argv[0] = program
+	return argv, nil
 }

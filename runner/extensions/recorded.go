@@ -15,7 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// Recorded is what servers said in a run before, from its record.
+// Recorded is what servers of tools, and tools of the job's own that reach more than the agent's
+// commands, said in a run before, from its record.
 type Recorded struct {
 	Lists   []mcp.List
 	Answers map[int]transcript.ToolFinished // by the numbers of the calls
@@ -52,7 +53,7 @@ func (r *Recorded) tool(offered mcp.Offered) tools.Tool {
 func (r *Recorded) run(_ context.Context, call tools.Call) (tools.Result, error) {
 	answer, is := r.Answers[call.Number]
 	if !is {
-		return tools.Refuse(fmt.Sprintf("The record has no answer to call %d of a server.", call.Number)), nil
+		return tools.Refuse(fmt.Sprintf("The record has no answer to call %d.", call.Number)), nil
 	}
 	return tools.Result{Output: answer.Output, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
 }

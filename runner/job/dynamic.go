@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func (c *Command) UnmarshalJSON(raw []byte) error {
 }
 
 var (
-	dynamicName = matching("a tool's name: letters, digits, - and _", `[A-Za-z0-9][A-Za-z0-9_-]{0,63}`)
+	dynamicName = matching("a tool's name: letters, digits, - and _, at most 64, the first neither - nor _", `[A-Za-z0-9][A-Za-z0-9_-]{0,63}`)
 	inputSchema = &foreign{
 		about:  "a JSON Schema of an object",
 		read:   readInputSchema,
@@ -82,7 +83,9 @@ func (d *decoder) command(k *key, path string, node *yaml.Node, into reflect.Val
 		if err := notBlank.check(c.Script); err != nil {
 			return d.complain(path, node, err.Error())
 		}
-	case node.Kind == yaml.SequenceNode && len(node.Content) > 0:
+	case node.Kind == yaml.SequenceNode && len(node.Content) == 0:
+		return d.complain(path, node, "is an empty list; give a program with its arguments, or a script as text")
+	case node.Kind == yaml.SequenceNode:
 		for _, item := range node.Content {
 			if complaint := unwanted(item); complaint != "" {
 				return d.complain(path, item, complaint)
@@ -128,6 +131,9 @@ func (d *decoder) fitDynamicTools() {
 			continue
 		}
 		path := fmt.Sprintf("tools.dynamic[%d]", i)
+		if tool.Run.IsZero() && tool.Serve.IsZero() && (d.given(join(path, "run")) || d.given(join(path, "serve"))) {
+			continue // which is complained of already
+		}
 		at, set := d.places[join(path, key)]
 		if !set {
 			at = d.places[path]
@@ -152,10 +158,21 @@ func (t DynamicTool) misfit(before []DynamicTool) (key, wrong string) {
 		return "run", "is missing; give run, or serve for a process that answers all calls"
 	case !t.Run.IsZero() && !t.Serve.IsZero():
 		return "serve", "stands beside run; give only one of them"
+	case t.Run.leadsOut():
+		return "run", outOfRepository
+	case t.Serve.leadsOut():
+		return "serve", outOfRepository
 	case !t.Serve.IsZero():
 		return t.misfitServed(before)
 	}
 	return t.misfitSchema()
+}
+
+const outOfRepository = "must not lead out of the repository: a relative program is that of the base commit"
+
+// leadsOut says whether a command's program is named by a relative path out of the repository.
+func (c Command) leadsOut() bool {
+	return len(c.Argv) > 0 && strings.Contains(c.Argv[0], "/") && !path.IsAbs(c.Argv[0]) && slices.Contains(strings.Split(path.Clean(c.Argv[0]), "/"), "..")
 }
 
 // mcpPrefix begins the names of tools of MCP servers.
@@ -187,9 +204,17 @@ func (j *Job) OtherNetworks() []Network {
 	var others []Network
 	for _, tool := range j.Tools.Dynamic {
 		known := slices.ContainsFunc(others, func(n Network) bool { return reflect.DeepEqual(n, tool.Network) })
-		if !known && !tool.Network.IsZero() && !reflect.DeepEqual(tool.Network, j.Policy.Network) {
+		if !known && j.Otherwise(tool) {
 			others = append(others, tool.Network)
 		}
 	}
 	return others
 }
+
+// Otherwise says whether a tool has another network than the agent's commands.
+func (j *Job) Otherwise(tool DynamicTool) bool {
+	return !tool.Network.IsZero() && !reflect.DeepEqual(tool.Network, j.Policy.Network)
+}
+
+// Outward says whether a tool has a network of its own by which it reaches anything.
+func (j *Job) Outward(tool DynamicTool) bool { return j.Otherwise(tool) && tool.Network.Mode != "none" }

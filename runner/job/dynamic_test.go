@@ -58,12 +58,15 @@ func TestDynamicToolsThatCanNotBeAreRefused(t *testing.T) {
 		{"name: mcp__a__b, run: x, " + anyObject, "tools.dynamic[1].name: begins with mcp__"},
 		{"name: MCP__a, run: x, " + anyObject, "tools.dynamic[1].name: begins with mcp__"},
 		{"name: 'a b', run: x, " + anyObject, "tools.dynamic[1].name: must be a tool's name"},
-		{"name: " + strings.Repeat("a", 65) + ", run: x, " + anyObject, "tools.dynamic[1].name: must be a tool's name"},
+		{"name: " + strings.Repeat("a", 65) + ", run: x, " + anyObject, "tools.dynamic[1].name: must be a tool's name: letters, digits, - and _, at most 64"},
 		{"name: a, run: x, input_schema: {type: array}", "tools.dynamic[1].input_schema: must be a JSON Schema with type: object"},
 		{"name: a, run: x, input_schema: {type: object, properties: {n: {type: 3}}}", "tools.dynamic[1].input_schema: is no JSON Schema"},
 		{"name: a, run: x, input_schema: {type: object, properties: {n: {pattern: '('}}}", "tools.dynamic[1].input_schema: is no JSON Schema"},
 		{"name: a, run: x, input_schema: {type: object, properties: {n: {$ref: '#/$defs/none'}}}", "tools.dynamic[1].input_schema: is no JSON Schema"},
-		{"name: a, run: [], " + anyObject, "tools.dynamic[1].run: must be"},
+		{"name: a, run: [], " + anyObject, "tools.dynamic[1].run: is an empty list"},
+		{"name: a, run: '', " + anyObject, "tools.dynamic[1].run: must not be blank"},
+		{"name: a, run: [../x], " + anyObject, "tools.dynamic[1].run: must not lead out of the repository"},
+		{"name: a, serve: [./a/../../x], " + anyObject, "tools.dynamic[1].serve: must not lead out of the repository"},
 		{"name: a, run: [''], " + anyObject, "tools.dynamic[1].run: names no program"},
 		{"name: a, run: '  ', " + anyObject, "tools.dynamic[1].run: must"},
 		{"name: a, run: {a: b}, " + anyObject, "tools.dynamic[1].run: must be"},
@@ -72,6 +75,8 @@ func TestDynamicToolsThatCanNotBeAreRefused(t *testing.T) {
 		_, err := Load(dynamicTools(fine, test.tool))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: it says %v, not %q", test.tool, err, test.want)
+		} else if strings.Count(err.Error(), "tools.dynamic[1].") > 1 {
+			t.Errorf("%s: it says more than once what is wrong: %v", test.tool, err)
 		}
 	}
 	var many []string

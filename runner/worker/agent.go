@@ -51,6 +51,7 @@ type Agent struct {
 	tools        *toolbox            // while it works
 	dynamic      *extensions.Dynamic // tools of the job's own
 	deferred     []string            // names of tools that the model has to look for
+	finding      finding             // by what it does
 
 	work    Work // so far, without what the conversation knows
 	patches int  // that it sent
@@ -86,7 +87,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		},
 	}
 	var err error
-	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir()); err != nil {
+	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir(), o.Recorded); err != nil {
 		return nil, err
 	}
 	a.servers = a.newServers()

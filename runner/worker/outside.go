@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/search"
 )
@@ -20,7 +22,7 @@ type outsiders struct {
 // outside are the tools of a toolbox that are not agent-ci's own. Those of the job, and of
 // who embeds this program, are told of before anything is opened; those of servers are known
 // once they are started.
-func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) outsiders {
+func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) (outsiders, error) {
 	all := a.dynamic.Told()
 	if box.jobs != nil {
 		all = box.jobs.Tools(outputs)
@@ -36,11 +38,19 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) outsiders {
 		}
 	}
 	o := outsiders{all: all}
-	deferred := search.Deferred(candidates(a.allowed(all)))
-	if len(deferred) == 0 {
-		return o
+	allowed := a.allowed(all)
+	deferred := search.Deferred(candidates(allowed))
+	switch {
+	case len(deferred) == 0:
+		return o, nil
+	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names) && len(allowed) > search.MostOffered:
+		return o, outcome.Stopf(outcome.InvalidInput, "too_many_tools",
+			"tools.deny has the tool by which a model looks for others (%s, or %s), and there are %d tools from outside, of which it is told of %d at most; take the name out of tools.deny, or offer fewer by tools.allow.",
+			search.BuiltinName, search.FunctionName, len(allowed), search.MostOffered)
+	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names):
+		return o, nil
 	}
-	o.deferred, o.finders, o.search = map[string]bool{}, search.Tools(deferred), search.FunctionName
+	o.deferred, o.finders, o.search = map[string]bool{}, a.finders(deferred), search.FunctionName
 	for _, c := range deferred {
 		o.deferred[c.Spec.Name] = true
 		o.names = append(o.names, c.Spec.Name)
@@ -48,7 +58,21 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) outsiders {
 	if a.Model.Profile.ToolSearch {
 		o.search = search.BuiltinName
 	}
-	return o
+	return o, nil
+}
+
+// finding are the tools by which a model looks for others.
+type finding struct {
+	deferred []search.Candidate // that they find
+	tools    []tools.Tool
+}
+
+// finders makes them anew where others are to be found than before: hardly more than once in a run.
+func (a *Agent) finders(deferred []search.Candidate) []tools.Tool {
+	if !reflect.DeepEqual(a.finding.deferred, deferred) {
+		a.finding = finding{deferred, search.Tools(deferred)}
+	}
+	return a.finding.tools
 }
 
 // allowed are those of tools that the job lets be called.
@@ -79,7 +103,7 @@ func (o outsiders) tools() []tools.Tool {
 // offered adds to the tools that a model is told of those that it does not have to look for,
 // and that by which it looks for others. What the job names in tools.allow is not told for that.
 func (o outsiders) offered(own []string) []string {
-	offered := slices.DeleteFunc(own, func(name string) bool { return o.deferred[name] })
+	offered := slices.DeleteFunc(own, func(name string) bool { return o.deferred[name] || search.Names(name) })
 	for _, t := range o.all {
 		if !o.deferred[t.Spec.Name] {
 			offered = append(offered, t.Spec.Name)

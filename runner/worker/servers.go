@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools/search"
 )
 
 // newServers are the servers of tools of a job. None is started yet.
@@ -63,12 +64,26 @@ func (a *Agent) freezeTools(ctx context.Context) (err error) {
 	return err
 }
 
-// known leaves out of names those that may be of servers which were not started yet.
+// known leaves out of names those that may be of servers which were not started yet, and those by
+// which models look for tools: there may be none to be looked for.
 func (a *Agent) known(names []string) []string {
-	if a.servers.Settled() {
-		return names
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return search.Names(name) || !a.servers.Settled() && a.servers.MayBe(name)
+	})
+}
+
+// allow are the names that the job allows alone; none for all. What looks for others is one of
+// them: it finds nothing that is not allowed.
+func (a *Agent) allow(outside outsiders) []string {
+	named := a.Job.Tools.Allow
+	allow := a.known(named)
+	switch {
+	case len(named) > 0 && outside.search != "":
+		return append(allow, search.BuiltinName, search.FunctionName)
+	case len(allow) == 0 && !slices.ContainsFunc(named, a.servers.MayBe):
+		return named // with nothing but what looks for others nothing could be called
 	}
-	return slices.DeleteFunc(slices.Clone(names), a.servers.MayBe)
+	return allow
 }
 
 // endServers ends the servers that live as long as the agent's sandbox.

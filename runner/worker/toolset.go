@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -139,6 +138,9 @@ func (a *Agent) equip(ctx context.Context) error {
 	if err := a.freezeTools(ctx); err != nil {
 		return err
 	}
+	if err := a.tools.jobs.Ready(ctx); err != nil {
+		return err
+	}
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.OfPatches() {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
@@ -160,14 +162,13 @@ func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
 
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := a.outputs()
-	outside := a.outside(box, outputs)
+	outside, err := a.outside(box, outputs)
+	if err != nil {
+		return err
+	}
 	a.deferred = outside.names
 	registry := tools.New(append(a.allTools(ctx, box, outputs), outside.tools()...)...)
-	allow := a.known(a.Job.Tools.Allow)
-	if len(allow) > 0 && outside.search != "" {
-		allow = append(slices.Clone(allow), outside.search) // which finds nothing that is not allowed
-	}
-	if err := registry.Restrict(a.known(allow), a.known(a.Job.Tools.Deny)); err != nil {
+	if err := registry.Restrict(a.allow(outside), a.known(a.Job.Tools.Deny)); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))

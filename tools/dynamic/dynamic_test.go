@@ -56,6 +56,21 @@ var programs = map[string]func() int{
 	},
 	"items":  func() int { fmt.Print(os.Getenv("ITEMS")); return 0 },
 	"server": server,
+	"greets": func() int { fmt.Println(`{"ready": true}`); return server() },
+	"answers": func() int { // whatever it is asked, in a form of its own
+		lines := bufio.NewScanner(os.Stdin)
+		for n := 1; lines.Scan(); n++ {
+			fmt.Printf("{\"call_id\":\"call_%d\",%s}\n", n, os.Getenv("ANSWER"))
+		}
+		return 0
+	},
+	"turnsmute": func() int {
+		if err := os.Stdout.Close(); err != nil {
+			return 1
+		}
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		select {}
+	},
 }
 
 // server answers calls by what they ask for.
@@ -230,13 +245,15 @@ func TestItems(t *testing.T) {
 	}{
 		{`[{"type":"input_text","text":"a\n"},{"type":"input_text","text":"b"}]`, "a\nb", 0},
 		{" \n[{\"type\":\"input_text\",\"text\":\"a\"},{\"type\":\"input_image\",\"image_url\":\"" + data + `"}] `, "a\n[Image: 2×3, png, ", 1},
-		{`[` + strings.Repeat(`{"type":"input_image","image_url":"`+data+`"},`, 9) + `{"type":"input_text","text":"z"}]`, "[An image is left out: there are more than 8.]\nz", 8},
+		{`[` + strings.Repeat(`{"type":"input_image","image_url":"`+data+`"},`, 9) + `{"type":"input_text","text":"z"}]`, "[An image is left out: there are more than 8]\nz", 8},
 		{`[{"type":"input_image","image_url":"https://example.com/a.png"}]`, "[An image is left out: image_url has to be a data URL", 0},
 		{`[{"type":"input_image","image_url":"data:image/png;base64,!"}]`, "[An image is left out: its base64 is broken", 0},
 		{`[{"type":"input_image","image_url":"data:image/png;base64,aGVsbG8="}]`, "[An image is left out: it is not a PNG, JPEG or GIF image]", 0},
 		{`[{"type":"input_image","image_url":"data:text/html;base64,aGVsbG8="}]`, "[An image is left out: image_url has to be", 0},
 		{`[{"type":"input_audio","text":"a"}]`, `[{"type":"input_audio","text":"a"}]`, 0},
 		{`[]`, `[]`, 0},
+		{`[{"type":"input_audio","text":"a"},{"type":"input_text","text":"b"},{"type":"input_text","text":7}]`, "image_url.]\nb\n[An item is left out", 0},
+		{`[{"type":"input_image","image_url":"` + data + `"},{"type":"input_audio"}]`, "bytes]\n[An item is left out", 1},
 		{`["a"]`, `["a"]`, 0},
 		{`[{"type":"input_text","text":"a"}] and more`, `[{"type":"input_text","text":"a"}] and more`, 0},
 		{`{"type":"input_text","text":"a"}`, `{"type":"input_text","text":"a"}`, 0},
@@ -280,7 +297,7 @@ func serving(t *testing.T, again int) (*dynamic.Server, *log, *[]string) {
 		return nil
 	}}
 	t.Cleanup(s.Close)
-	if err := s.Start(t.Context(), 0); err != nil {
+	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
 	return s, l, &ends
@@ -290,7 +307,7 @@ func TestServe(t *testing.T) {
 	s, l, ends := serving(t, 0)
 	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Minute), `{"say":"hello"}`, `{"do":"late"}`, `{"say":"again"}`, `{"do":"fail"}`, `{"do":"empty"}`, `{"do":"flood"}`, `{"say":"`+strings.Repeat("y", 1<<20)+`"}`)
 	for i, want := range []string{
-		"1 lookup call_1 7 hello", "at last", "3 lookup call_3 7 again", "it can't be done", "lookup answered without content_items or success",
+		"1 lookup call_1 7 hello", "at last", "3 lookup call_3 7 again", "it can't be done", "lookup answered in another form than agreed",
 		"lookup answered with a line of more than", "7 lookup call_7 7 yyyy",
 	} {
 		failed := i >= 3 && i <= 5
@@ -355,9 +372,93 @@ func TestAServerThatDoesNotStart(t *testing.T) {
 		p := program(t, "server")
 		p.Argv = argv
 		s := &dynamic.Server{Program: p, Log: io.Discard}
-		if err := s.Start(t.Context(), time.Hour); err == nil {
+		err := s.Start()
+		if err == nil {
+			err = s.Ready(t.Context(), time.Now().Add(time.Hour))
+		}
+		if err == nil {
 			t.Errorf("%s starts", argv[0])
 		}
 		s.Close()
+	}
+}
+
+// TestAServerThatSaysThatItIsReadyIsWaitedForNoLonger waits an hour for one that does not say it.
+func TestAServerThatSaysThatItIsReadyIsWaitedForNoLonger(t *testing.T) {
+	l := new(log)
+	s := &dynamic.Server{Program: program(t, "greets"), Log: l}
+	t.Cleanup(s.Close)
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ready(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Minute), `{"say":"hello"}`)[0]; got.Output != "1 lookup call_1 7 hello" {
+		t.Errorf("got %+v", got)
+	}
+	if l.text() != "" {
+		t.Errorf("the log has %q", l.text())
+	}
+}
+
+// TestAnswersOfAnotherFormFailTheCallAtOnce has an hour for each call.
+func TestAnswersOfAnotherFormFailTheCallAtOnce(t *testing.T) {
+	const agreed = "lookup answered in another form than agreed, so that nobody knows what came of the call: "
+	texts := `"content_items":[{"type":"input_text","text":"a"}]`
+	for answer, want := range map[string]string{
+		texts + `,"success":"yes"`:               agreed + `success is "yes", and has to be true or false.`,
+		texts + `,"success":1`:                   agreed + `success is 1, and has to be true or false.`,
+		texts + `,"success":null`:                agreed + `success is null`,
+		texts:                                    agreed + `success is missing`,
+		`"content_items":"hi","success":true`:    agreed + `content_items is "hi", and has to be a list.`,
+		`"content_items":{"a":1},"success":true`: agreed + `content_items is {"a":1}`,
+		`"success":true`:                         agreed + `content_items is missing`,
+		`"content_items":[],"success":true`:      "lookup printed nothing.",
+		`"content_items":[],"success":false`:     "lookup failed, and said nothing of it.",
+		`"content_items":["a"],"success":true`:   "[An item is left out: it is neither input_text with text nor input_image with image_url.]",
+		`"content_items":[7,{"type":"input_text","text":"b"},{"type":"input_text"}],"success":true`: "image_url.]\nb\n[An item is left out",
+	} {
+		s := &dynamic.Server{Program: program(t, "answers", "ANSWER="+answer), Log: io.Discard}
+		if err := s.Start(); err != nil {
+			t.Fatal(err)
+		}
+		got := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{}`)[0]
+		if !strings.Contains(got.Output, want) || got.Failed != (strings.HasPrefix(want, agreed) || strings.Contains(answer, "false")) {
+			t.Errorf("%s: got %t %q, want %q", answer, got.Failed, got.Output, want)
+		}
+		s.Close()
+	}
+}
+
+func TestAServerThatClosesItsOutputIsEnded(t *testing.T) {
+	s := &dynamic.Server{Program: program(t, "turnsmute"), Log: io.Discard}
+	t.Cleanup(s.Close)
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "lookup failed: its process closed its standard output, was of no use any more and was ended"
+	for i, got := range dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{}`, `{}`) {
+		if !got.Failed || !strings.HasPrefix(got.Output, want) {
+			t.Errorf("call %d: got %+v", i+1, got)
+		}
+	}
+}
+
+func TestImagesAreTriedBeforeTheyAreCounted(t *testing.T) {
+	broken := "iVBORw0KGgo=" // the beginning of a PNG
+	image := func(data string) string {
+		return `{"type":"input_image","image_url":"data:image/png;base64,` + data + `"}`
+	}
+	items := "[" + strings.Repeat(image(broken)+",", 20) + image(pixels(t)) + "]"
+	outputs := new(tools.Outputs)
+	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS="+items), time.Minute, outputs), `{}`)[0]
+	if tried := strings.Count(got.Output, "unexpected EOF"); tried != 8 || len(got.Images) > 0 {
+		t.Errorf("%d were tried and %d shown: %s", tried, len(got.Images), got.Output)
+	}
+	got = dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS=["+image(pixels(t))+"]"), time.Minute, outputs), `{}`)[0]
+	digests, _ := got.Detail["images"].([]map[string]any)
+	if len(got.Images) != 1 || len(digests) != 1 || len(fmt.Sprint(digests[0]["sha256"])) != 64 {
+		t.Errorf("of an image the transcript has %v", got.Detail)
 	}
 }

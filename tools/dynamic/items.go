@@ -2,6 +2,7 @@ package dynamic
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,71 +10,70 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/picture"
 )
 
-// What a list of items may have: the rest is left out, in words.
-const (
-	mostItems  = 16 << 20 // bytes of a list, as JSON
-	mostImages = 8
-)
+// mostItems is how many bytes a list of items may have, as JSON.
+const mostItems = 16 << 20
 
 // item is a part of an answer: text, or an image by a data URL.
 type item struct {
-	Type  string `json:"type"` // input_text, input_image
-	Text  string `json:"text"`
-	Image string `json:"image_url"`
+	Type  string  `json:"type"` // textItem, imageItem
+	Text  *string `json:"text"`
+	Image *string `json:"image_url"`
 }
 
-// itemsIn are those of a text that is a JSON list of items and nothing else.
-func itemsIn(text []byte) ([]item, bool) {
-	var items []item
-	if json.Unmarshal(text, &items) != nil || len(items) == 0 {
+const (
+	textItem  = "input_text"
+	imageItem = "input_image"
+)
+
+// itemsIn are those of a text that is a JSON list and nothing else, one of which is an item.
+func itemsIn(text []byte) ([]json.RawMessage, bool) {
+	var items []json.RawMessage
+	if json.Unmarshal(text, &items) != nil {
 		return nil, false
 	}
-	known := func(i item) bool { return i.Type == "input_text" || i.Type == "input_image" }
-	return items, !slices.ContainsFunc(items, func(i item) bool { return !known(i) })
+	return items, slices.ContainsFunc(items, func(raw json.RawMessage) bool {
+		var i struct{ Type any }
+		return json.Unmarshal(raw, &i) == nil && (i.Type == textItem || i.Type == imageItem)
+	})
 }
 
 // resultOf is what a model gets of items: the texts, one below the other, and behind them the
-// images, in whose place stand words.
-func resultOf(items []item) tools.Result {
+// images, in whose place stand words. What is no item is left out, in words.
+func resultOf(ctx context.Context, items []json.RawMessage) tools.Result {
 	var lines []string
-	var images []tools.Image
-	for _, i := range items {
+	var images tools.Images
+	for _, raw := range items {
+		var i item
+		err := json.Unmarshal(raw, &i)
 		switch {
-		case i.Type == "input_text":
-			lines = append(lines, strings.TrimSuffix(i.Text, "\n"))
-		case i.Type != "input_image":
-			lines = append(lines, "[An item is left out: its type is neither input_text nor input_image.]")
-		case len(images) == mostImages:
-			lines = append(lines, fmt.Sprintf("[An image is left out: there are more than %d.]", mostImages))
+		case err == nil && i.Type == textItem && i.Text != nil:
+			lines = append(lines, strings.TrimSuffix(*i.Text, "\n"))
+		case err == nil && i.Type == imageItem && i.Image != nil:
+			lines = append(lines, shown(ctx, &images, *i.Image))
 		default:
-			image, words := shown(i.Image)
-			if lines = append(lines, words); image != nil {
-				images = append(images, *image)
-			}
+			lines = append(lines, "[An item is left out: it is neither "+textItem+" with text nor "+imageItem+" with image_url.]")
 		}
 	}
-	return tools.Result{Output: strings.Join(lines, "\n"), Images: images}
+	return tools.Result{Output: strings.Join(lines, "\n"), Images: images.Shown, Detail: images.Detail()}
 }
 
-// shown is the image in a data URL, with words that stand for it; nil where there is none.
-func shown(url string) (*tools.Image, string) {
+// shown adds the image in a data URL, and gives words that stand for it.
+func shown(ctx context.Context, images *tools.Images, url string) string {
 	head, data, found := strings.Cut(url, ",")
 	if !found || !strings.HasPrefix(head, "data:image/") || !strings.HasSuffix(head, ";base64") {
-		return nil, "[An image is left out: image_url has to be a data URL with base64, data:image/png;base64,…]"
+		return "[An image is left out: image_url has to be a data URL with base64, data:image/png;base64,…]"
 	}
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
-		return nil, fmt.Sprintf("[An image is left out: its base64 is broken: %v]", err)
+		return fmt.Sprintf("[An image is left out: its base64 is broken: %v]", err)
 	}
-	p, err := picture.Fit(raw)
+	words, err := images.Add(ctx, raw)
 	if err != nil {
-		return nil, fmt.Sprintf("[An image is left out: %v]", err)
+		return fmt.Sprintf("[An image is left out: %v]", err)
 	}
-	words := fmt.Sprintf("[Image: %d×%d, %s, %d bytes]", p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data))
-	return &tools.Image{MediaType: p.MediaType, Data: p.Data}, words
+	return "[Image: " + words + "]"
 }
 
 // taken is what a program prints. What may be a list of items is held until its end; all else
@@ -103,7 +103,7 @@ func (t *taken) release() {
 }
 
 // items are those that were printed, if that is what was printed.
-func (t *taken) items() ([]item, bool) {
+func (t *taken) items() ([]json.RawMessage, bool) {
 	items, are := itemsIn(t.held)
 	if !are {
 		t.release()

@@ -62,19 +62,22 @@ func (r *running) run(ctx context.Context, program Program, timeout time.Duratio
 		failed.Detail["exit_code"] = status.ExitCode
 		return failed, nil
 	}
-	return r.done(), nil
+	return r.done(limited), nil
 }
 
 // done is the result of a program that has done its work.
-func (r *running) done() tools.Result {
+func (r *running) done(ctx context.Context) tools.Result {
 	_ = r.stderr.Take().Close()
 	result := tools.Result{}
 	if items, are := r.stdout.items(); are {
-		result = resultOf(items)
+		result = resultOf(ctx, items)
 	} else if result.Printed = r.stdout.capture.Take(); result.Printed.Bytes() == 0 {
 		result = tools.Result{Output: r.name + " printed nothing."}
 	}
-	result.Detail = map[string]any{"exit_code": 0}
+	if result.Detail == nil {
+		result.Detail = map[string]any{}
+	}
+	result.Detail["exit_code"] = 0
 	if words := r.last.String(); words != "" {
 		result.Detail["stderr"] = words
 	}

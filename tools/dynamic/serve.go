@@ -37,24 +37,31 @@ type request struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// Start starts the program, which has to be there for a moment: one that ends in it can't be
-// used.
-func (s *Server) Start(ctx context.Context, moment time.Duration) error {
+// Start starts the program.
+func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.start(); err != nil {
-		return err
-	}
-	timer := time.NewTimer(moment)
+	return s.start()
+}
+
+// Ready waits until the program says that it is ready, at most until a time: not all say it. One
+// that has ended by then can't be used.
+func (s *Server) Ready(ctx context.Context, until time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+	case <-s.running.ready:
+	case <-s.running.mute:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.running.over:
+	}
+	if s.running.isOver() {
 		return errors.New("it " + s.running.how())
 	}
+	return nil
 }
 
 func (s *Server) start() (err error) {
@@ -85,7 +92,7 @@ func (s *Server) call(ctx context.Context, name string, call tools.Call, timeout
 	got, err := s.running.ask(limited, call.ID, append(line, '\n'))
 	switch {
 	case err == nil:
-		return got.result(name), nil
+		return got.result(limited, name), nil
 	case ctx.Err() != nil:
 		s.stop() // it would go on with what nobody waits for
 		return tools.Result{}, ctx.Err()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
@@ -17,36 +18,59 @@ import (
 // mostLine is how many bytes the line of an answer may have.
 const mostLine = mostItems
 
-// answer is the line that answers a call.
+// answer is a line of a program: what answers a call, or says that calls can come. What stands
+// under its keys is read once it is known whose it is.
 type answer struct {
-	CallID  string  `json:"call_id"`
-	Items   *[]item `json:"content_items"`
-	Success *bool   `json:"success"`
-	long    bool    // the line was too long, and nobody knows what it says
+	CallID  any             `json:"call_id"`
+	Items   json.RawMessage `json:"content_items"`
+	Success json.RawMessage `json:"success"`
+	Ready   any             `json:"ready"`
+	long    bool            // the line was too long, and nobody knows what it says
 }
 
 // result is what the model gets of an answer.
-func (a answer) result(name string) tools.Result {
-	switch {
-	case a.long:
+func (a answer) result(ctx context.Context, name string) tools.Result {
+	if a.long {
 		return tools.Refuse(fmt.Sprintf("%s answered with a line of more than %d bytes, which was thrown away. Ask for less.", name, mostLine))
-	case a.Items == nil || a.Success == nil:
-		return tools.Refuse(name + " answered without content_items or success, so that nobody knows what came of the call. Look at what it has done.")
 	}
-	r := resultOf(*a.Items)
-	r.Failed = !*a.Success
-	if r.Output == "" && r.Failed {
-		r.Output = name + " failed, and said nothing of it."
+	var items []json.RawMessage
+	var success *bool
+	for _, key := range []struct {
+		name string
+		raw  json.RawMessage
+		into any
+		is   string
+	}{{"content_items", a.Items, &items, "a list"}, {"success", a.Success, &success, "true or false"}} {
+		if key.raw == nil || string(key.raw) == "null" || json.Unmarshal(key.raw, key.into) != nil {
+			given := "is missing"
+			if key.raw != nil {
+				given = "is " + tools.Visible(string(key.raw), longestShown)
+			}
+			return tools.Refuse(fmt.Sprintf("%s answered in another form than agreed, so that nobody knows what came of the call: %s %s, and has to be %s. Look at what it has done.", name, key.name, given, key.is))
+		}
+	}
+	r := resultOf(ctx, items)
+	if r.Failed = !*success; r.Output == "" {
+		r.Output = name + " printed nothing."
+		if r.Failed {
+			r.Output = name + " failed, and said nothing of it."
+		}
 	}
 	return r
 }
 
+// longestShown is how many bytes are shown of what stands wrongly under a key.
+const longestShown = 80
+
 // served is a program that was started once.
 type served struct {
 	*child
+	ready  chan struct{} // closed when it says that calls can come
+	mute   chan struct{} // closed when it writes no more
 	over   chan struct{} // closed when it has ended
 	status sandbox.Status
 	err    error
+	silent bool // it was ended, since it wrote no more and did not end by itself
 
 	mu      sync.Mutex
 	waiting string      // id of the call that is under way
@@ -54,8 +78,11 @@ type served struct {
 }
 
 func serve(p Program, log io.Writer) (*served, error) {
-	s := &served{over: make(chan struct{})}
-	c, err := p.start(func(from io.Reader) { s.read(from, log) }, log)
+	s := &served{ready: make(chan struct{}), mute: make(chan struct{}), over: make(chan struct{})}
+	c, err := p.start(func(from io.Reader) {
+		defer close(s.mute)
+		s.read(from, log)
+	}, log)
 	if err != nil {
 		return nil, err
 	}
@@ -67,19 +94,37 @@ func serve(p Program, log io.Writer) (*served, error) {
 	return s, nil
 }
 
+// isOver says whether the program can answer no more: it has ended, or closed its standard
+// output, and is ended for that.
 func (s *served) isOver() bool {
 	select {
 	case <-s.over:
+		return true
+	case <-s.mute:
+		s.endMute()
 		return true
 	default:
 		return false
 	}
 }
 
+// endMute ends a program that writes no more, unless it is about to end by itself.
+func (s *served) endMute() {
+	select {
+	case <-s.over:
+	case <-time.After(drainWait):
+		s.silent = true
+		s.stop()
+	}
+}
+
 // how says how the program ended, for a sentence.
 func (s *served) how() string {
 	<-s.over
-	if s.err != nil {
+	switch {
+	case s.silent:
+		return "closed its standard output, was of no use any more and was ended"
+	case s.err != nil:
 		return "ended: " + s.err.Error()
 	}
 	return ended(s.status)
@@ -111,7 +156,8 @@ func (s *served) ask(ctx context.Context, id string, line []byte) (got answer, e
 			wait = nil
 		case <-rest:
 			rest = nil
-		case <-s.over:
+		case <-s.mute: // so it is when it has ended, too
+			s.endMute()
 			<-written
 			if wait == nil || len(answers) == 0 {
 				return got, overUnless(wait == nil)
@@ -175,16 +221,25 @@ const longestLogged = 1 << 10
 
 func (s *served) take(line []byte, long bool, log io.Writer) {
 	a := answer{long: long}
-	err := error(nil)
-	if !long {
-		err = json.Unmarshal(line, &a)
-	}
+	read := long || line[0] == '{' && json.Unmarshal(line, &a) == nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.answers != nil && err == nil && (long || a.CallID == s.waiting) {
+	switch {
+	case read && s.answers != nil && (long || a.CallID == s.waiting):
 		s.answers <- a
 		s.answers = nil
-		return
+	case read && a.CallID == nil && a.Ready == true:
+		s.sayReady()
+	default:
+		fmt.Fprintf(log, "agent-ci: a line that answers no call under way: %s\n", line[:min(len(line), longestLogged)])
 	}
-	fmt.Fprintf(log, "agent-ci: a line that answers no call under way: %s\n", line[:min(len(line), longestLogged)])
+}
+
+// sayReady is called by one goroutine.
+func (s *served) sayReady() {
+	select {
+	case <-s.ready:
+	default:
+		close(s.ready)
+	}
 }

@@ -49,32 +49,24 @@ func NewIndex(specs []tools.Spec) *Index {
 }
 
 func (x *Index) add(tool int, words []string) {
-	slices.Sort(words)
-	for len(words) > 0 {
-		word, times := words[0], 1
-		for times < len(words) && words[times] == word {
-			times++
+	for _, word := range words {
+		postings := x.within[word]
+		if last := len(postings) - 1; last >= 0 && postings[last].tool == tool {
+			postings[last].times++
+			continue
 		}
-		x.within[word] = append(x.within[word], posting{tool, float64(times)})
-		words = words[times:]
+		x.within[word] = append(postings, posting{tool, 1})
 	}
 }
 
 // Find gives the names of at most so many tools, that which fits best first; of those that
 // fit alike, that which was given first. What has none of the words is left out.
 func (x *Index) Find(query string, most int) []string {
-	scores := make([]float64, len(x.names))
+	scores := x.scores(query)
 	var found []int
-	words := split(query)
-	slices.Sort(words)
-	for _, word := range slices.Compact(words) {
-		postings := x.within[word]
-		rarity := math.Log(1 + (float64(len(x.names)-len(postings))+0.5)/(float64(len(postings))+0.5))
-		for _, p := range postings {
-			if scores[p.tool] == 0 {
-				found = append(found, p.tool)
-			}
-			scores[p.tool] += rarity * p.times * (k1 + 1) / (p.times + x.rest[p.tool])
+	for tool, score := range scores {
+		if score > 0 {
+			found = append(found, tool)
 		}
 	}
 	slices.SortFunc(found, func(a, b int) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), a-b) })
@@ -83,4 +75,19 @@ func (x *Index) Find(query string, most int) []string {
 		names = append(names, x.names[i])
 	}
 	return names
+}
+
+// scores says of each tool how well it fits.
+func (x *Index) scores(query string) []float64 {
+	scores := make([]float64, len(x.names))
+	words := split(query)
+	slices.Sort(words)
+	for _, word := range slices.Compact(words) {
+		postings := x.within[word]
+		rarity := math.Log(1 + (float64(len(x.names)-len(postings))+0.5)/(float64(len(postings))+0.5))
+		for _, p := range postings {
+			scores[p.tool] += rarity * p.times * (k1 + 1) / (p.times + x.rest[p.tool])
+		}
+	}
+	return scores
 }

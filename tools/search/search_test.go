@@ -3,6 +3,7 @@ package search
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -69,18 +70,32 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestARareWordInAShortTextCountsMost holds the weights to those of BM25, worked out by hand.
-func TestARareWordInAShortTextCountsMost(t *testing.T) {
+// TestScores holds BM25 to scores that were worked out by hand, with k1 = 1.2, b = 0.75 and
+// rarity ln(1 + (N - n + 0.5) / (n + 0.5)): there are N = 3 tools of 3, 1 and 5 words, 3 in the
+// mean.
+func TestScores(t *testing.T) {
 	index := NewIndex([]tools.Spec{
-		{Name: "long", Description: "rare " + strings.Repeat("filler ", 40)},
-		{Name: "short", Description: "rare"},
-		{Name: "often", Description: "filler filler filler"},
+		{Name: "alpha", Description: "tide tide"},
+		{Name: "tide"},
+		{Name: "beta", Description: "moon moon moon moon"},
 	})
-	if diff := cmp.Diff([]string{"short", "long"}, index.Find("rare", 8)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"often", "long"}, index.Find("often filler", 8)); diff != "" {
-		t.Error(diff)
+	for query, want := range map[string][]float64{
+		// tide is in 2 of 3: ln(1 + 1.5/2.5) = 0.470003629. alpha has the mean length:
+		// 2·2.2/(2 + 1.2) = 1.375; tide has a third of it: 2.2/(1 + 1.2·(0.25 + 0.75/3)) = 1.375.
+		"tide": {0.646254990, 0.646254990, 0},
+		// moon is in 1: ln(1 + 2.5/1.5) = 0.980829253; 4·2.2/(4 + 1.2·(0.25 + 0.75·5/3)) = 1.517241379.
+		"moon": {0, 0, 1.488154729},
+		// beta is there once: 2.2/(1 + 1.8) = 0.785714286 of 0.980829253 more.
+		"moon beta moon": {0, 0, 2.258806285},
+		"alpha":          {0.980829253, 0, 0}, // 2.2/(1 + 1.2)
+		"zebra":          {0, 0, 0},
+	} {
+		got := index.scores(query)
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-8 {
+				t.Errorf("%s: tool %d has %.9f, and by hand %.9f", query, i, got[i], want[i])
+			}
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -44,11 +43,15 @@ func Deferred(all []Candidate) []Candidate {
 	return slices.DeleteFunc(slices.Clone(all), func(c Candidate) bool { return !c.Defer })
 }
 
-// Tools makes the two tools that look for deferred ones; a model is told of one of them.
+// Names says of a name whether it is that of a tool that looks for others.
+func Names(name string) bool { return name == BuiltinName || name == FunctionName }
+
+// Tools makes the two tools that look for deferred ones; a model is told of one of them. The index
+// is made here, so that no search has to wait for it.
 func Tools(deferred []Candidate) []tools.Tool {
 	specs := specsOf(deferred)
-	index := sync.OnceValue(func() *Index { return NewIndex(specs) })
-	run := func(_ context.Context, call tools.Call) (tools.Result, error) { return find(index(), specs, call) }
+	index := NewIndex(specs)
+	run := func(_ context.Context, call tools.Call) (tools.Result, error) { return find(index, specs, call) }
 	about := description(deferred)
 	builtin := tools.Spec{Name: BuiltinName, Builtin: BuiltinName, Description: about, Accepts: parameters}
 	function := tools.Spec{Name: FunctionName, Description: about, Parameters: parameters}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -43,34 +44,42 @@ func parameterWords(words []string, schema any, depth int) []string {
 // ends at what is neither a letter nor a digit, as _ - and . are, and where its case says
 // that another begins: listOpenIssues, HTTPServer.
 func split(text string) []string {
-	var words []string
-	runes, begin := []rune(text), 0
+	const usualLength = 6 // of a word with what ends it
+	words := slices.Grow([]string(nil), len(text)/usualLength)
+	begin, before := 0, ' '
 	end := func(at int) {
 		if at > begin {
-			words = append(words, singular(strings.ToLower(string(runes[begin:at]))))
+			words = append(words, singular(strings.ToLower(text[begin:at])))
 		}
 		begin = at
 	}
-	for i, r := range runes {
+	for i, r := range text {
+		next := i + utf8.RuneLen(r)
 		switch {
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
 			end(i)
-			begin = i + 1
-		case i > begin && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+			_, size := utf8.DecodeRuneInString(text[i:]) // 1 of a byte that is no text
+			begin = i + size
+		case i > begin && unicode.IsUpper(r) && (!unicode.IsUpper(before) || isLowerAt(text[next:])):
 			end(i)
 		}
+		before = r
 	}
-	end(len(runes))
+	end(len(text))
 	return words
+}
+
+func isLowerAt(rest string) bool {
+	r, _ := utf8.DecodeRuneInString(rest)
+	return unicode.IsLower(r)
 }
 
 // singular takes the ending of an English plural from a word: who looks for an issue wants
 // what lists issues.
 func singular(word string) string {
 	const shortest = 4
-	endings := []string{"ss", "us", "is"}
 	switch {
-	case len(word) < shortest || !strings.HasSuffix(word, "s"), slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(word, e) }):
+	case len(word) < shortest || !strings.HasSuffix(word, "s"), strings.ContainsRune("sui", rune(word[len(word)-2])):
 		return word
 	case strings.HasSuffix(word, "ies") && len(word) > shortest:
 		return strings.TrimSuffix(word, "ies") + "y"

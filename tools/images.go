@@ -1,0 +1,54 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools/picture"
+)
+
+// mostImages is how many images of a result are looked at, also of those that can't be shown:
+// decoding one takes time and memory.
+const mostImages = 8
+
+// Images gathers those of a tool's result.
+type Images struct {
+	Shown   []Image
+	tried   int
+	digests []map[string]any
+}
+
+// Add adds an image file as a model can be shown it, with words that describe it. The error says
+// why it can't be shown.
+func (s *Images) Add(ctx context.Context, file []byte) (words string, err error) {
+	switch {
+	case s.tried == mostImages:
+		return "", fmt.Errorf("there are more than %d", mostImages)
+	case ctx.Err() != nil:
+		return "", errors.New("the time of the call is over")
+	}
+	s.tried++
+	p, err := picture.Fit(file)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(p.Data)
+	s.Shown = append(s.Shown, Image{MediaType: p.MediaType, Data: p.Data})
+	s.digests = append(s.digests, map[string]any{
+		"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": hex.EncodeToString(sum[:]),
+	})
+	return fmt.Sprintf("%d×%d, %s, %d bytes", p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data)), nil
+}
+
+// Detail has the digests of the images, for the transcript, which does not have them; nil where
+// there are none.
+func (s *Images) Detail() map[string]any {
+	if len(s.digests) == 0 {
+		return nil
+	}
+	return map[string]any{"images": s.digests}
+}
