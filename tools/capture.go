@@ -49,7 +49,9 @@ func (c *Capture) Write(p []byte) (int, error) {
 		if p = p[room:]; len(p) == 0 {
 			return written, nil
 		}
-		c.spool = c.outputs.spool(c.callID)
+		if c.spool = new(spool); !c.outputs.Hold {
+			c.spool = c.outputs.spool(c.callID)
+		}
 		c.spool.write(c.buffer)
 	}
 	c.spool.write(p)
@@ -89,7 +91,7 @@ func (p *Printed) Bytes() int64 { return p.bytes }
 
 // Close lets go of what the store holds open for a part that no result takes.
 func (p *Printed) Close() error {
-	if p.spool == nil {
+	if p == nil || p.spool == nil {
 		return nil
 	}
 	return p.spool.close()

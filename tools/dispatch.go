@@ -158,10 +158,10 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	default:
 		result = brokenOff(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
 	}
-	result, whole := d.Outputs.finish(t.Call, result)
-	if ran && d.Gate != nil && ctx.Err() == nil {
-		result = d.Gate.After(ctx, t.Tool, t.ready, result)
+	if ran && d.Gate != nil && ctx.Err() == nil { // before anything of it is kept where the model reads it
+		result = d.Gate.After(ctx, t.Tool, t.ready, d.Outputs.shown(result))
 	}
+	result, whole := d.Outputs.finish(t.Call, result)
 	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault}
 	if ran {
 		ended.Result = result.preceded(d.aside())

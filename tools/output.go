@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -33,6 +34,9 @@ type Outputs struct {
 	Redact    func(text string) string // removes secrets; may be nil
 	Budget    int                      // tokens of one output; 0 means DefaultBudget
 	FileLimit int64                    // bytes kept of one output; 0 means DefaultFileLimit
+	// Hold says that nothing is kept before the whole result is known: of an output that is longer
+	// than what is in memory the middle is then lost.
+	Hold bool
 
 	mu   sync.Mutex
 	used map[string]int
@@ -67,6 +71,25 @@ func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
 	}
 	r.Output = strings.Join(all, "\n")
 	return r, whole
+}
+
+// shown is a result whose texts are fit to be shown, not cut yet.
+func (o *Outputs) shown(r Result) Result {
+	r.Output, r.Printed = o.clean(r.Output), o.cleaned(r.Printed)
+	r.Commands = slices.Clone(r.Commands)
+	for i, ran := range r.Commands {
+		r.Commands[i].Output, r.Commands[i].Printed = o.clean(ran.Output), o.cleaned(ran.Printed)
+	}
+	return r
+}
+
+func (o *Outputs) cleaned(p *Printed) *Printed {
+	if p == nil {
+		return nil
+	}
+	clean := *p
+	clean.head, clean.tail = []byte(o.clean(string(p.head))), []byte(o.clean(string(p.tail)))
+	return &clean
 }
 
 // text is a header, which is not cut, with what was printed behind it; or

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
@@ -15,92 +16,95 @@ import (
 
 var _ tools.Gate = (*Hooks)(nil)
 
-// Before asks the hooks on calls, of which each sees what the one before made of the call.
-func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call) (v tools.Verdict) {
-	number := call.Number
-	var aside []string
-	for _, one := range h.on(job.OnPreTool) {
-		as := shape(one.Compat, tool, call)
-		if one.Compat == job.CompatClaude && tool == applyPatch || !one.concerns(tool, call, names(one.Compat, tool, as)...) {
-			continue // of a patch it is asked by files, once these are known
-		}
-		now := call
-		r, err := h.ask(ctx, one, question{
-			number: number, own: map[string]any{"call": ownCall(tool, now)}, compat: compatCall(as, now), before: now.Input,
-			rewrite: func(by json.RawMessage) (string, error) { return rewrite(one.Compat, tool, now, by) },
-		})
-		switch {
-		case err != nil:
-			return tools.Verdict{Refusal: "Not run: the hook " + one.Name + " could not be asked: " + err.Error()}
-		case r.refuses():
-			return tools.Verdict{Refusal: one.refusal(r), Aside: strings.Join(aside, "\n")}
-		case r.input != nil:
-			call.Input = r.after
-			input := r.after
-			v.Input = &input
-			aside = append(aside, "The hook "+one.Name+" rewrote the input of this call: "+cut(input))
-		}
-		if r.context != "" {
-			aside = append(aside, "The hook "+one.Name+" adds: "+r.context)
-		}
-	}
-	v.Aside = strings.Join(aside, "\n")
-	return v
-}
-
-// After asks the hooks on what came of calls.
+// After asks the hooks on what came of calls: those of the operator last, so that they see what the
+// model would get.
 func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result) tools.Result {
-	for _, one := range h.on(job.OnPostTool) {
+	all := h.on(job.OnPostTool)
+	first := len(Operators(all))
+	for _, one := range slices.Concat(all[first:], all[:first]) {
 		for _, q := range h.resultQuestions(one, tool, call, result) {
 			r, err := h.ask(ctx, one, q)
 			if err != nil {
 				return withheld(result, "The output is withheld: the hook "+one.Name+" could not be asked: "+err.Error())
 			}
-			result = one.judged(result, r)
+			if result = one.judged(result, r); r.refuses() && !r.feedback {
+				return result
+			}
 		}
 	}
+	h.forget(call)
 	return result
 }
 
-// resultQuestions are what a hook is asked of a result: one question, or one for each file of a
-// patch.
-func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result tools.Result) []question {
-	if one.Compat == job.CompatClaude && tool == applyPatch {
-		return h.patchedFiles(one, call, result)
+// resultQuestions are what a hook is asked of a result: of the call, and of each patch that a
+// command applied, or each of its files.
+func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result tools.Result) (all []question) {
+	if one.Compat == job.CompatClaude && (tool == applyPatch || len(patchesIn(tool, call)) > 0) {
+		all = h.patchedFiles(one, call, result)
 	}
-	as := shape(one.Compat, tool, call)
-	if !one.concerns(tool, call, names(one.Compat, tool, as)...) {
-		return nil
+	was := result.Text()
+	for _, a := range one.aspects(tool, call) {
+		own, compat := a.own(), compatCall(a.as, a.call)
+		own["output"], own["failed"] = was, result.Failed
+		compat["tool_response"] = response(one.Compat, a.as, result)
+		all = append(all, question{number: call.Number, own: map[string]any{"call": own}, compat: compat, before: was})
 	}
-	own, compat := ownCall(tool, call), compatCall(as, call)
-	own["output"], own["failed"] = result.Output, result.Failed
-	compat["tool_response"] = response(one.Compat, as, result)
-	return []question{{number: call.Number, own: map[string]any{"call": own}, compat: compat, before: result.Output}}
+	return all
 }
 
 // patchedFiles asks a hook of Claude Code's form of each file that a patch changed.
 func (h *Hooks) patchedFiles(one Hook, call tools.Call, result tools.Result) (all []question) {
-	var detail struct {
-		Files []struct{ Op, Path string }
-	}
-	raw, err := json.Marshal(result.Detail)
-	if err != nil || json.Unmarshal(raw, &detail) != nil || result.Failed || !one.asksOfFiles() {
+	if !one.asksOfFiles() {
 		return nil
 	}
-	for _, file := range detail.Files {
-		name := map[string]string{"A": "Write"}[file.Op]
-		if name == "" {
-			name = "Edit"
+	texts := h.edited(call)
+	for _, file := range filesOf(result.Detail) {
+		as := shaped{"Edit", map[string]any{"file_path": h.inWorkDir(file.Path)}}
+		if file.Op == "A" || file.From != "" {
+			as.Tool = "Write"
 		}
-		if !one.concerns(applyPatch, call, applyPatch, name) {
+		if !one.concerns(applyPatch, call, applyPatch, as.Tool) {
 			continue
 		}
-		where := filepath.Join(h.Facts.WorkDir, filepath.FromSlash(file.Path))
-		compat := compatCall(shaped{name, map[string]any{"file_path": where}}, call)
-		compat["tool_response"] = map[string]any{"filePath": where, "success": true}
-		all = append(all, question{number: call.Number, compat: compat, before: result.Output})
+		response := map[string]any{"filePath": as.Input["file_path"], "success": true}
+		for _, known := range texts {
+			if known.Tool == as.Tool && known.Input["file_path"] == as.Input["file_path"] {
+				as = known
+				for mine, theirs := range map[string]string{"content": "content", "old_string": "oldString", "new_string": "newString"} {
+					if text, there := known.Input[mine]; there {
+						response[theirs] = text
+					}
+				}
+			}
+		}
+		compat := compatCall(as, call)
+		compat["tool_response"] = response
+		all = append(all, question{number: call.Number, compat: compat, before: result.Text()})
 	}
 	return all
+}
+
+// changedFile is a file of what a call changed, as the tools tell of it.
+type changedFile struct{ Op, Path, From string }
+
+// filesOf are the files that patches of a call changed.
+func filesOf(detail map[string]any) []changedFile {
+	var d struct {
+		Files    []changedFile
+		Commands []struct{ Files []changedFile }
+	}
+	raw, err := json.Marshal(detail)
+	if err != nil || json.Unmarshal(raw, &d) != nil {
+		return nil
+	}
+	for _, each := range d.Commands {
+		d.Files = append(d.Files, each.Files...)
+	}
+	return d.Files
+}
+
+func (h *Hooks) inWorkDir(name string) string {
+	return filepath.Join(h.Facts.WorkDir, filepath.FromSlash(name))
 }
 
 // judged is a result as a hook leaves it. A refusal keeps it from the model; in the form of the
@@ -117,40 +121,18 @@ func (one Hook) judged(result tools.Result, r reply) tools.Result {
 		result.Failed = failed
 	}
 	if r.feedback {
-		result = behind(result, "The hook "+one.Name+" says of this: "+sentence(r.words()))
+		result = result.Followed("The hook " + one.Name + " says of this: " + sentence(r.words()))
 	}
 	if r.context != "" {
-		result = behind(result, "The hook "+one.Name+" adds: "+r.context)
+		result = result.Followed("The hook " + one.Name + " adds: " + r.context)
 	}
 	return result
 }
 
 // withheld has words in the place of all that the model would get.
 func withheld(result tools.Result, words string) tools.Result {
-	commands := make([]tools.Ran, len(result.Commands))
-	for i, ran := range result.Commands {
-		ran.Output = ""
-		if i == 0 {
-			ran.Output = words
-		}
-		commands[i] = ran
-	}
-	result.Output, result.Images, result.Failed = words, nil, true
-	if len(commands) > 0 {
-		result.Commands = commands
-	}
-	return result
-}
-
-// behind has words behind the output.
-func behind(result tools.Result, words string) tools.Result {
-	add := func(output string) string { return strings.TrimSuffix(output, "\n") + "\n" + words + "\n" }
-	if last := len(result.Commands) - 1; last >= 0 {
-		commands := append([]tools.Ran(nil), result.Commands...)
-		commands[last].Output = add(commands[last].Output)
-		result.Commands = commands
-	}
-	result.Output = add(result.Output)
+	result = result.Withheld(words)
+	result.Failed = true
 	return result
 }
 
@@ -188,6 +170,7 @@ func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
 			words = append(words, "The hook "+each.hook.Name+" adds: "+r.context+"\n")
 		}
 	}
+	h.remember(call, p)
 	return "", strings.Join(words, "")
 }
 
@@ -232,15 +215,39 @@ func (h *Hooks) edits(p Patch) []tree.Edit {
 // is written in one place, and edited away in the other.
 func (h *Hooks) claudeEdits(p Patch) (all []shaped) {
 	for _, e := range p.Edits {
-		where := func(name string) string { return filepath.Join(h.Facts.WorkDir, filepath.FromSlash(name)) }
 		if e.Op == v4a.Add || e.MovedFrom != "" {
-			all = append(all, shaped{"Write", map[string]any{"file_path": where(e.Path), "content": e.Text}})
+			all = append(all, shaped{"Write", map[string]any{"file_path": h.inWorkDir(e.Path), "content": e.Text}})
 		} else {
-			all = append(all, shaped{"Edit", map[string]any{"file_path": where(e.Path), "old_string": e.Old, "new_string": e.New, "replace_all": false}})
+			all = append(all, shaped{"Edit", map[string]any{"file_path": h.inWorkDir(e.Path), "old_string": e.Old, "new_string": e.New, "replace_all": false}})
 		}
 		if e.MovedFrom != "" {
-			all = append(all, shaped{"Edit", map[string]any{"file_path": where(e.MovedFrom), "old_string": e.Old, "new_string": "", "replace_all": false}})
+			all = append(all, shaped{"Edit", map[string]any{"file_path": h.inWorkDir(e.MovedFrom), "old_string": e.Old, "new_string": "", "replace_all": false}})
 		}
 	}
 	return all
+}
+
+// remember keeps the texts of a patch for who is asked of its result.
+func (h *Hooks) remember(call tools.Call, p Patch) {
+	if !slices.ContainsFunc(h.on(job.OnPostTool), Hook.asksOfFiles) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.texts == nil {
+		h.texts = map[int][]shaped{}
+	}
+	h.texts[call.Number] = append(h.texts[call.Number], h.claudeEdits(p)...)
+}
+
+func (h *Hooks) edited(call tools.Call) []shaped {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.texts[call.Number]
+}
+
+func (h *Hooks) forget(call tools.Call) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.texts, call.Number)
 }

@@ -82,13 +82,18 @@ func TestTheExamplesOfTheDocumentRun(t *testing.T) {
 		"paths":  {On: job.OnPrePatch, Run: []string{"sh", ".github/hooks/paths.sh"}},
 		"review": {On: job.OnPrePublish, Run: []string{"sh", ".github/hooks/review.sh"}},
 	})
+	rewritten := ""
 	before := func(cmd string) tools.Verdict {
-		return h.Before(t.Context(), "exec_command", tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"` + cmd + `"}`})
+		call := tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"` + cmd + `"}`}
+		return h.Before(t.Context(), "exec_command", call, func(input string) (tools.Call, bool) {
+			rewritten, call.Input = input, input
+			return call, true
+		})
 	}
 	if v := before("rm -rf /"); !strings.Contains(v.Refusal, "rm -rf is not allowed here") {
 		t.Errorf("%+v", v)
 	}
-	if v := before("npm install left"); v.Input == nil || *v.Input != `{"cmd":"npm ci left"}` {
+	if v := before("npm install left"); rewritten != `{"cmd":"npm ci left"}` {
 		t.Errorf("%+v", v)
 	}
 	if v := before("ls"); v != (tools.Verdict{}) {
@@ -205,6 +210,12 @@ func TestWhomAHookConcerns(t *testing.T) {
 		{job.Hook{Argv: []string{"git", "push"}}, "$X push", true},
 		{job.Hook{Argv: []string{"git", "push"}}, "git pull", false},
 		{job.Hook{Argv: []string{"git", "push"}}, "echo git push", false},
+		{job.Hook{Argv: []string{"git", "push"}}, `bash -c "git push $X"`, true},
+		{job.Hook{Argv: []string{"git", "push"}}, `eval "$X"`, true},
+		{job.Hook{Argv: []string{"git", "push"}}, "sudo $X push", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "./bash -c true", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "timeout 9 go test $X", false},
+		{job.Hook{Argv: []string{"git", "push"}}, "make", false},
 	} {
 		one := Hook{Hook: test.hook}
 		as := shape(one.Compat, "exec_command", call(test.cmd))
@@ -240,16 +251,32 @@ func TestRewrittenCommandsKeepTheFormOfTheCall(t *testing.T) {
 	}
 }
 
-func TestCommandsAreShownAsAScript(t *testing.T) {
-	for _, test := range []struct{ tool, input, want string }{
-		{"shell", `{"command":["bash","-lc","a b"]}`, "a b"},
-		{"shell", `{"command":["printf","%s","a b","it's"]}`, `printf '%s' 'a b' 'it'\''s'`},
-		{"shell", `{"commands":["a","b"]}`, "a\nb"},
-		{"exec_command", `{"cmd":"a"}`, "a"},
+func TestCommandsAreShownAsTheyAreRun(t *testing.T) {
+	for _, test := range []struct {
+		tool, input string
+		form        tools.Form
+		want        string
+	}{
+		{"shell", `{"command":["bash","-lc","a b"]}`, tools.Function, "a b"},
+		{"shell", `{"command":["printf","%s","a b","it's"]}`, tools.Function, `printf '%s' 'a b' 'it'\''s'`},
+		{"shell", `{"command":["bash","-c","bad","-c","good"]}`, tools.Function, "bash -c bad -c good"},
+		{"shell", `{"command":["bash","-c","bad","abc","good"]}`, tools.Function, "bash -c bad abc good"},
+		{"shell", `{"command":["./bash","-c","good"]}`, tools.Function, "./bash -c good"},
+		{"shell", `{"commands":["a","b"],"cmd":"good"}`, tools.ShellAction, "a\nb"},
+		{"shell", `{"commands":["cat <<E","git push"]}`, tools.ShellAction, "bash -c 'cat <<E'\ngit push"},
+		{"shell", `{"type":"exec","command":["sh","-c","bad"],"cmd":"good"}`, tools.LocalShellAction, "bad"},
+		{"shell", `{"type":"other","command":["sh"]}`, tools.LocalShellAction, `{"type":"other","command":["sh"]}`},
+		{"exec_command", `{"cmd":"a"}`, tools.Function, "a"},
+		{"exec_command", `{"cmd":"true","shell":"./bash"}`, tools.Function, "./bash -c true"},
 	} {
-		if got := commandText(test.tool, tools.Call{Input: test.input}); test.want != got && strings.ReplaceAll(test.want, "'%s'", "%s") != got {
+		call := tools.Call{Input: test.input, Form: test.form}
+		if got := commandText(test.tool, call); test.want != got && strings.ReplaceAll(test.want, "'%s'", "%s") != got {
 			t.Errorf("%s: %s", test.input, got)
 		}
+	}
+	shown := objectOf(tools.Call{Input: `{"commands":["bad"],"Commands":["worse"]}`, Form: tools.ShellAction})
+	if diff := cmp.Diff(map[string]any{"commands": []string{"worse"}}, shown); diff != "" { // the last is what is run
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/shell"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
 )
 
 // concerns says whether a hook is asked of a call of a tool that goes by these names.
@@ -59,20 +60,35 @@ func names(compat, tool string, as shaped) []string {
 }
 
 // runs says whether a command of a call begins with the words of the hook. What can't be told
-// counts as if it did.
+// counts as if it did, and so does all that is typed into a command.
 func (h Hook) runs(tool string, call tools.Call) bool {
-	scripts, argv := commands(tool, call)
-	if len(argv) > 0 {
-		return h.among(shell.ReadArgv(argv))
+	if !commandTools[tool] {
+		return false
 	}
-	return slices.ContainsFunc(scripts, func(script string) bool { return h.among(shell.ReadScript(script)) })
+	if tool == writeStdin {
+		in, is := typing(tool, call)
+		return is && in.Chars != interrupt
+	}
+	asked, err := command.Of(tool, call)
+	return err != nil || slices.ContainsFunc(asked, func(each command.Asked) bool {
+		switch {
+		case each.Script != "":
+			return h.among(shell.ReadScript(each.Script))
+		case tool == "exec_command" && !shell.IsShell(each.Argv[0]): // which the model had in the place of a shell
+			return true
+		}
+		return h.among(shell.ReadArgv(each.Argv))
+	})
 }
+
+// interrupt is what Ctrl-C types.
+const interrupt = "\x03"
 
 func (h Hook) among(reading shell.Reading) bool {
 	if reading.Excess != "" || len(reading.Commands) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(reading.Commands, func(c shell.Command) bool { return begins(c.Words, h.Argv) })
+	return slices.ContainsFunc(reading.Commands, func(c shell.Command) bool { return c.Hides() || begins(c.Words, h.Argv) })
 }
 
 // begins says whether words are, or may be, a command that begins with argv.
@@ -103,4 +119,15 @@ func (h *Hooks) on(event string) []Hook {
 // asksOfFiles says that a hook is asked of each file of a patch, as Claude Code asks of edits.
 func (h Hook) asksOfFiles() bool {
 	return h.Compat == job.CompatClaude && len(h.Argv) == 0
+}
+
+// onEdits says that a hook is asked of patches as such, and not as of any call.
+func (h Hook) onEdits() bool {
+	switch {
+	case h.Compat == job.CompatClaude:
+		return h.asksOfFiles() && h.concerns(applyPatch, tools.Call{}, applyPatch, "Edit", "Write")
+	case len(h.Tools) == 0 || len(h.Argv) > 0:
+		return false
+	}
+	return h.concerns(applyPatch, tools.Call{}, names(h.Compat, applyPatch, shaped{Tool: applyPatch})...)
 }

@@ -267,5 +267,8 @@ func (h *Hooks) Fired() error {
 
 // OfPatches says that hooks are asked of patches, however these come.
 func (h *Hooks) OfPatches() bool {
-	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(h.on(job.OnPreTool), Hook.asksOfFiles)
+	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.on(job.OnPreTool), h.on(job.OnPostTool)), Hook.onEdits)
 }
+
+// OfOutputs says that hooks are asked of outputs.
+func (h *Hooks) OfOutputs() bool { return len(h.on(job.OnPostTool)) > 0 }

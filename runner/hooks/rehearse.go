@@ -113,7 +113,7 @@ func (r *Rehearsal) started(ctx context.Context, raw json.RawMessage) error {
 		call.Form = tools.Freeform
 	}
 	r.calls[d.Number], r.tool[d.Number] = call, d.Tool
-	if r.Hooks.Before(ctx, d.Tool, call).Refusal != "" {
+	if r.Hooks.Before(ctx, d.Tool, call, nil).Refusal != "" {
 		return nil
 	}
 	if p, is := patchOf(d.Tool, call); is {

@@ -160,7 +160,7 @@ func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
 }
 
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
-	outputs := &tools.Outputs{Create: a.createOutput, Redact: a.Record.Redact}
+	outputs := &tools.Outputs{Create: a.createOutput, Redact: a.Record.Redact, Hold: a.Hooks.OfOutputs()}
 	outside := a.outside(box, outputs)
 	a.deferred = outside.names
 	registry := tools.New(append(a.allTools(ctx, box, outputs), outside.tools()...)...)
