@@ -13,38 +13,10 @@ import (
 
 // concerns says whether a hook is asked of a call of a tool that goes by these names.
 func (h Hook) concerns(tool string, call tools.Call, names ...string) bool {
-	if len(h.Tools) > 0 && !slices.ContainsFunc(names, h.named) {
+	if !slices.ContainsFunc(names, h.For) {
 		return false
 	}
 	return len(h.Argv) == 0 || h.runs(tool, call)
-}
-
-// named says whether one of the patterns of a hook has that name. A pattern may hold several,
-// with | between them, and .* for *, as those of Claude Code do.
-func (h Hook) named(name string) bool {
-	return slices.ContainsFunc(h.Tools, func(patterns string) bool {
-		return slices.ContainsFunc(strings.Split(patterns, "|"), func(pattern string) bool {
-			return like(strings.ReplaceAll(strings.TrimSpace(pattern), ".*", "*"), name)
-		})
-	})
-}
-
-// like says whether a name fits a pattern in which * stands for any text.
-func like(pattern, name string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == name
-	}
-	after, found := strings.CutPrefix(name, first)
-	if !found {
-		return false
-	}
-	for i := len(after); i >= 0; i-- {
-		if like(rest, after[i:]) {
-			return true
-		}
-	}
-	return false
 }
 
 // names are those that a tool goes by in a form.

@@ -55,7 +55,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 	for _, one := range h.on(job.OnToolDefinition) {
 		asked, before := []definition{}, map[string]string{}
 		for _, s := range specs {
-			if s.Builtin != "" || len(one.Tools) > 0 && !one.named(s.Name) {
+			if s.Builtin != "" || !one.For(s.Name) {
 				continue
 			}
 			d := definition{Name: s.Name, Description: s.Description}

@@ -166,7 +166,7 @@ func below(name, folder string) bool {
 // be looked for.
 func (h *Hooks) env(one Hook, tree string) []string {
 	own := map[string]string{
-		"CLAUDE_PROJECT_DIR": tree, "AGENT_CI_BASE_TREE": tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
+		"CLAUDE_PROJECT_DIR": h.Facts.WorkDir, "AGENT_CI_BASE_TREE": tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
 		"AGENT_CI_HOOK": one.Name, "AGENT_CI_RUN_ID": h.Facts.RunID,
 	}
 	env := policy.Environment(h.Rooms.Environ, nil, own)
