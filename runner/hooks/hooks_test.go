@@ -80,7 +80,7 @@ func TestTheExamplesOfTheDocumentRun(t *testing.T) {
 	h, events := asked(t, dir, map[string]job.Hook{
 		"guard":  {On: job.OnPreTool, Run: []string{"python3", ".github/hooks/guard.py"}, Compat: job.CompatClaude, Tools: []string{"Bash"}},
 		"paths":  {On: job.OnPrePatch, Run: []string{"sh", ".github/hooks/paths.sh"}},
-		"review": {On: job.OnPrePublish, Run: []string{"sh", ".github/hooks/review.sh"}},
+		"review": {On: job.OnPrePublish, Run: []string{"python3", ".github/hooks/review.py"}},
 	})
 	rewritten := ""
 	before := func(cmd string) tools.Verdict {
@@ -90,36 +90,42 @@ func TestTheExamplesOfTheDocumentRun(t *testing.T) {
 			return call, true
 		})
 	}
-	if v := before("rm -rf /"); !strings.Contains(v.Refusal, "rm -rf is not allowed here") {
-		t.Errorf("%+v", v)
+	for _, cmd := range []string{"rm -rf /", "rm -r -f x", "rm -f -r x", "ls; rm -fR x"} {
+		if v := before(cmd); !strings.Contains(v.Refusal, "rm -r is not allowed here") {
+			t.Errorf("%s: %+v", cmd, v)
+		}
 	}
-	if v := before("npm install left"); rewritten != `{"cmd":"npm ci left"}` {
+	if v := before("cd . && npm  install left"); rewritten != `{"cmd":"cd . && npm ci left"}` {
 		t.Errorf("%+v", v)
 	}
 	if v := before("ls"); v != (tools.Verdict{}) {
 		t.Errorf("%+v", v)
 	}
-	patch := func(name string) string {
-		refusal, _ := h.Patching(t.Context(), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Add, Path: name}}}})
+	patch := func(name, from string) string {
+		refusal, _ := h.Patching(t.Context(), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Add, Path: name, MovedFrom: from}}}})
 		return refusal
 	}
-	if words := patch("migrations/1.sql"); !strings.Contains(words, "Migrations are written by hand.") {
+	for _, names := range [][2]string{{"migrations/1.sql"}, {"x.sql", "migrations/1.sql"}} {
+		if words := patch(names[0], names[1]); !strings.Contains(words, "Migrations are written by hand.") {
+			t.Error(words)
+		}
+	}
+	if words := patch("a.go", ""); words != "" {
 		t.Error(words)
 	}
-	if words := patch("a.go"); words != "" {
-		t.Error(words)
+	for diff, words := range map[string]string{"+// TODO(agent): later\n": "adds a TODO(agent)", "GIT binary patch\n": "a binary file"} {
+		if err := h.Publishing(t.Context(), Draft{Diff: diff}); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("err = %v", err)
+		}
 	}
-	if err := h.Publishing(t.Context(), Draft{Diff: "+// TODO(agent): later\n"}); err == nil || !strings.Contains(err.Error(), "leaves a TODO(agent)") {
-		t.Errorf("err = %v", err)
-	}
-	if err := h.Publishing(t.Context(), Draft{Diff: "+x\n"}); err != nil {
+	if err := h.Publishing(t.Context(), Draft{Diff: "-// TODO(agent): done\n+x\n"}); err != nil {
 		t.Errorf("err = %v", err)
 	}
 	var decisions []string
 	for _, e := range *events {
 		decisions = append(decisions, e.Name+" "+e.Decision)
 	}
-	want := []string{"guard deny", "guard rewrite", "guard pass", "paths deny", "paths pass", "review deny", "review pass"}
+	want := []string{"guard deny", "guard deny", "guard deny", "guard deny", "guard rewrite", "guard pass", "paths deny", "paths deny", "paths pass", "review deny", "review deny", "review pass"}
 	if diff := cmp.Diff(want, decisions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
