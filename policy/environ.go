@@ -9,21 +9,27 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
-// harmless are the variables that a command gets with the value that agent-ci
-// has: facts of the machine and of the workflow, places of toolchains and
-// caches, ways to the network. What carries a credential, reaches another
-// program (SSH_AUTH_SOCK, XDG_RUNTIME_DIR), speaks to the CI service
-// (GITHUB_ENV, GITHUB_OUTPUT, …) or loads code (BASH_ENV, LD_PRELOAD) is not
-// among them.
-var harmless = wordSet(
-	// the machine and the user
-	`PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM NO_COLOR TMPDIR TMP TEMP
-	XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME DEBIAN_FRONTEND`,
+// facts are the variables of the machine, the user, the workflow and the ways to the network.
+// No program loads code from where one of them points to.
+var facts = wordSet(
+	`PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM NO_COLOR TMPDIR TMP TEMP DEBIAN_FRONTEND`,
 	// the workflow
 	`CI GITHUB_ACTIONS GITHUB_ACTOR GITHUB_API_URL GITHUB_BASE_REF GITHUB_EVENT_NAME GITHUB_GRAPHQL_URL GITHUB_HEAD_REF
 	GITHUB_JOB GITHUB_REF GITHUB_REF_NAME GITHUB_REF_PROTECTED GITHUB_REF_TYPE GITHUB_REPOSITORY GITHUB_REPOSITORY_OWNER
 	GITHUB_RUN_ATTEMPT GITHUB_RUN_ID GITHUB_RUN_NUMBER GITHUB_SERVER_URL GITHUB_SHA GITHUB_WORKFLOW GITHUB_WORKSPACE
 	RUNNER_ARCH RUNNER_ENVIRONMENT RUNNER_OS RUNNER_TOOL_CACHE AGENT_TOOLSDIRECTORY ImageOS ImageVersion`,
+	// the network
+	`HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+	SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO AWS_CA_BUNDLE`,
+)
+
+// harmless are the variables that a command gets with the value that agent-ci
+// has, besides facts: places of toolchains and caches. What carries a credential, reaches another
+// program (SSH_AUTH_SOCK, XDG_RUNTIME_DIR), speaks to the CI service
+// (GITHUB_ENV, GITHUB_OUTPUT, …) or loads code (BASH_ENV, LD_PRELOAD) is not
+// among them.
+var harmless = wordSet(
+	`XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME`,
 	// Go, C
 	`GO111MODULE GOAMD64 GOARCH GOARM GOARM64 GOBIN GOCACHE GODEBUG GOENV GOEXPERIMENT GOFLAGS GOGC GOINSECURE GOMAXPROCS
 	GOMEMLIMIT GOMODCACHE GONOPROXY GONOSUMDB GOOS GOPATH GOPRIVATE GOPROXY GOROOT GOSUMDB GOTMPDIR GOTOOLCHAIN GOVCS GOWORK
@@ -43,9 +49,6 @@ var harmless = wordSet(
 	ANT_HOME GRADLE_HOME GRADLE_USER_HOME JAVA_HOME JDK_HOME KOTLIN_HOME M2_HOME MAVEN_HOME
 	NUGET_PACKAGES ANDROID_HOME ANDROID_NDK ANDROID_NDK_HOME ANDROID_NDK_ROOT ANDROID_SDK_ROOT
 	HOMEBREW_CELLAR HOMEBREW_PREFIX HOMEBREW_REPOSITORY SWIFT_PATH FLUTTER_ROOT MIX_HOME HEX_HOME`,
-	// the network
-	`HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
-	SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO AWS_CA_BUNDLE`,
 )
 
 // harmlessPrefixes are beginnings of names of which all are harmless, but for
@@ -65,6 +68,20 @@ var userinfo = regexp.MustCompile(`://[^\s,|]*@`)
 // whose value has a password in a URL or the shape of a token, is left out
 // unless pass names it.
 func Environment(environ, pass []string, set map[string]string) []string {
+	return environment(environ, set, func(name, value string) bool {
+		return slices.Contains(pass, name) || isHarmless(name) && !holdsUserinfo(name, value) && !holdsToken(value)
+	})
+}
+
+// FactsOnly is an environment of facts alone, without what tells interpreters where to load code
+// from, and above these what set has.
+func FactsOnly(environ []string, set map[string]string) []string {
+	return environment(environ, set, func(name, value string) bool {
+		return (facts[name] || strings.HasPrefix(name, "LC_")) && isHarmless(name) && !holdsUserinfo(name, value) && !holdsToken(value)
+	})
+}
+
+func environment(environ []string, set map[string]string, keep func(name, value string) bool) []string {
 	got := make(map[string]string, len(environ))
 	for _, variable := range environ {
 		name, value, ok := strings.Cut(variable, "=")
@@ -72,7 +89,7 @@ func Environment(environ, pass []string, set map[string]string) []string {
 			continue
 		}
 		delete(got, name) // the last of two counts
-		if slices.Contains(pass, name) || isHarmless(name) && !holdsUserinfo(name, value) && !holdsToken(value) {
+		if keep(name, value) {
 			got[name] = value
 		}
 	}
@@ -89,7 +106,7 @@ func isHarmless(name string) bool {
 	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) }) {
 		return false
 	}
-	return harmless[name] || slices.ContainsFunc(harmlessPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return facts[name] || harmless[name] || slices.ContainsFunc(harmlessPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // holdsUserinfo also knows proxies, which may be written without a scheme.

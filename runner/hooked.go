@@ -32,7 +32,7 @@ func (in *invocation) readyHooks(ctx context.Context, so *reached, past hooks.Pa
 			RunID: in.rec.ID, Model: so.job().Model.Name, Root: so.workspace.Root(), Path: path.Clean(so.job().Repository.Path),
 			WorkDir: so.workspace.WorkDir(so.job().Repository.Path), Transcript: in.rec.Join(record.TranscriptFile),
 		},
-		Rooms: hooks.Rooms{Environ: in.env, BaseTree: so.boxes.BaseTree, Open: hookRoom(so.boxes)},
+		Rooms: hooks.Rooms{Environ: in.env, BaseTree: so.boxes.BaseTree, Open: hookRoom(so.boxes), Changeable: so.boxes.Changeable()},
 	}
 	in.warnOfOpenHooks(so.boxes)
 	return nil
@@ -111,6 +111,11 @@ func (in *invocation) endHooks(ctx context.Context, so *reached, stop *outcome.S
 	end := hooks.End{Outcome: string(stop.Outcome), Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(), Branch: p.Branch, Commit: p.Commit}
 	if p.Pull != nil {
 		end.URL = p.Pull.URL
+	}
+	if ctx.Err() != nil { // else each hook has its own time
+		late, cancel := in.late(ctx)
+		defer cancel()
+		ctx = late
 	}
 	err := so.hooks.RunEnd(ctx, end)
 	if err == nil {

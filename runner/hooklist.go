@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -56,9 +57,11 @@ func ListHooks(ctx context.Context, o HookTestOptions) (list []HookStatus, err e
 	if err != nil {
 		return nil, err
 	}
+	boxes := confine.Sandboxes{Record: in.rec, Environ: in.env, Job: &set.Job, Root: ws.Root()}
+	rooms := hooks.Rooms{Environ: in.env, Changeable: boxes.Changeable()}
 	for i, active := range hooks.Listed(all).Hooks {
 		status := HookStatus{HookActive: active}
-		if err := all[i].Starts(in.env, ws.Root(), tree); err != nil {
+		if err := all[i].Starts(rooms, tree); err != nil {
 			status.Problem = err.Error()
 		}
 		list = append(list, status)

@@ -49,9 +49,7 @@ func (c *Capture) Write(p []byte) (int, error) {
 		if p = p[room:]; len(p) == 0 {
 			return written, nil
 		}
-		if c.spool = new(spool); !c.outputs.Hold {
-			c.spool = c.outputs.spool(c.callID)
-		}
+		c.spool = c.outputs.spool(c.callID)
 		c.spool.write(c.buffer)
 	}
 	c.spool.write(p)
@@ -91,7 +89,7 @@ func (p *Printed) Bytes() int64 { return p.bytes }
 
 // Close lets go of what the store holds open for a part that no result takes.
 func (p *Printed) Close() error {
-	if p == nil || p.spool == nil {
+	if p.spool == nil {
 		return nil
 	}
 	return p.spool.close()

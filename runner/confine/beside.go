@@ -171,21 +171,35 @@ func (s *Sandboxes) lends() (toRead, toWrite int) {
 	return toRead, toWrite + len(s.Job.OtherNetworks())
 }
 
-// InWorkspace says whether a path lies in what the agent works in, or leads there.
-func (s *Sandboxes) InWorkspace(path string) bool {
-	real, err := realPath(path)
-	return gitops.PathOutside(path, s.Root) == "" || err != nil || gitops.PathOutside(real, s.Root) == ""
+// Changeable are the folders that the run's commands may really write to; what they change
+// anywhere else they alone see.
+func (s *Sandboxes) Changeable() []string {
+	return append(s.Environ.Absolute(s.Root, s.Job.Policy.Writable), s.Root, s.Record.Join(ScratchFolder))
+}
+
+// InWorkspace says whether a path lies in what the run's commands may write to, or leads there.
+func (s *Sandboxes) InWorkspace(path string) bool { return LeadsInto(path, s.Changeable()) }
+
+// LeadsInto says whether a path lies in one of some folders, or leads there.
+func LeadsInto(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return gitops.LeadsThrough(path, folder) })
+}
+
+// PathOutside is a list as in PATH without what leads into some folders.
+func PathOutside(list string, folders []string) string {
+	return strings.Join(slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
+		return !filepath.IsAbs(dir) || LeadsInto(dir, folders)
+	}), string(filepath.ListSeparator))
 }
 
 // BesideEnv is the environment of what runs beside the agent's commands: an allow list, and what
-// is named here. Its programs are not looked for in the workspace.
+// is named here. Its programs are not looked for in what commands may
+// write to.
 func (s *Sandboxes) BesideEnv(pass []string, set map[string]string) []string {
 	env := policy.Environment(s.Environ, pass, set)
 	for i, variable := range env {
 		if path, is := strings.CutPrefix(variable, "PATH="); is {
-			env[i] = "PATH=" + strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
-				return !filepath.IsAbs(dir) || s.InWorkspace(dir)
-			}), string(filepath.ListSeparator))
+			env[i] = "PATH=" + PathOutside(path, s.Changeable())
 		}
 	}
 	return env

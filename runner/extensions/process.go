@@ -87,7 +87,7 @@ func (one *server) argv(base string) ([]string, error) {
 	case filepath.IsAbs(program):
 		if one.Sandboxes.InWorkspace(program) {
 			return nil, outcome.Stopf(outcome.InvalidInput, "mcp_command",
-				"The program of the server %s, %s, lies in the checkout, where the agent could change it; give a path below the root of the repository, which is that of the base commit, or a program outside.", one.name, program)
+				"The program of the server %s, %s, lies in the checkout or a folder of policy.writable, where the agent could change it; give a path below the root of the repository, which is that of the base commit, or a program outside.", one.name, program)
 		}
 	case strings.Contains(program, "/"):
 		program = filepath.Join(base, filepath.FromSlash(program))

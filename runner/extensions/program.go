@@ -11,7 +11,7 @@ import (
 func findProgram(name, base string, inWorkspace func(path string) bool) (path, why string) {
 	if filepath.IsAbs(name) {
 		if inWorkspace(name) {
-			return "", fmt.Sprintf("%s lies in the checkout, where the agent could change it; name it by its path in the repository, ./%s, which is taken of the base commit", name, filepath.Base(name))
+			return "", fmt.Sprintf("%s lies in the checkout or a folder of policy.writable, where the agent could change it; name it by its path in the repository, ./%s, which is taken of the base commit", name, filepath.Base(name))
 		}
 		return name, ""
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -41,15 +42,15 @@ func (j *judging) askAll(ctx context.Context) (refusal string) {
 		rewritten := false
 		for _, one := range j.hooks.on(job.OnPreTool) {
 			was := j.call.Input
-			if input, asked := j.agreed[one.Name]; asked && input == was {
+			if input, asked := j.agreed[one.Name]; asked && input == canonical(was) {
 				continue
 			}
 			refusal, goesOn := j.ask(ctx, one)
 			if refusal != "" || !goesOn {
 				return refusal
 			}
-			j.agreed[one.Name] = j.call.Input
-			rewritten = rewritten || j.call.Input != was
+			j.agreed[one.Name] = canonical(j.call.Input)
+			rewritten = rewritten || canonical(j.call.Input) != canonical(was)
 		}
 		if !rewritten {
 			return ""
@@ -67,14 +68,14 @@ func (j *judging) ask(ctx context.Context, one Hook) (refusal string, goesOn boo
 			return "Not run: the hook " + one.Name + " could not be asked: " + err.Error(), false
 		case r.refuses():
 			return one.refusal(r), false
-		case r.input != nil:
+		case r.input != nil && canonical(r.after) != canonical(j.call.Input):
 			if !j.rewrite(r.after) {
 				return "", false
 			}
 			j.aside = append(j.aside, "The hook "+one.Name+" rewrote the input of this call: "+cut(j.call.Input))
 		}
-		if r.context != "" {
-			j.aside = append(j.aside, "The hook "+one.Name+" adds: "+r.context)
+		if words := "The hook " + one.Name + " adds: " + r.context; r.context != "" && !slices.Contains(j.aside, words) {
+			j.aside = append(j.aside, words)
 		}
 	}
 	return "", true
@@ -138,6 +139,21 @@ func (h Hook) aspects(tool string, call tools.Call) (all []aspect) {
 }
 
 func (a aspect) own() map[string]any { return ownCall(a.tool, a.call) }
+
+// canonical is an input in one form, of those that mean the same.
+func canonical(input string) string {
+	var object map[string]any
+	d := json.NewDecoder(strings.NewReader(input))
+	d.UseNumber()
+	if d.Decode(&object) != nil || d.More() {
+		return input
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return input
+	}
+	return string(text)
+}
 
 // longestLine is how much of a line that is typed in pieces is remembered.
 const longestLine = 64 << 10

@@ -106,7 +106,7 @@ func useID(call tools.Call) string {
 func response(compat string, as shaped, result tools.Result) any {
 	switch {
 	case compat == job.CompatCodex:
-		return result.Text()
+		return result.Output
 	case as.Tool == "Bash":
 		printed := map[string]any{"stdout": printedBy(result), "stderr": "", "interrupted": result.Detail["timed_out"] == true, "isImage": false}
 		if code, there := result.Detail["exit_code"]; there {
@@ -114,7 +114,7 @@ func response(compat string, as shaped, result tools.Result) any {
 		}
 		return printed
 	}
-	return map[string]any{"content": result.Text(), "is_error": result.Failed}
+	return map[string]any{"content": result.Output, "is_error": result.Failed}
 }
 
 // headings begin what the tools that run commands say of them before what was printed.
@@ -122,7 +122,7 @@ var headings = []string{"Chunk ID: ", "Exit code: ", "Wall time: "}
 
 // printedBy is what commands printed, without what the tools say of them.
 func printedBy(result tools.Result) string {
-	text := result.Text()
+	text := result.Output
 	if _, printed, ok := strings.Cut(text, "\nOutput:\n"); ok && slices.ContainsFunc(headings, func(heading string) bool { return strings.HasPrefix(text, heading) }) {
 		return printed
 	}

@@ -16,24 +16,64 @@ import (
 
 var _ tools.Gate = (*Hooks)(nil)
 
-// After asks the hooks on what came of calls: those of the operator last, so that they see what the
-// model would get.
-func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result) tools.Result {
+// After asks the hooks on what came of calls: those of the job up to the first that refuses, then
+// those of the operator, which see what the model would get. The whole of an output, which hooks
+// see in the place of its ends, goes to the model where none of them withholds or replaces it.
+func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
 	all := h.on(job.OnPostTool)
-	first := len(Operators(all))
-	for _, one := range slices.Concat(all[first:], all[:first]) {
-		for _, q := range h.resultQuestions(one, tool, call, result) {
+	operators := Operators(all)
+	seen := outcomeOf{result, result.Output, whole, true}
+	for _, some := range [][]Hook{all[len(operators):], operators} {
+		seen = h.after(ctx, some, tool, call, seen)
+	}
+	h.forget(call)
+	return seen.result, seen.let
+}
+
+// outcomeOf a call is what the model would get, and whether it may have the whole output.
+type outcomeOf struct {
+	result tools.Result
+	cut    string // the output before hooks said anything of it
+	whole  func() (string, error)
+	let    bool
+}
+
+// shown is the result for a hook.
+func (o outcomeOf) shown() (tools.Result, error) {
+	if !o.let {
+		return o.result, nil
+	}
+	text, err := o.whole()
+	shown := o.result
+	shown.Output = strings.TrimSuffix(text, "\n") + strings.TrimPrefix(o.result.Output, strings.TrimSuffix(o.cut, "\n"))
+	return shown, err
+}
+
+// after asks some hooks up to the first that refuses.
+func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.Call, seen outcomeOf) outcomeOf {
+	for _, one := range some {
+		shown, err := seen.shown()
+		if err != nil {
+			return seen.withheld("The output is withheld: the hook " + one.Name + " could not be asked: " + err.Error())
+		}
+		for _, q := range h.resultQuestions(one, tool, call, shown) {
+			q.before = seen.result.Output
 			r, err := h.ask(ctx, one, q)
 			if err != nil {
-				return withheld(result, "The output is withheld: the hook "+one.Name+" could not be asked: "+err.Error())
+				return seen.withheld("The output is withheld: the hook " + one.Name + " could not be asked: " + err.Error())
 			}
-			if result = one.judged(result, r); r.refuses() && !r.feedback {
-				return result
+			refused := r.refuses() && !r.feedback
+			seen.result, seen.let = one.judged(seen.result, r), seen.let && !refused && r.output == nil
+			if refused {
+				return seen
 			}
 		}
 	}
-	h.forget(call)
-	return result
+	return seen
+}
+
+func (o outcomeOf) withheld(words string) outcomeOf {
+	return outcomeOf{result: withheld(o.result, words)}
 }
 
 // resultQuestions are what a hook is asked of a result: of the call, and of each patch that a
@@ -42,7 +82,7 @@ func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result t
 	if one.Compat == job.CompatClaude && (tool == applyPatch || len(patchesIn(tool, call)) > 0) {
 		all = h.patchedFiles(one, call, result)
 	}
-	was := result.Text()
+	was := result.Output
 	for _, a := range one.aspects(tool, call) {
 		own, compat := a.own(), compatCall(a.as, a.call)
 		own["output"], own["failed"] = was, result.Failed
@@ -79,7 +119,7 @@ func (h *Hooks) patchedFiles(one Hook, call tools.Call, result tools.Result) (al
 		}
 		compat := compatCall(as, call)
 		compat["tool_response"] = response
-		all = append(all, question{number: call.Number, compat: compat, before: result.Text()})
+		all = append(all, question{number: call.Number, compat: compat, before: result.Output})
 	}
 	return all
 }
@@ -121,18 +161,40 @@ func (one Hook) judged(result tools.Result, r reply) tools.Result {
 		result.Failed = failed
 	}
 	if r.feedback {
-		result = result.Followed("The hook " + one.Name + " says of this: " + sentence(r.words()))
+		result = behind(result, "The hook "+one.Name+" says of this: "+sentence(r.words()))
 	}
 	if r.context != "" {
-		result = result.Followed("The hook " + one.Name + " adds: " + r.context)
+		result = behind(result, "The hook "+one.Name+" adds: "+r.context)
 	}
 	return result
 }
 
 // withheld has words in the place of all that the model would get.
 func withheld(result tools.Result, words string) tools.Result {
-	result = result.Withheld(words)
-	result.Failed = true
+	commands := make([]tools.Ran, len(result.Commands))
+	for i, ran := range result.Commands {
+		ran.Output = ""
+		if i == 0 {
+			ran.Output = words
+		}
+		commands[i] = ran
+	}
+	result.Output, result.Images, result.Failed = words, nil, true
+	if len(commands) > 0 {
+		result.Commands = commands
+	}
+	return result
+}
+
+// behind has words behind the output.
+func behind(result tools.Result, words string) tools.Result {
+	add := func(output string) string { return strings.TrimSuffix(output, "\n") + "\n" + words + "\n" }
+	if last := len(result.Commands) - 1; last >= 0 {
+		commands := append([]tools.Ran(nil), result.Commands...)
+		commands[last].Output = add(commands[last].Output)
+		result.Commands = commands
+	}
+	result.Output = add(result.Output)
 	return result
 }
 

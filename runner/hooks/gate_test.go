@@ -118,10 +118,11 @@ func TestWhatCameOfACallIsShownWhole(t *testing.T) {
 		"c": sh(job.OnPostTool, `exit 1`),
 	})
 	result := tools.Result{Output: "Chunk ID: 1\nWall time: 1.0 seconds\nOutput:\nx\n", Detail: map[string]any{"exit_code": 0}}
-	h.After(t.Context(), "exec_command", tools.Call{Number: 1, Input: `{"cmd":"a"}`}, result)
+	whole := func() (string, error) { return result.Output, nil }
+	h.After(t.Context(), "exec_command", tools.Call{Number: 1, Input: `{"cmd":"a"}`}, result, whole)
 	result.Output = strings.Repeat("x", 200<<10) + "SECRET" + strings.Repeat("x", 200<<10)
-	got := h.After(t.Context(), "read_file", tools.Call{Number: 2, Input: `{}`}, result)
-	if !got.Failed || strings.Contains(got.Output, "x") {
+	got, let := h.After(t.Context(), "read_file", tools.Call{Number: 2, Input: `{}`}, result, whole)
+	if let || !got.Failed || strings.Contains(got.Output, "x") {
 		t.Errorf("%.100s", got.Output)
 	}
 	if diff := cmp.Diff([]string{"a pass", "b pass", "c failed", "b deny"}, decisions(*events)); diff != "" { // the first that refuses ends it
@@ -138,7 +139,8 @@ func TestEditsAreToldWithTheirTexts(t *testing.T) {
 	if refusal != "" {
 		t.Error(refusal)
 	}
-	got := h.After(t.Context(), "exec_command", call, tools.Result{Output: "done\n", Detail: map[string]any{"files": []map[string]any{{"op": "M", "path": "a"}}}})
+	result := tools.Result{Output: "done\n", Detail: map[string]any{"files": []map[string]any{{"op": "M", "path": "a"}}}}
+	got, _ := h.After(t.Context(), "exec_command", call, result, func() (string, error) { return result.Output, nil })
 	if !strings.Contains(got.Output, "done") || !strings.Contains(got.Output, "seen") {
 		t.Errorf("%+v %v", got, *events)
 	}

@@ -2,16 +2,14 @@ package hooks
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/settings"
 )
 
@@ -25,6 +23,9 @@ type Rooms struct {
 	// Open opens a sandbox beside that of the agent, which is nil where there is none open. The
 	// hooks see the workspace and the base tree there, write neither, and reach no network.
 	Open func(ctx context.Context, agent *sandbox.Sandbox) (*sandbox.Sandbox, error)
+	// Changeable are the folders that the run's commands may write to, of which no hook is
+	// started and no hook gets a file named.
+	Changeable []string
 }
 
 // room is an open sandbox with what is started in it.
@@ -116,7 +117,7 @@ func (h *Hooks) enter(ctx context.Context, one Hook) (box *sandbox.Sandbox, tree
 
 // run runs a hook with a document on its standard input.
 func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (said, error) {
-	if _, err := one.argv(h.Facts.Root, ""); err != nil { // before anything is opened for it
+	if _, err := one.argv(h.Rooms, ""); err != nil { // before anything is opened for it
 		return said{}, err
 	}
 	box, tree, leave, err := h.enter(ctx, one)
@@ -124,7 +125,7 @@ func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (said, error
 		return said{}, err
 	}
 	defer leave()
-	argv, err := one.argv(h.Facts.Root, tree)
+	argv, err := one.argv(h.Rooms, tree)
 	if err != nil {
 		return said{}, err
 	}
@@ -132,111 +133,18 @@ func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (said, error
 	return start(ctx, box, c, document, time.Duration(one.Timeout))
 }
 
-// argv is a hook as it is started: a relative program is that of the base tree.
-func (h Hook) argv(root, tree string) ([]string, error) {
-	argv := slices.Clone(h.Run)
-	switch program := argv[0]; {
-	case filepath.IsAbs(program):
-		if below(program, root) {
-			return nil, fmt.Errorf("its program %s lies in what the agent works in; name it by its path in the repository, and the one of the base commit is run", program)
-		}
-	case !strings.Contains(program, "/"):
-	case !filepath.IsLocal(filepath.FromSlash(program)):
-		return nil, fmt.Errorf("its program %s is outside of the repository; name it by an absolute path", program)
-	case tree != "":
-		argv[0] = filepath.Join(tree, filepath.FromSlash(program))
-	}
-	return argv, nil
-}
-
-// below says whether a path leads into a folder, by its name or by links.
-func below(name, folder string) bool {
-	ways := []string{filepath.Clean(name)}
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		ways = append(ways, real)
-	}
-	return folder != "" && slices.ContainsFunc(ways, func(way string) bool {
-		inside, err := filepath.Rel(folder, way)
-		return err == nil && filepath.IsLocal(inside)
+// env is the environment of a hook: facts of the machine and of the workflow. What leads into
+// folders that commands may write to is not in it.
+func (h *Hooks) env(one Hook, tree string) []string {
+	env := policy.FactsOnly(h.Rooms.Environ, map[string]string{
+		"PATH": h.Rooms.path(), "CLAUDE_PROJECT_DIR": h.Facts.WorkDir, confine.BaseTreeVariable: tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
+		"AGENT_CI_HOOK": one.Name, "AGENT_CI_RUN_ID": h.Facts.RunID,
+	})
+	return slices.DeleteFunc(env, func(variable string) bool {
+		name, value, _ := strings.Cut(variable, "=")
+		return slices.Contains(placeVariables, name) && confine.LeadsInto(value, h.Rooms.Changeable)
 	})
 }
 
-// env is the environment of a hook: what is harmless of agent-ci's own, without what the job
-// passes on to commands, and without folders of what the agent works in, where a program could
-// be looked for.
-func (h *Hooks) env(one Hook, tree string) []string {
-	own := map[string]string{
-		"CLAUDE_PROJECT_DIR": h.Facts.WorkDir, "AGENT_CI_BASE_TREE": tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
-		"AGENT_CI_HOOK": one.Name, "AGENT_CI_RUN_ID": h.Facts.RunID,
-	}
-	env := policy.Environment(h.Rooms.Environ, nil, own)
-	for i, variable := range env {
-		if list, is := strings.CutPrefix(variable, "PATH="); is {
-			env[i] = "PATH=" + outside(list, h.Facts.Root)
-		}
-	}
-	return env
-}
-
-// outside is a list of folders without those that lead into another.
-func outside(list, folder string) string {
-	return strings.Join(slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
-		return !filepath.IsAbs(dir) || below(dir, folder)
-	}), string(filepath.ListSeparator))
-}
-
-// Starts says what keeps a hook from being started, as far as looking tells; nil for nothing.
-// tree is the base tree.
-func (h Hook) Starts(environ settings.Environment, root, tree string) error {
-	argv, err := h.argv(root, tree)
-	if err != nil {
-		return err
-	}
-	if !filepath.IsAbs(argv[0]) {
-		for _, dir := range filepath.SplitList(outside(environ.Get("PATH"), root)) {
-			if executable(filepath.Join(dir, argv[0])) == nil {
-				return nil
-			}
-		}
-		return fmt.Errorf("there is no program %s in PATH", argv[0])
-	}
-	if err := executable(argv[0]); err != nil {
-		return fmt.Errorf("its program %s: %w", h.Run[0], err)
-	}
-	return interpreter(argv[0])
-}
-
-func executable(name string) error {
-	info, err := os.Stat(name)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return errors.New("there is no such file")
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return errors.New("it is no file")
-	case info.Mode()&0o111 == 0:
-		return errors.New("it is not executable; set its mode by git update-index --chmod=+x")
-	}
-	return nil
-}
-
-// interpreter says whether the first line of a script names a program that is there.
-func interpreter(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	head := make([]byte, 256)
-	n, _ := f.Read(head)
-	line, is := strings.CutPrefix(strings.SplitN(string(head[:n]), "\n", 2)[0], "#!")
-	words := strings.Fields(line)
-	if !is || len(words) == 0 {
-		return nil
-	}
-	if err := executable(words[0]); err != nil {
-		return fmt.Errorf("its interpreter %s: %w", words[0], err)
-	}
-	return nil
-}
+// placeVariables name folders in which programs look for their files.
+var placeVariables = []string{"HOME", "TMPDIR", "TMP", "TEMP", "RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY"}

@@ -119,6 +119,21 @@ func patchesIn(tool string, call tools.Call) (all []string) {
 	return all
 }
 
+// shellForm is the form that a recorded call of shell was made in.
+func shellForm(input string) tools.Form {
+	var as struct {
+		Type     string
+		Commands []string
+	}
+	switch _ = json.Unmarshal([]byte(input), &as); { // what can't be read has the form of all others
+	case len(as.Commands) > 0:
+		return tools.ShellAction
+	case as.Type == "exec":
+		return tools.LocalShellAction
+	}
+	return tools.Function
+}
+
 // commandText are the commands of a call as a script, as they are run. Of a shell with a script it
 // is the script; of several commands those that are no plain line are shown with their shell, so
 // that none can look like a part of another. What can't be read is the input.
