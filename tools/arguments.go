@@ -100,11 +100,13 @@ func (e *entry) input(arguments map[string]any) (string, error) {
 	if e.takesText() {
 		return arguments["input"].(string), nil // inputSchema has checked it
 	}
-	text, err := json.Marshal(arguments)
-	if err != nil {
+	var text strings.Builder
+	write := json.NewEncoder(&text)
+	write.SetEscapeHTML(false) // people and hooks read it, too
+	if err := write.Encode(arguments); err != nil {
 		return "", fmt.Errorf("write arguments: %w", err)
 	}
-	return string(text), nil
+	return strings.TrimSuffix(text.String(), "\n"), nil
 }
 
 // escalates says whether the call asks for more rights than commands have.

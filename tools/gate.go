@@ -5,20 +5,23 @@ import "context"
 // Gate is asked about calls before and after they run, from several goroutines. A call that
 // is refused anyway is not shown to it.
 type Gate interface {
-	// Before judges a call that is about to run; tool is what answers it. Input of the
-	// verdict is what the call is to be made with, which is then checked as the model's was.
-	Before(ctx context.Context, tool string, call Call) Verdict
+	// Before judges a call that is about to run; tool is what answers it. The call is made with
+	// what was last put to fit, if anything was.
+	Before(ctx context.Context, tool string, call Call, fit Fit) Verdict
 	// After gives what the model is to get of the result of a call, and says whether it may have
 	// the whole of an output that was cut, too. whole gives that, as far as it is kept. It is
 	// asked when the run was cancelled, too.
 	After(ctx context.Context, tool string, call Call, result Result, whole func() (string, error)) (made Result, let bool)
 }
 
+// Fit makes a call with another input, checked and judged as the model's was. It is false where
+// that is refused, which the dispatcher then tells the model.
+type Fit func(input string) (Call, bool)
+
 // Verdict is what becomes of a call; the zero value lets it run as it is.
 type Verdict struct {
-	Refusal string  // why it is not run, in words for the model
-	Input   *string // that replaces the call's
-	Aside   string  // words for the model that stand before the output
+	Refusal string // why it is not run, in words for the model
+	Aside   string // words for the model that stand before the output
 }
 
 // gated is what becomes of a call that is about to run, and the words that stand before its
@@ -27,18 +30,19 @@ func (d *Dispatcher) gated(ctx context.Context, t target) (target, string) {
 	if d.Gate == nil || ctx.Err() != nil || t.err != nil || t.refusal != "" {
 		return t, ""
 	}
-	verdict := d.Gate.Before(ctx, t.Tool, t.ready)
+	now := t
+	verdict := d.Gate.Before(ctx, t.Tool, t.ready, func(input string) (Call, bool) {
+		now = d.rewritten(t, input)
+		return now.ready, now.err == nil && now.refusal == ""
+	})
 	aside := ""
 	if verdict.Aside != "" {
 		aside = d.Outputs.clean(verdict.Aside) + "\n"
 	}
-	switch {
-	case verdict.Refusal != "":
-		t.refusal = verdict.Refusal
-	case verdict.Input != nil:
-		t = d.rewritten(t, *verdict.Input)
+	if verdict.Refusal != "" {
+		now.refusal = verdict.Refusal
 	}
-	return t, aside
+	return now, aside
 }
 
 // judged is the result of a call as the gate leaves it.

@@ -9,11 +9,13 @@ import (
 
 // gate is a Gate that does what a test says.
 type gate struct {
-	before func(tool string, call Call) Verdict
+	before func(tool string, call Call, fit Fit) Verdict
 	after  func(result Result) Result
 }
 
-func (g gate) Before(_ context.Context, tool string, call Call) Verdict { return g.before(tool, call) }
+func (g gate) Before(_ context.Context, tool string, call Call, fit Fit) Verdict {
+	return g.before(tool, call, fit)
+}
 
 func (g gate) After(_ context.Context, _ string, _ Call, result Result, _ func() (string, error)) (Result, bool) {
 	if g.after == nil {
@@ -23,22 +25,22 @@ func (g gate) After(_ context.Context, _ string, _ Call, result Result, _ func()
 }
 
 func TestAGateDecidesOnCalls(t *testing.T) {
-	text := func(s string) *string { return &s }
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"write":{"type":"boolean"}},"required":["path"],"additionalProperties":false}`)
 	for _, test := range []struct {
 		name    string
 		verdict Verdict
+		input   string // that replaces the call's; empty for none
 		after   func(Result) Result
 		want    string
 		ran     bool
 	}{
-		{"as it is", Verdict{}, nil, `ran {"path":"a"}`, true},
-		{"refused", Verdict{Refusal: "No."}, nil, "No.", false},
-		{"rewritten", Verdict{Input: text(`{"path":"b"}`)}, nil, `ran {"path":"b"}`, true},
-		{"rewritten into what does not fit", Verdict{Input: text(`{"other":1}`)}, nil, "A hook rewrote the call, and the rewritten one is refused: look: ", false},
-		{"rewritten into what mutates", Verdict{Input: text(`{"path":"b","write":true}`)}, nil, "rewrote the call into one that changes files", false},
-		{"with words before", Verdict{Aside: "Mind the gap."}, nil, "Mind the gap.\nran", true},
-		{"replaced", Verdict{}, func(r Result) Result { r.Output = "gone"; return r }, "gone", true},
+		{"as it is", Verdict{}, "", nil, `ran {"path":"a"}`, true},
+		{"refused", Verdict{Refusal: "No."}, "", nil, "No.", false},
+		{"rewritten", Verdict{}, `{"path":"b"}`, nil, `ran {"path":"b"}`, true},
+		{"rewritten into what does not fit", Verdict{}, `{"other":1}`, nil, "A hook rewrote the call, and the rewritten one is refused: look: ", false},
+		{"rewritten into what mutates", Verdict{}, `{"path":"b","write":true}`, nil, "rewrote the call into one that changes files", false},
+		{"with words before", Verdict{Aside: "Mind the gap."}, "", nil, "Mind the gap.\nran", true},
+		{"replaced", Verdict{}, "", func(r Result) Result { r.Output = "gone"; return r }, "gone", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ran := false
@@ -53,9 +55,13 @@ func TestAGateDecidesOnCalls(t *testing.T) {
 					return Result{Output: "ran " + call.Input}, nil
 				},
 			}
-			d := &Dispatcher{Registry: New(tool), Outputs: &Outputs{}, Gate: gate{func(name string, _ Call) Verdict {
+			d := &Dispatcher{Registry: New(tool), Outputs: &Outputs{}, Gate: gate{func(name string, _ Call, fit Fit) Verdict {
 				if name != "look" {
 					t.Errorf("it is asked about %s", name)
+				}
+				if test.input != "" {
+					fit(`{"path":"c","write":true}`) // what is fitted last counts
+					fit(test.input)
 				}
 				return test.verdict
 			}, test.after}}
@@ -68,7 +74,7 @@ func TestAGateDecidesOnCalls(t *testing.T) {
 }
 
 func TestAGateIsNotAskedOfWhatIsRefused(t *testing.T) {
-	d := &Dispatcher{Registry: New(), Outputs: &Outputs{}, Gate: gate{before: func(string, Call) Verdict {
+	d := &Dispatcher{Registry: New(), Outputs: &Outputs{}, Gate: gate{before: func(string, Call, Fit) Verdict {
 		t.Error("it is asked")
 		return Verdict{}
 	}}}

@@ -45,14 +45,14 @@ func (h Hook) read(s said) (answer, error) {
 	case s.status != 0:
 		return answer{}, fmt.Errorf("it ended with exit status %d%s", s.status, lastWords(s.errors))
 	}
-	text := bytes.TrimSpace(s.output)
+	text := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(s.output), []byte("\ufeff"))) // PowerShell writes that mark
 	switch {
 	case len(text) == 0:
 		return answer{}, nil
 	case h.Compat == "":
 		return readOwn(text)
-	case text[0] != '{': // the others let hooks print what they like
-		return h.plainText(string(text)), nil
+	case text[0] != '{':
+		return h.plainText(string(text))
 	}
 	return h.readCompat(text)
 }
@@ -60,18 +60,30 @@ func (h Hook) read(s said) (answer, error) {
 // blocked is a refusal by the exit status.
 func (h Hook) blocked(reason string) answer {
 	if h.On == job.OnStop {
+		if reason == "" && h.Compat != "" { // which the others take as well
+			reason = "It gives no reason. Look whether the task is done."
+		}
 		return answer{decision: wants, reason: reason}
 	}
 	return answer{decision: denies, reason: reason, feedback: h.Compat != "" && h.On == job.OnPostTool}
 }
 
 // plainText is an answer that is no JSON, which is context where a run starts and nothing
-// anywhere else.
-func (h Hook) plainText(text string) answer {
-	if h.On == job.OnRunStart {
-		return answer{context: text}
+// anywhere else: the others let hooks print what they like. What may hold a decision all the same,
+// such as an object behind a line of a log, is no clean answer.
+func (h Hook) plainText(text string) (answer, error) {
+	begins := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
+	suspect := strings.Contains(text, "{") || begins(text)
+	if h.On == job.OnRunStart { // where text is context, which may have code in it
+		suspect = slices.ContainsFunc(strings.Split(text, "\n"), begins)
 	}
-	return answer{}
+	switch {
+	case suspect:
+		return answer{}, errors.New("it prints text with what may be JSON in it; print one JSON object and nothing else, or write to standard error")
+	case h.On == job.OnRunStart:
+		return answer{context: text}, nil
+	}
+	return answer{}, nil
 }
 
 // lastWords are the end of what a hook that failed wrote, for the end of a sentence.
@@ -99,11 +111,13 @@ type ownAnswer struct {
 	Descriptions map[string]string `json:"descriptions"`
 }
 
+var ownKeys = []string{"decision", "reason", "context", "message", "input", "output", "env", "descriptions"}
+
 // readOwn reads an answer in agent-ci's own form, which has no other keys: a mistyped one would
 // let through what was to be refused.
 func readOwn(text []byte) (answer, error) {
 	var a ownAnswer
-	if err := decode(text, &a, true); err != nil {
+	if _, err := decode(text, &a, ownKeys); err != nil {
 		return answer{}, err
 	}
 	switch a.Decision {
@@ -125,19 +139,53 @@ func given(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decode reads one JSON object and nothing behind it.
-func decode(text []byte, into any, strict bool) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if strict {
-		d.DisallowUnknownFields()
+// decode reads one JSON object and nothing behind it, and gives its keys. None may come twice, in
+// whatever case, and where keys are given there may be no others.
+func decode(text []byte, into any, known []string) (keys []string, err error) {
+	if keys, err = keysOf(text); err != nil {
+		return nil, err
 	}
-	if err := d.Decode(into); err != nil {
-		return fmt.Errorf("its answer is no JSON that is understood (%w)", err)
+	for _, key := range keys {
+		if known != nil && !slices.Contains(known, key) {
+			return nil, fmt.Errorf("its answer has %q, which is none of %s", key, strings.Join(known, ", "))
+		}
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return nil, fmt.Errorf("its answer is no JSON that is understood (%w)", err)
+	}
+	return keys, nil
+}
+
+// keysOf are the keys of a JSON object that is the whole text.
+func keysOf(text []byte) (keys []string, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	opening, err := d.Token()
+	if err == nil && opening != json.Delim('{') {
+		return nil, errors.New("its answer is no JSON object")
+	}
+	for err == nil && d.More() {
+		var key json.Token
+		if key, err = d.Token(); err != nil {
+			break
+		}
+		name, _ := key.(string)
+		if slices.ContainsFunc(keys, func(other string) bool { return strings.EqualFold(other, name) }) {
+			return nil, fmt.Errorf("its answer has %q more than once", name)
+		}
+		keys = append(keys, name)
+		var value json.RawMessage
+		err = d.Decode(&value)
+	}
+	if err == nil {
+		_, err = d.Token() // that closes it
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its answer is no JSON that is understood (%w)", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("its answer is more than one JSON object")
+		return nil, errors.New("its answer is more than one JSON object")
 	}
-	return nil
+	return keys, nil
 }
 
 // fits says what of an answer does not belong to the event that the hook was asked about.

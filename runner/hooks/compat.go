@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -15,8 +16,8 @@ var otherNames = map[string]string{
 	job.OnSubagentStart: "SubagentStart", job.OnSubagentStop: "SubagentStop", job.OnStop: "Stop", job.OnRunEnd: "SessionEnd",
 }
 
-// compatAnswer is the form of Codex and Claude Code. Keys that are not known are skipped: there
-// are more with each version of theirs.
+// compatAnswer is the form of Codex and Claude Code. Keys that are not known are skipped beside
+// those that are: there are more with each version of theirs.
 type compatAnswer struct {
 	Continue      *bool  `json:"continue"`
 	StopReason    string `json:"stopReason"`
@@ -37,7 +38,14 @@ type compatAnswer struct {
 // readCompat reads an answer in the form of Codex and Claude Code.
 func (h Hook) readCompat(text []byte) (answer, error) {
 	var c compatAnswer
-	if err := decode(text, &c, false); err != nil {
+	keys, err := decode(text, &c, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := misplaced(keys, compatKeys, specificKeys); err != nil {
+		return answer{}, err
+	}
+	if err := misplacedInside(text); err != nil {
 		return answer{}, err
 	}
 	if own := otherNames[h.On]; c.Specific.Event != "" && c.Specific.Event != own {
@@ -55,8 +63,10 @@ func (h Hook) readCompat(text []byte) (answer, error) {
 	case "", allows:
 	case denies, asks:
 		a.decision, a.feedback, a.reason = c.Specific.Permission, false, c.Specific.Reason
+	case "defer": // to a person, who would decide later
+		a.decision, a.feedback, a.reason = asks, false, c.Specific.Reason
 	default:
-		return answer{}, fmt.Errorf("its permissionDecision %q is none of allow, deny and ask", c.Specific.Permission)
+		return answer{}, fmt.Errorf("its permissionDecision %q is none of allow, deny, ask and defer", c.Specific.Permission)
 	}
 	if c.Continue != nil && !*c.Continue && h.On == job.OnStop { // which lets the agent end
 		return answer{message: c.SystemMessage}, nil
@@ -67,9 +77,51 @@ func (h Hook) readCompat(text []byte) (answer, error) {
 			a.reason = c.StopReason
 		}
 	}
-	var err error
+	if h.On == job.OnStop && a.context != "" { // by which the agent goes on, too
+		a.decision, a.reason, a.context = wants, strings.TrimSpace(a.reason+"\n"+a.context), ""
+	}
 	a.output, err = c.replaced()
 	return a, err
+}
+
+var (
+	compatKeys   = []string{"continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason", "hookSpecificOutput"}
+	specificKeys = []string{
+		"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext", "updatedToolOutput", "updatedMCPToolOutput",
+	}
+)
+
+// misplaced says which key of an object belongs into the other one, or that none is known: what
+// would have refused may not pass.
+func misplaced(keys, here, elsewhere []string) error {
+	known := len(keys) == 0
+	for _, key := range keys {
+		switch {
+		case slices.Contains(here, key):
+			known = true
+		case slices.ContainsFunc(slices.Concat(here, elsewhere), func(other string) bool { return strings.EqualFold(other, key) }):
+			return fmt.Errorf("its answer has %q where it means nothing", key)
+		}
+	}
+	if !known {
+		return fmt.Errorf("its answer has %q and no key that is known", keys[0])
+	}
+	return nil
+}
+
+// misplacedInside is misplaced of what an answer has for its event alone.
+func misplacedInside(text []byte) error {
+	var outer struct {
+		Specific json.RawMessage `json:"hookSpecificOutput"`
+	}
+	if json.Unmarshal(text, &outer) != nil || given(outer.Specific) == nil {
+		return nil
+	}
+	keys, err := keysOf(outer.Specific)
+	if err != nil {
+		return err
+	}
+	return misplaced(keys, specificKeys, compatKeys)
 }
 
 // blockedWords is a refusal by "decision".

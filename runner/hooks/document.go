@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
 )
 
 // documentVersion is the version of agent-ci's own form.
@@ -28,11 +31,11 @@ func (h *Hooks) document(one Hook, q question) ([]byte, error) {
 		}
 		maps.Copy(all, q.compat)
 	}
-	text, err := json.Marshal(all)
+	text, err := encode(all)
 	if err != nil {
 		return nil, fmt.Errorf("what it is asked can't be written: %w", err)
 	}
-	return append(text, '\n'), nil
+	return []byte(text + "\n"), nil
 }
 
 // transcriptPath is where a hook finds the transcript: the run directory is closed to those in
@@ -51,16 +54,39 @@ func (h *Hooks) transcriptPath(one Hook) any {
 // ownCall is a call in agent-ci's own form.
 func ownCall(tool string, call tools.Call) map[string]any {
 	own := map[string]any{"number": call.Number, "id": call.ID, "tool": tool, "name": call.Name}
-	var object map[string]any
-	if call.Form != tools.Freeform && json.Unmarshal([]byte(call.Input), &object) == nil && object != nil {
-		own["input"] = json.RawMessage(call.Input)
-	} else {
-		own["input"] = call.Input
+	own["input"] = call.Input
+	if object := objectOf(call); object != nil {
+		own["input"] = object
 	}
 	if commandTools[tool] {
 		own["command"] = commandText(tool, call)
 	}
 	return own
+}
+
+// objectOf is the input of a call that is an object; nil for another. Of the API's own tools it has
+// commands as they are run, under no name that only looks like theirs.
+func objectOf(call tools.Call) map[string]any {
+	var object map[string]any
+	read := json.NewDecoder(strings.NewReader(call.Input))
+	read.UseNumber()
+	if call.Form == tools.Freeform || read.Decode(&object) != nil || object == nil {
+		return nil
+	}
+	name := map[tools.Form]string{tools.ShellAction: "commands", tools.LocalShellAction: "command"}[call.Form]
+	if name == "" {
+		return object
+	}
+	maps.DeleteFunc(object, func(key string, _ any) bool { return strings.EqualFold(key, name) })
+	asked, _ := command.Of("shell", call)
+	var scripts []string
+	for _, each := range asked {
+		if scripts = append(scripts, each.Script); len(each.Argv) > 0 {
+			scripts = each.Argv
+		}
+	}
+	object[name] = scripts
+	return object
 }
 
 // compatCall is a call in the form of the others.
@@ -82,11 +108,23 @@ func response(compat string, as shaped, result tools.Result) any {
 	case compat == job.CompatCodex:
 		return result.Output
 	case as.Tool == "Bash":
-		printed := map[string]any{"stdout": result.Output, "stderr": "", "interrupted": false, "isImage": false}
+		printed := map[string]any{"stdout": printedBy(result), "stderr": "", "interrupted": result.Detail["timed_out"] == true, "isImage": false}
 		if code, there := result.Detail["exit_code"]; there {
 			printed["exit_code"] = code
 		}
 		return printed
 	}
 	return map[string]any{"content": result.Output, "is_error": result.Failed}
+}
+
+// headings begin what the tools that run commands say of them before what was printed.
+var headings = []string{"Chunk ID: ", "Exit code: ", "Wall time: "}
+
+// printedBy is what commands printed, without what the tools say of them.
+func printedBy(result tools.Result) string {
+	text := result.Output
+	if _, printed, ok := strings.Cut(text, "\nOutput:\n"); ok && slices.ContainsFunc(headings, func(heading string) bool { return strings.HasPrefix(text, heading) }) {
+		return printed
+	}
+	return text
 }

@@ -16,74 +16,6 @@ import (
 
 var _ tools.Gate = (*Hooks)(nil)
 
-// mostRewrites is how often hooks may rewrite one call.
-const mostRewrites = 8
-
-// Before asks the hooks on calls, until each of them, the operator's first, has seen the input
-// that the call is made with.
-func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call) (v tools.Verdict) {
-	seen, rewrites := map[string]string{}, 0
-	var aside []string
-	for one, more := h.nextBefore(tool, call, seen); more; one, more = h.nextBefore(tool, call, seen) {
-		now := call
-		r, err := h.ask(ctx, one, question{
-			number: call.Number, own: map[string]any{"call": ownCall(tool, now)}, compat: compatCall(shape(one.Compat, tool, now), now), before: now.Input,
-			rewrite: func(by json.RawMessage) (string, error) { return rewrite(one.Compat, tool, now, by) },
-		})
-		switch {
-		case err != nil:
-			return tools.Verdict{Refusal: "Not run: the hook " + one.Name + " could not be asked: " + err.Error()}
-		case r.refuses():
-			return tools.Verdict{Refusal: one.refusal(r), Aside: strings.Join(aside, "\n")}
-		case r.input != nil && canonical(r.after) != canonical(call.Input):
-			if rewrites++; rewrites > mostRewrites {
-				return tools.Verdict{Refusal: "Not run: the hooks of this run rewrite this call again and again. That is a fault of the hooks, not of the call."}
-			}
-			call.Input = r.after
-			input := r.after
-			v.Input = &input
-			aside = append(aside, "The hook "+one.Name+" rewrote the input of this call: "+cut(input))
-		}
-		seen[one.Name] = canonical(call.Input)
-		if words := "The hook " + one.Name + " adds: " + r.context; r.context != "" && !slices.Contains(aside, words) {
-			aside = append(aside, words)
-		}
-	}
-	v.Aside = strings.Join(aside, "\n")
-	return v
-}
-
-// nextBefore is the next hook to ask of a call; seen has the input that each saw last.
-func (h *Hooks) nextBefore(tool string, call tools.Call, seen map[string]string) (one Hook, more bool) {
-	for _, one := range h.on(job.OnPreTool) {
-		if input, asked := seen[one.Name]; asked && input == canonical(call.Input) {
-			continue
-		}
-		if one.Compat == job.CompatClaude && tool == applyPatch {
-			continue // of a patch it is asked by files, once these are known
-		}
-		if one.concerns(tool, call, names(one.Compat, tool, shape(one.Compat, tool, call))...) {
-			return one, true
-		}
-	}
-	return one, false
-}
-
-// canonical is an input in one form, of those that mean the same.
-func canonical(input string) string {
-	var object map[string]any
-	d := json.NewDecoder(strings.NewReader(input))
-	d.UseNumber()
-	if d.Decode(&object) != nil || d.More() {
-		return input
-	}
-	text, err := json.Marshal(object)
-	if err != nil {
-		return input
-	}
-	return string(text)
-}
-
 // After asks the hooks on what came of calls: those of the job up to the first that refuses, then
 // those of the operator, which see what the model would get. The whole of an output, which hooks
 // see in the place of its ends, goes to the model where none of them withholds or replaces it.
@@ -94,6 +26,7 @@ func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result 
 	for _, some := range [][]Hook{all[len(operators):], operators} {
 		seen = h.after(ctx, some, tool, call, seen)
 	}
+	h.forget(call)
 	return seen.result, seen.let
 }
 
@@ -143,45 +76,75 @@ func (o outcomeOf) withheld(words string) outcomeOf {
 	return outcomeOf{result: withheld(o.result, words)}
 }
 
-// resultQuestions are what a hook is asked of a result: one question, or one for each file of a
-// patch.
-func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result tools.Result) []question {
-	if one.Compat == job.CompatClaude && tool == applyPatch {
-		return h.patchedFiles(one, call, result)
+// resultQuestions are what a hook is asked of a result: of the call, and of each patch that a
+// command applied, or each of its files.
+func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result tools.Result) (all []question) {
+	if one.Compat == job.CompatClaude && (tool == applyPatch || len(patchesIn(tool, call)) > 0) {
+		all = h.patchedFiles(one, call, result)
 	}
-	as := shape(one.Compat, tool, call)
-	if !one.concerns(tool, call, names(one.Compat, tool, as)...) {
-		return nil
+	was := result.Output
+	for _, a := range one.aspects(tool, call) {
+		own, compat := a.own(), compatCall(a.as, a.call)
+		own["output"], own["failed"] = was, result.Failed
+		compat["tool_response"] = response(one.Compat, a.as, result)
+		all = append(all, question{number: call.Number, own: map[string]any{"call": own}, compat: compat, before: was})
 	}
-	own, compat := ownCall(tool, call), compatCall(as, call)
-	own["output"], own["failed"] = result.Output, result.Failed
-	compat["tool_response"] = response(one.Compat, as, result)
-	return []question{{number: call.Number, own: map[string]any{"call": own}, compat: compat, before: result.Output}}
+	return all
 }
 
 // patchedFiles asks a hook of Claude Code's form of each file that a patch changed.
 func (h *Hooks) patchedFiles(one Hook, call tools.Call, result tools.Result) (all []question) {
-	var detail struct {
-		Files []struct{ Op, Path string }
-	}
-	raw, err := json.Marshal(result.Detail)
-	if err != nil || json.Unmarshal(raw, &detail) != nil || result.Failed || !one.asksOfFiles() {
+	if !one.asksOfFiles() {
 		return nil
 	}
-	for _, file := range detail.Files {
-		name := map[string]string{"A": "Write"}[file.Op]
-		if name == "" {
-			name = "Edit"
+	texts := h.edited(call)
+	for _, file := range filesOf(result.Detail) {
+		as := shaped{"Edit", map[string]any{"file_path": h.inWorkDir(file.Path)}}
+		if file.Op == "A" || file.From != "" {
+			as.Tool = "Write"
 		}
-		if !one.concerns(applyPatch, call, applyPatch, name) {
+		if !one.concerns(applyPatch, call, applyPatch, as.Tool) {
 			continue
 		}
-		where := filepath.Join(h.Facts.WorkDir, filepath.FromSlash(file.Path))
-		compat := compatCall(shaped{name, map[string]any{"file_path": where}}, call)
-		compat["tool_response"] = map[string]any{"filePath": where, "success": true}
+		response := map[string]any{"filePath": as.Input["file_path"], "success": true}
+		for _, known := range texts {
+			if known.Tool == as.Tool && known.Input["file_path"] == as.Input["file_path"] {
+				as = known
+				for mine, theirs := range map[string]string{"content": "content", "old_string": "oldString", "new_string": "newString"} {
+					if text, there := known.Input[mine]; there {
+						response[theirs] = text
+					}
+				}
+			}
+		}
+		compat := compatCall(as, call)
+		compat["tool_response"] = response
 		all = append(all, question{number: call.Number, compat: compat, before: result.Output})
 	}
 	return all
+}
+
+// changedFile is a file of what a call changed, as the tools tell of it.
+type changedFile struct{ Op, Path, From string }
+
+// filesOf are the files that patches of a call changed.
+func filesOf(detail map[string]any) []changedFile {
+	var d struct {
+		Files    []changedFile
+		Commands []struct{ Files []changedFile }
+	}
+	raw, err := json.Marshal(detail)
+	if err != nil || json.Unmarshal(raw, &d) != nil {
+		return nil
+	}
+	for _, each := range d.Commands {
+		d.Files = append(d.Files, each.Files...)
+	}
+	return d.Files
+}
+
+func (h *Hooks) inWorkDir(name string) string {
+	return filepath.Join(h.Facts.WorkDir, filepath.FromSlash(name))
 }
 
 // judged is a result as a hook leaves it. A refusal keeps it from the model; in the form of the
@@ -269,6 +232,7 @@ func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
 			words = append(words, "The hook "+each.hook.Name+" adds: "+r.context+"\n")
 		}
 	}
+	h.remember(call, p)
 	return "", strings.Join(words, "")
 }
 
@@ -313,15 +277,39 @@ func (h *Hooks) edits(p Patch) []tree.Edit {
 // is written in one place, and edited away in the other.
 func (h *Hooks) claudeEdits(p Patch) (all []shaped) {
 	for _, e := range p.Edits {
-		where := func(name string) string { return filepath.Join(h.Facts.WorkDir, filepath.FromSlash(name)) }
 		if e.Op == v4a.Add || e.MovedFrom != "" {
-			all = append(all, shaped{"Write", map[string]any{"file_path": where(e.Path), "content": e.Text}})
+			all = append(all, shaped{"Write", map[string]any{"file_path": h.inWorkDir(e.Path), "content": e.Text}})
 		} else {
-			all = append(all, shaped{"Edit", map[string]any{"file_path": where(e.Path), "old_string": e.Old, "new_string": e.New, "replace_all": false}})
+			all = append(all, shaped{"Edit", map[string]any{"file_path": h.inWorkDir(e.Path), "old_string": e.Old, "new_string": e.New, "replace_all": false}})
 		}
 		if e.MovedFrom != "" {
-			all = append(all, shaped{"Edit", map[string]any{"file_path": where(e.MovedFrom), "old_string": e.Old, "new_string": "", "replace_all": false}})
+			all = append(all, shaped{"Edit", map[string]any{"file_path": h.inWorkDir(e.MovedFrom), "old_string": e.Old, "new_string": "", "replace_all": false}})
 		}
 	}
 	return all
+}
+
+// remember keeps the texts of a patch for who is asked of its result.
+func (h *Hooks) remember(call tools.Call, p Patch) {
+	if !slices.ContainsFunc(h.on(job.OnPostTool), Hook.asksOfFiles) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.texts == nil {
+		h.texts = map[int][]shaped{}
+	}
+	h.texts[call.Number] = append(h.texts[call.Number], h.claudeEdits(p)...)
+}
+
+func (h *Hooks) edited(call tools.Call) []shaped {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.texts[call.Number]
+}
+
+func (h *Hooks) forget(call tools.Call) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.texts, call.Number)
 }

@@ -30,8 +30,10 @@ type Hooks struct {
 	agent  *sandbox.Sandbox // beside which they run
 	room   *room            // nil until one is needed
 	uses   []transcript.HookUse
-	rounds int           // that stop hooks asked for
-	halted *outcome.Stop // why the run can't go on
+	rounds int                // that stop hooks asked for
+	typed  map[float64]string // lines without an end, by the sessions that they were typed into
+	texts  map[int][]shaped   // texts of patches of calls that have no result yet, by their numbers
+	halted *outcome.Stop      // why the run can't go on
 }
 
 // Facts are what each hook is told of its run.

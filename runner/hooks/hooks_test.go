@@ -80,41 +80,52 @@ func TestTheExamplesOfTheDocumentRun(t *testing.T) {
 	h, events := asked(t, dir, map[string]job.Hook{
 		"guard":  {On: job.OnPreTool, Run: []string{"python3", ".github/hooks/guard.py"}, Compat: job.CompatClaude, Tools: []string{"Bash"}},
 		"paths":  {On: job.OnPrePatch, Run: []string{"sh", ".github/hooks/paths.sh"}},
-		"review": {On: job.OnPrePublish, Run: []string{"sh", ".github/hooks/review.sh"}},
+		"review": {On: job.OnPrePublish, Run: []string{"python3", ".github/hooks/review.py"}},
 	})
+	rewritten := ""
 	before := func(cmd string) tools.Verdict {
-		return h.Before(t.Context(), "exec_command", tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"` + cmd + `"}`})
+		call := tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"` + cmd + `"}`}
+		return h.Before(t.Context(), "exec_command", call, func(input string) (tools.Call, bool) {
+			rewritten, call.Input = input, input
+			return call, true
+		})
 	}
-	if v := before("rm -rf /"); !strings.Contains(v.Refusal, "rm -rf is not allowed here") {
-		t.Errorf("%+v", v)
+	for _, cmd := range []string{"rm -rf /", "rm -r -f x", "rm -f -r x", "ls; rm -fR x"} {
+		if v := before(cmd); !strings.Contains(v.Refusal, "rm -r is not allowed here") {
+			t.Errorf("%s: %+v", cmd, v)
+		}
 	}
-	if v := before("npm install left"); v.Input == nil || *v.Input != `{"cmd":"npm ci left"}` {
+	if v := before("cd . && npm  install left"); rewritten != `{"cmd":"cd . && npm ci left"}` {
 		t.Errorf("%+v", v)
 	}
 	if v := before("ls"); v != (tools.Verdict{}) {
 		t.Errorf("%+v", v)
 	}
-	patch := func(name string) string {
-		refusal, _ := h.Patching(t.Context(), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Add, Path: name}}}})
+	patch := func(name, from string) string {
+		refusal, _ := h.Patching(t.Context(), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Add, Path: name, MovedFrom: from}}}})
 		return refusal
 	}
-	if words := patch("migrations/1.sql"); !strings.Contains(words, "Migrations are written by hand.") {
+	for _, names := range [][2]string{{"migrations/1.sql"}, {"x.sql", "migrations/1.sql"}} {
+		if words := patch(names[0], names[1]); !strings.Contains(words, "Migrations are written by hand.") {
+			t.Error(words)
+		}
+	}
+	if words := patch("a.go", ""); words != "" {
 		t.Error(words)
 	}
-	if words := patch("a.go"); words != "" {
-		t.Error(words)
+	for diff, words := range map[string]string{"+// TODO(agent): later\n": "adds a TODO(agent)", "GIT binary patch\n": "a binary file"} {
+		if err := h.Publishing(t.Context(), Draft{Diff: diff}); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("err = %v", err)
+		}
 	}
-	if err := h.Publishing(t.Context(), Draft{Diff: "+// TODO(agent): later\n"}); err == nil || !strings.Contains(err.Error(), "leaves a TODO(agent)") {
-		t.Errorf("err = %v", err)
-	}
-	if err := h.Publishing(t.Context(), Draft{Diff: "+x\n"}); err != nil {
+	if err := h.Publishing(t.Context(), Draft{Diff: "-// TODO(agent): done\n+x\n"}); err != nil {
 		t.Errorf("err = %v", err)
 	}
 	var decisions []string
 	for _, e := range *events {
 		decisions = append(decisions, e.Name+" "+e.Decision)
 	}
-	want := []string{"guard deny", "guard rewrite", "guard pass", "paths deny", "paths pass", "review deny", "review pass"}
+	want := []string{"guard deny", "guard deny", "guard deny", "guard deny", "guard rewrite", "guard pass", "paths deny", "paths deny", "paths pass", "review deny", "review deny", "review pass"}
 	if diff := cmp.Diff(want, decisions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -142,7 +153,26 @@ func TestAnswersAreRead(t *testing.T) {
 		{"old approval", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"decision":"approve"}`)}, answer{}, ""},
 		{"old block", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
 		{"permission", job.Hook{On: job.OnPreTool, Compat: job.CompatCodex}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, answer{decision: denies, reason: "r"}, ""},
-		{"permission that is none", job.Hook{On: job.OnPreTool, Compat: job.CompatCodex}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, answer{}, "defer"},
+		{"permission that is none", job.Hook{On: job.OnPreTool, Compat: job.CompatCodex}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"perhaps"}}`)}, answer{}, "perhaps"},
+		{"permission later", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, answer{decision: asks}, ""},
+		{"a log before JSON", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte("checking\n" + `{"decision":"block"}`)}, answer{}, "may be JSON"},
+		{"a list", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`[{"decision":"block"}]`)}, answer{}, "may be JSON"},
+		{"a byte order mark", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte("\ufeff" + `{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"a key of the inner object", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"permissionDecision":"deny"}`)}, answer{}, "means nothing"},
+		{"a key of the outer object", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"hookSpecificOutput":{"decision":"block"}}`)}, answer{}, "means nothing"},
+		{"another case", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"Decision":"block"}`)}, answer{}, "means nothing"},
+		{"no known key", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"verdict":"deny"}`)}, answer{}, "no key that is known"},
+		{"a newer key beside", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"suppressOutput":true,"newer":1}`)}, answer{}, ""},
+		{"an empty object", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{}`)}, answer{}, ""},
+		{"text with code at a start", job.Hook{On: job.OnRunStart, Compat: job.CompatClaude}, said{output: []byte("func f() {\n}")}, answer{context: "func f() {\n}"}, ""},
+		{"JSON in text at a start", job.Hook{On: job.OnRunStart, Compat: job.CompatClaude}, said{output: []byte("log\n" + `{"continue":false}`)}, answer{}, "may be JSON"},
+		{"null alone", job.Hook{On: job.OnPreTool}, said{output: []byte(`null`)}, answer{}, "no JSON object"},
+		{"a key twice", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"decision":"deny","decision":"allow"}`)}, answer{}, "more than once"},
+		{"a key in two cases", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"DECISION":"deny","Decision":"allow"}`)}, answer{}, "more than once"},
+		{"a key in another case", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"Decision":"deny"}`)}, answer{}, "none of decision"},
+		{"a key that is none", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"descision":"deny"}`)}, answer{}, "none of decision"},
+		{"a stop without words", job.Hook{On: job.OnStop, Compat: job.CompatClaude}, said{status: 2}, answer{decision: wants, reason: "It gives no reason. Look whether the task is done."}, ""},
+		{"a stop with context", job.Hook{On: job.OnStop, Compat: job.CompatClaude}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"test it"}}`)}, answer{decision: wants, reason: "test it"}, ""},
 		{"another event", job.Hook{On: job.OnPreTool, Compat: job.CompatCodex}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, answer{}, "was asked about PreToolUse"},
 		{"a stop that blocks", job.Hook{On: job.OnStop, Compat: job.CompatClaude}, said{output: []byte(`{"decision":"block","reason":"test it"}`)}, answer{decision: wants, reason: "test it"}, ""},
 		{"a stop that lets end", job.Hook{On: job.OnStop, Compat: job.CompatClaude}, said{output: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, answer{}, ""},
@@ -205,6 +235,12 @@ func TestWhomAHookConcerns(t *testing.T) {
 		{job.Hook{Argv: []string{"git", "push"}}, "$X push", true},
 		{job.Hook{Argv: []string{"git", "push"}}, "git pull", false},
 		{job.Hook{Argv: []string{"git", "push"}}, "echo git push", false},
+		{job.Hook{Argv: []string{"git", "push"}}, `bash -c "git push $X"`, true},
+		{job.Hook{Argv: []string{"git", "push"}}, `eval "$X"`, true},
+		{job.Hook{Argv: []string{"git", "push"}}, "sudo $X push", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "./bash -c true", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "timeout 9 go test $X", false},
+		{job.Hook{Argv: []string{"git", "push"}}, "make", false},
 	} {
 		one := Hook{Hook: test.hook}
 		as := shape(one.Compat, "exec_command", call(test.cmd))
@@ -240,16 +276,32 @@ func TestRewrittenCommandsKeepTheFormOfTheCall(t *testing.T) {
 	}
 }
 
-func TestCommandsAreShownAsAScript(t *testing.T) {
-	for _, test := range []struct{ tool, input, want string }{
-		{"shell", `{"command":["bash","-lc","a b"]}`, "a b"},
-		{"shell", `{"command":["printf","%s","a b","it's"]}`, `printf '%s' 'a b' 'it'\''s'`},
-		{"shell", `{"commands":["a","b"]}`, "a\nb"},
-		{"exec_command", `{"cmd":"a"}`, "a"},
+func TestCommandsAreShownAsTheyAreRun(t *testing.T) {
+	for _, test := range []struct {
+		tool, input string
+		form        tools.Form
+		want        string
+	}{
+		{"shell", `{"command":["bash","-lc","a b"]}`, tools.Function, "a b"},
+		{"shell", `{"command":["printf","%s","a b","it's"]}`, tools.Function, `printf '%s' 'a b' 'it'\''s'`},
+		{"shell", `{"command":["bash","-c","bad","-c","good"]}`, tools.Function, "bash -c bad -c good"},
+		{"shell", `{"command":["bash","-c","bad","abc","good"]}`, tools.Function, "bash -c bad abc good"},
+		{"shell", `{"command":["./bash","-c","good"]}`, tools.Function, "./bash -c good"},
+		{"shell", `{"commands":["a","b"],"cmd":"good"}`, tools.ShellAction, "a\nb"},
+		{"shell", `{"commands":["cat <<E","git push"]}`, tools.ShellAction, "bash -c 'cat <<E'\ngit push"},
+		{"shell", `{"type":"exec","command":["sh","-c","bad"],"cmd":"good"}`, tools.LocalShellAction, "bad"},
+		{"shell", `{"type":"other","command":["sh"]}`, tools.LocalShellAction, `{"type":"other","command":["sh"]}`},
+		{"exec_command", `{"cmd":"a"}`, tools.Function, "a"},
+		{"exec_command", `{"cmd":"true","shell":"./bash"}`, tools.Function, "./bash -c true"},
 	} {
-		if got := commandText(test.tool, tools.Call{Input: test.input}); test.want != got && strings.ReplaceAll(test.want, "'%s'", "%s") != got {
+		call := tools.Call{Input: test.input, Form: test.form}
+		if got := commandText(test.tool, call); test.want != got && strings.ReplaceAll(test.want, "'%s'", "%s") != got {
 			t.Errorf("%s: %s", test.input, got)
 		}
+	}
+	shown := objectOf(tools.Call{Input: `{"commands":["bad"],"Commands":["worse"]}`, Form: tools.ShellAction})
+	if diff := cmp.Diff(map[string]any{"commands": []string{"worse"}}, shown); diff != "" { // the last is what is run
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

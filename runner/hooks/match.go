@@ -8,42 +8,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/shell"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
 )
 
 // concerns says whether a hook is asked of a call of a tool that goes by these names.
 func (h Hook) concerns(tool string, call tools.Call, names ...string) bool {
-	if len(h.Tools) > 0 && !slices.ContainsFunc(names, h.named) {
+	if !slices.ContainsFunc(names, h.For) {
 		return false
 	}
 	return len(h.Argv) == 0 || h.runs(tool, call)
-}
-
-// named says whether one of the patterns of a hook has that name. A pattern may hold several,
-// with | between them, and .* for *, as those of Claude Code do.
-func (h Hook) named(name string) bool {
-	return slices.ContainsFunc(h.Tools, func(patterns string) bool {
-		return slices.ContainsFunc(strings.Split(patterns, "|"), func(pattern string) bool {
-			return like(strings.ReplaceAll(strings.TrimSpace(pattern), ".*", "*"), name)
-		})
-	})
-}
-
-// like says whether a name fits a pattern in which * stands for any text.
-func like(pattern, name string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == name
-	}
-	after, found := strings.CutPrefix(name, first)
-	if !found {
-		return false
-	}
-	for i := len(after); i >= 0; i-- {
-		if like(rest, after[i:]) {
-			return true
-		}
-	}
-	return false
 }
 
 // names are those that a tool goes by in a form.
@@ -59,20 +32,35 @@ func names(compat, tool string, as shaped) []string {
 }
 
 // runs says whether a command of a call begins with the words of the hook. What can't be told
-// counts as if it did.
+// counts as if it did, and so does all that is typed into a command.
 func (h Hook) runs(tool string, call tools.Call) bool {
-	scripts, argv := commands(tool, call)
-	if len(argv) > 0 {
-		return h.among(shell.ReadArgv(argv))
+	if !commandTools[tool] {
+		return false
 	}
-	return slices.ContainsFunc(scripts, func(script string) bool { return h.among(shell.ReadScript(script)) })
+	if tool == writeStdin {
+		in, is := typing(tool, call)
+		return is && in.Chars != interrupt
+	}
+	asked, err := command.Of(tool, call)
+	return err != nil || slices.ContainsFunc(asked, func(each command.Asked) bool {
+		switch {
+		case each.Script != "":
+			return h.among(shell.ReadScript(each.Script))
+		case tool == "exec_command" && !shell.IsShell(each.Argv[0]): // which the model had in the place of a shell
+			return true
+		}
+		return h.among(shell.ReadArgv(each.Argv))
+	})
 }
+
+// interrupt is what Ctrl-C types.
+const interrupt = "\x03"
 
 func (h Hook) among(reading shell.Reading) bool {
 	if reading.Excess != "" || len(reading.Commands) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(reading.Commands, func(c shell.Command) bool { return begins(c.Words, h.Argv) })
+	return slices.ContainsFunc(reading.Commands, func(c shell.Command) bool { return c.Hides() || begins(c.Words, h.Argv) })
 }
 
 // begins says whether words are, or may be, a command that begins with argv.
@@ -103,4 +91,15 @@ func (h *Hooks) on(event string) []Hook {
 // asksOfFiles says that a hook is asked of each file of a patch, as Claude Code asks of edits.
 func (h Hook) asksOfFiles() bool {
 	return h.Compat == job.CompatClaude && len(h.Argv) == 0
+}
+
+// onEdits says that a hook is asked of patches as such, and not as of any call.
+func (h Hook) onEdits() bool {
+	switch {
+	case h.Compat == job.CompatClaude:
+		return h.asksOfFiles() && h.concerns(applyPatch, tools.Call{}, applyPatch, "Edit", "Write")
+	case len(h.Tools) == 0 || len(h.Argv) > 0:
+		return false
+	}
+	return h.concerns(applyPatch, tools.Call{}, names(h.Compat, applyPatch, shaped{Tool: applyPatch})...)
 }

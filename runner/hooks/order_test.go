@@ -65,7 +65,7 @@ func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 			"none is asked of the same twice",
 			map[string]string{"g": "cat >/dev/null"},
 			map[string]string{"a": give("pull", rewrite("git fetch")), "b": "cat >/dev/null"},
-			[]string{"operator/g pass", "a rewrite", "operator/g pass", "b pass"},
+			[]string{"operator/g pass", "a rewrite", "b pass", "operator/g pass"},
 			"", `{"cmd": "git fetch"}`,
 		},
 		{
@@ -77,26 +77,14 @@ func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h, said := ordered(t, job.OnPreTool, test.operators, test.jobs)
-			v := h.Before(t.Context(), "exec_command", tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"git pull"}`})
+			v, made := judge(t, h, "exec_command", `{"cmd":"git pull"}`)
 			if diff := cmp.Diff(test.want, said()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			input := ""
-			if v.Input != nil {
-				input = *v.Input
-			}
-			if !strings.Contains(v.Refusal, test.refusal) || (v.Refusal == "") != (test.refusal == "") || input != test.input {
-				t.Errorf("%+v, %s", v, input)
+			if !strings.Contains(v.Refusal, test.refusal) || (v.Refusal == "") != (test.refusal == "") || test.input != "" && made != test.input {
+				t.Errorf("%+v, %s", v, made)
 			}
 		})
-	}
-}
-
-func TestHooksThatRewriteWithoutEndRefuse(t *testing.T) {
-	h, said := ordered(t, job.OnPreTool, nil, map[string]string{"a": give("pull", `{"input":{"cmd":"git push"}}`), "b": give("push", `{"input":{"cmd":"git pull"}}`)})
-	v := h.Before(t.Context(), "exec_command", tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"git pull"}`})
-	if !strings.Contains(v.Refusal, "again and again") || len(said()) > 2*mostRewrites {
-		t.Errorf("%+v after %d answers", v, len(said()))
 	}
 }
 

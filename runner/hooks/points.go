@@ -57,7 +57,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 	for _, one := range h.on(job.OnToolDefinition) {
 		asked, before := []definition{}, map[string]string{}
 		for _, s := range specs {
-			if s.Builtin != "" || len(one.Tools) > 0 && !one.named(s.Name) {
+			if s.Builtin != "" || !one.For(s.Name) {
 				continue
 			}
 			d := definition{Name: s.Name, Description: s.Description}
@@ -274,7 +274,7 @@ func (h *Hooks) fired(among func(on string) bool) error {
 
 // OfPatches says that hooks are asked of patches, however these come.
 func (h *Hooks) OfPatches() bool {
-	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(h.on(job.OnPreTool), Hook.asksOfFiles)
+	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.on(job.OnPreTool), h.on(job.OnPostTool)), Hook.onEdits)
 }
 
 // OfOutputs says that hooks are asked of what came of calls.

@@ -130,8 +130,11 @@ func (r *Rehearsal) started(ctx context.Context, raw json.RawMessage) error {
 	if !strings.HasPrefix(strings.TrimSpace(call.Input), "{") {
 		call.Form = tools.Freeform
 	}
+	if d.Tool == "shell" {
+		call.Form = shellForm(call.Input)
+	}
 	r.calls[d.Number] = call
-	r.Hooks.Before(ctx, d.Tool, call)
+	r.Hooks.Before(ctx, d.Tool, call, nil)
 	return nil
 }
 
@@ -239,9 +242,7 @@ func (r *Rehearsal) recorded(_ context.Context, raw json.RawMessage) error {
 			r.whole[d.Number] = d.Before
 		}
 	default:
-		for _, words := range []string{"The hook " + d.Name + " says of this: " + sentence(d.Reason), "The hook " + d.Name + " adds: " + d.Context} {
-			r.behind[d.Number] = append(r.behind[d.Number], words)
-		}
+		r.behind[d.Number] = append(r.behind[d.Number], "The hook "+d.Name+" says of this: "+sentence(d.Reason), "The hook "+d.Name+" adds: "+d.Context)
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (said, error
 // folders that commands may write to is not in it.
 func (h *Hooks) env(one Hook, tree string) []string {
 	env := policy.FactsOnly(h.Rooms.Environ, map[string]string{
-		"PATH": h.Rooms.path(), "CLAUDE_PROJECT_DIR": tree, confine.BaseTreeVariable: tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
+		"PATH": h.Rooms.path(), "CLAUDE_PROJECT_DIR": h.Facts.WorkDir, confine.BaseTreeVariable: tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
 		"AGENT_CI_HOOK": one.Name, "AGENT_CI_RUN_ID": h.Facts.RunID,
 	})
 	return slices.DeleteFunc(env, func(variable string) bool {

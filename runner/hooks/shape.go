@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/shell"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
+	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
 // shaped is a call as Codex or Claude Code would have made it.
@@ -34,11 +36,11 @@ func shape(compat, tool string, call tools.Call) shaped {
 	}
 	switch {
 	case commandTools[tool]:
-		command := map[string]any{"command": commandText(tool, call)}
+		as := map[string]any{"command": commandText(tool, call)}
 		if ms, ok := input["timeout_ms"].(float64); ok {
-			command["timeout"] = ms
+			as["timeout"] = ms
 		}
-		return shaped{"Bash", command}
+		return shaped{"Bash", as}
 	case tool == applyPatch && compat == job.CompatCodex:
 		return shaped{applyPatch, map[string]any{"command": patchText(call)}}
 	case compat == job.CompatCodex:
@@ -91,6 +93,9 @@ func todos(input map[string]any) map[string]any {
 
 // patchText is the patch of a call of apply_patch, however it was made.
 func patchText(call tools.Call) string {
+	if call.Form == tools.Operation {
+		return patch.OfOperation(call.Input)
+	}
 	var as struct {
 		Input string `json:"input"`
 	}
@@ -100,60 +105,71 @@ func patchText(call tools.Call) string {
 	return call.Input
 }
 
-// commandInput has the keys by which the tools take commands.
-type commandInput struct {
-	Cmd      string          `json:"cmd"`
-	Command  json.RawMessage `json:"command"`
-	Commands []string        `json:"commands"`
-	Chars    string          `json:"chars"`
+// patchesIn are the patches that commands of a call apply, each by a command that does nothing else.
+func patchesIn(tool string, call tools.Call) (all []string) {
+	if !commandTools[tool] || tool == writeStdin {
+		return nil
+	}
+	asked, _ := command.Of(tool, call)
+	for _, each := range asked {
+		if each.Patch != "" {
+			all = append(all, each.Patch)
+		}
+	}
+	return all
 }
 
-// commands are what a call has run: scripts for a shell, or the words of one command.
-func commands(tool string, call tools.Call) (scripts []string, argv []string) {
-	if !commandTools[tool] {
-		return nil, nil
+// shellForm is the form that a recorded call of shell was made in.
+func shellForm(input string) tools.Form {
+	var as struct {
+		Type     string
+		Commands []string
 	}
-	var in commandInput
-	if json.Unmarshal([]byte(call.Input), &in) != nil {
-		return []string{call.Input}, nil
+	switch _ = json.Unmarshal([]byte(input), &as); { // what can't be read has the form of all others
+	case len(as.Commands) > 0:
+		return tools.ShellAction
+	case as.Type == "exec":
+		return tools.LocalShellAction
 	}
-	var script string
-	switch {
-	case in.Cmd != "":
-		return []string{in.Cmd}, nil
-	case len(in.Commands) > 0:
-		return in.Commands, nil
-	case in.Chars != "":
-		return []string{in.Chars}, nil
-	case json.Unmarshal(in.Command, &script) == nil && script != "":
-		return []string{script}, nil
-	case json.Unmarshal(in.Command, &argv) == nil && len(argv) > 0:
-		return nil, argv
-	}
-	return nil, nil
+	return tools.Function
 }
 
-// commandText is the commands of a call as a script. Of a shell with a script it is the script.
+// commandText are the commands of a call as a script, as they are run. Of a shell with a script it
+// is the script; of several commands those that are no plain line are shown with their shell, so
+// that none can look like a part of another. What can't be read is the input.
 func commandText(tool string, call tools.Call) string {
-	scripts, argv := commands(tool, call)
-	if last := len(argv) - 1; last >= 2 && isShell(argv[0]) && strings.HasPrefix(argv[1], "-") && strings.HasSuffix(argv[last-1], "c") {
-		return argv[last]
+	if tool == writeStdin {
+		in, _ := typing(tool, call)
+		return in.Chars
 	}
-	for _, word := range argv {
-		scripts = append(scripts, quoted(word))
+	asked, err := command.Of(tool, call)
+	if err != nil {
+		return call.Input
 	}
-	if len(argv) > 0 {
-		return strings.Join(scripts, " ")
+	lines := make([]string, len(asked))
+	for i, each := range asked {
+		script, is := each.Script, len(each.Argv) == 0
+		if !is {
+			script, is = command.ScriptOf(each.Argv)
+		}
+		switch {
+		case !is:
+			lines[i] = quotedWords(each.Argv)
+		case len(asked) > 1 && shell.ReadScript(script).Unclear != "":
+			lines[i] = quotedWords([]string{"bash", "-c", script})
+		default:
+			lines[i] = script
+		}
 	}
-	return strings.Join(scripts, "\n")
+	return strings.Join(lines, "\n")
 }
 
-func isShell(program string) bool {
-	switch filepath.Base(program) {
-	case "bash", "sh", "zsh":
-		return true
+func quotedWords(words []string) string {
+	quotes := make([]string, len(words))
+	for i, word := range words {
+		quotes[i] = quoted(word)
 	}
-	return false
+	return strings.Join(quotes, " ")
 }
 
 // quoted is a word as a shell takes it.
@@ -255,9 +271,11 @@ func ownNames(tool string, input map[string]any) map[string]any {
 }
 
 func encode(value any) (string, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "", fmt.Errorf("write the input that it gives instead: %w", err)
+	var text strings.Builder
+	write := json.NewEncoder(&text)
+	write.SetEscapeHTML(false) // scripts look for && and < as they are
+	if err := write.Encode(value); err != nil {
+		return "", fmt.Errorf("write it as JSON: %w", err)
 	}
-	return string(text), nil
+	return strings.TrimSuffix(text.String(), "\n"), nil
 }

@@ -98,6 +98,8 @@ func (d *decoder) fitHook(path string, h Hook) {
 	}
 	if len(h.Tools) > 0 && !slices.Contains(matchTools, h.On) {
 		wrong("tools", "does not go with on: "+h.On+", which is of no tool; leave it out")
+	} else {
+		d.fitMatchers(path, h)
 	}
 	if len(h.Argv) > 0 && !slices.Contains(matchArgv, h.On) {
 		wrong("argv", "does not go with on: "+h.On+", which is of no command; leave it out")

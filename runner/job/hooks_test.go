@@ -23,6 +23,11 @@ func TestWhatDoesNotFitAHook(t *testing.T) {
 		{"{on: pre_tool, run: [x], trusted: operator}", "job.yml:3:46: hooks.x.trusted: may be said by the operator's file alone (--operator-file); leave it out"},
 		{"{on: pre_tool, run: []}", "job.yml:3:32: hooks.x.run: names no program"},
 		{"{on: pre_tool, run: [x], timeout: 1h}", "job.yml:3:46: hooks.x.timeout: must be 10m0s at most"},
+		{"{on: pre_tool, run: [x], tools: [Bash]}", `job.yml:3:44: hooks.x.tools: "Bash" fits no tool, so that the hook would never be asked; Bash is a name of Claude Code, which goes with compat: claude`},
+		{"{on: pre_tool, run: [x], compat: claude, tools: [bash]}", `job.yml:3:60: hooks.x.tools: "bash" fits no tool, so that the hook would never be asked; say Bash`},
+		{"{on: pre_tool, run: [x], compat: claude, tools: ['Bash(git push:*)']}", `job.yml:3:60: hooks.x.tools: "Bash(git push:*)" fits no tool, so that the hook would never be asked; say Bash, and the words of commands as argv`},
+		{"{on: pre_tool, run: [x], compat: claude, tools: ['(Bash']}", `job.yml:3:60: hooks.x.tools: "(Bash" is no regular expression`},
+		{"{on: pre_tool, run: [x], tools: ['^shell$']}", `job.yml:3:44: hooks.x.tools: "^shell$" fits no tool`},
 		{"{on: PreTool, run: [x]}", `job.yml:3:17: hooks.x.on: "PreTool" is not one of`},
 	} {
 		for _, layer := range []Layer{{Name: "job.yml", Kind: File}, {Name: "job.yml", Kind: Defaults}} {
@@ -49,5 +54,55 @@ func TestTheOperatorsFile(t *testing.T) {
 	_, err = LoadOperator("op.yml", []byte("version: 1\nlimits: {turns: 5}\n"))
 	if err == nil || err.Error() != "op.yml:2:1: limits: does not belong in an operator's file, which has hooks alone" {
 		t.Errorf("err = %v", err)
+	}
+}
+
+func TestMatchersOfHooks(t *testing.T) {
+	for _, test := range []struct {
+		compat, pattern, name string
+		want                  bool
+	}{
+		{"", "exec_*", "exec_command", true},
+		{"", "shell|apply_patch", "apply_patch", true},
+		{"", "shell", "shell_command", false},
+		{CompatClaude, "Bash", "Bash", true},
+		{CompatClaude, "Bash", "BashOutput", false},
+		{CompatClaude, "Edit|Write", "Write", true},
+		{CompatClaude, "^Bash$", "Bash", true},
+		{CompatClaude, "(Bash|Edit)", "Bash", true},
+		{CompatClaude, "Ba.h", "Bash", true},
+		{CompatClaude, "B.+", "Bash", true},
+		{CompatClaude, "[Bb]ash", "Bash", true},
+		{CompatClaude, "^mcp__", "mcp__a__b", true},
+		{CompatClaude, "mcp__a__*", "mcp__a__b", true},
+		{CompatClaude, "mcp__.*", "Bash", false},
+		{CompatCodex, "*", "Bash", true},
+	} {
+		h := Hook{Compat: test.compat, Tools: []string{test.pattern}}
+		if got := h.For(test.name); got != test.want {
+			t.Errorf("%s %q of %s: %t", test.compat, test.pattern, test.name, got)
+		}
+		if wrong := h.mistaken(test.pattern, nil, true); wrong != "" {
+			t.Errorf("%s %q: %s", test.compat, test.pattern, wrong)
+		}
+	}
+	for _, test := range []struct {
+		compat, pattern string
+		wrong, operator bool
+	}{
+		{CompatClaude, "Bahs", true, false},
+		{CompatClaude, "NotebookEdit|WebFetch", true, false},
+		{CompatClaude, "Edit|NotebookEdit", false, false},
+		{"", "incidents", false, false},
+		{"", "", true, true},
+		{"", "Bash", true, true},
+	} {
+		h := Hook{Compat: test.compat, Tools: []string{test.pattern}}
+		if wrong := h.mistaken(test.pattern, []string{"incidents"}, true); (wrong != "") != test.wrong {
+			t.Errorf("%s %q: %s", test.compat, test.pattern, wrong)
+		}
+		if wrong := h.mistaken(test.pattern, nil, false); (wrong != "") != test.operator {
+			t.Errorf("%s %q of the operator: %s", test.compat, test.pattern, wrong)
+		}
 	}
 }

@@ -234,7 +234,7 @@ var rules = []rule{
 	{path: "hooks", about: "Programs that are asked at points of the run, by names, and can refuse what comes. Anything but a clean answer refuses too.", example: "{guard: {on: pre_tool, run: [.github/guard.py]}}", names: serverName, most: mostHooks},
 	{path: "hooks.*.on", about: "When it is asked. The names that Codex and Claude Code have for these are taken as well.", required: true, values: hookNames()},
 	{path: "hooks.*.run", about: "The program and its arguments, without a shell. A program that is named by a relative path, and the files beside it, are those of the base commit, which is where it is started.", required: true, form: argument, example: "[.github/guard.py, --strict]"},
-	{path: "hooks.*.tools", about: "Patterns of names of tools: it is asked of these alone, such as mcp__docs__*. Empty: of all.", form: oneLine},
+	{path: "hooks.*.tools", about: "Names of tools: it is asked of these alone. * stands for any text, such as in mcp__docs__*; with compat they are matchers as Claude Code and Codex have them, regular expressions too. Empty: of all.", form: oneLine},
 	{path: "hooks.*.argv", about: "The beginning of a command, word by word: it is asked of commands that begin so, alone. Empty: of all.", form: argument, example: "[git, push]"},
 	{path: "hooks.*.timeout", about: "How long it may take.", initial: Duration(10 * time.Second)},
 	{path: "hooks.*.on_error", about: "What becomes of what it was asked where it does not answer cleanly: refused, or gone on with after a warning.", initial: "fail", values: []string{"fail", "continue"}},

@@ -24,15 +24,20 @@ type patchCommand struct {
 	text string
 }
 
-// patchIn takes the patch out of a command. There is one in the forms that the
-// reference implementation knows: the program with the patch as its argument,
-// and a shell whose script is the program with a here-document, perhaps after
-// "cd DIR &&". As there, the here-document is taken as it stands, also where
-// the shell would expand what is in it. All other commands are the shell's.
+// patchIn takes the patch out of a command, where patches are applied here.
 func (t *Tools) patchIn(argv []string) (patchCommand, bool) {
 	if t.options.Patch == nil {
 		return patchCommand{}, false
 	}
+	return patchOf(argv)
+}
+
+// patchOf takes the patch out of a command. There is one in the forms that the
+// reference implementation knows: the program with the patch as its argument,
+// and a shell whose script is the program with a here-document, perhaps after
+// "cd DIR &&". As there, the here-document is taken as it stands, also where
+// the shell would expand what is in it. All other commands are the shell's.
+func patchOf(argv []string) (patchCommand, bool) {
 	if len(argv) == 2 && slices.Contains(patchPrograms, argv[0]) {
 		return patchCommand{text: argv[1]}, true
 	}

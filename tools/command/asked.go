@@ -1,0 +1,51 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// Asked is a command that a call asks for: a script for a shell of our choice, or a program with
+// its arguments.
+type Asked struct {
+	Script string
+	Argv   []string
+	Patch  string // that is all there is to the command, which is then not run
+}
+
+// Of are the commands that a call of one of the tools has run, read as they are read to be
+// started. The error says why that can't be told.
+func Of(tool string, call tools.Call) ([]Asked, error) {
+	t := &Tools{options: Options{Limit: DefaultLimit}, shell: "sh"}
+	read, known := map[string]func(tools.Call) ([]launch, error){
+		execSpec.Name: t.execLaunches, shellCommandSpec.Name: t.shellCommandLaunches, shellFunction.Name: t.shellLaunches,
+	}[tool]
+	if !known {
+		return nil, fmt.Errorf("%s runs no commands", tool)
+	}
+	launches, err := read(call)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Asked, len(launches))
+	for i, l := range launches {
+		if len(l.argv) == 0 {
+			return nil, errors.New("it names no program")
+		}
+		p, _ := patchOf(l.argv)
+		all[i] = Asked{Script: l.script, Argv: l.argv, Patch: p.text}
+		if l.script != "" {
+			all[i].Argv = nil
+		}
+	}
+	return all, nil
+}
+
+// ScriptOf is the script that the words of a command have a known shell run, and nothing else.
+func ScriptOf(argv []string) (string, bool) {
+	script, ok := shellScript(argv)
+	return script, ok && slices.Contains([]string{"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh"}, argv[0])
+}
