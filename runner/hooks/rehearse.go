@@ -239,9 +239,8 @@ func (r *Rehearsal) recorded(_ context.Context, raw json.RawMessage) error {
 			r.whole[d.Number] = d.Before
 		}
 	default:
-		for _, words := range []string{"The hook " + d.Name + " says of this: " + sentence(d.Reason), "The hook " + d.Name + " adds: " + d.Context} {
-			r.behind[d.Number] = append(r.behind[d.Number], words)
-		}
+		r.behind[d.Number] = append(r.behind[d.Number],
+			"The hook "+d.Name+" says of this: "+sentence(d.Reason), "The hook "+d.Name+" adds: "+d.Context)
 	}
 	return nil
 }
