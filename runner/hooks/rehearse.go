@@ -242,7 +242,8 @@ func (r *Rehearsal) recorded(_ context.Context, raw json.RawMessage) error {
 			r.whole[d.Number] = d.Before
 		}
 	default:
-		r.behind[d.Number] = append(r.behind[d.Number], "The hook "+d.Name+" says of this: "+sentence(d.Reason), "The hook "+d.Name+" adds: "+d.Context)
+		r.behind[d.Number] = append(r.behind[d.Number],
+			"The hook "+d.Name+" says of this: "+sentence(d.Reason), "The hook "+d.Name+" adds: "+d.Context)
 	}
 	return nil
 }
