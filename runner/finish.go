@@ -24,7 +24,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
-// salvageTime is how long a run that was stopped may take to keep its work.
+// salvageTime is how long a run that was stopped may take to keep its work, and then to ask its
+// hooks, and then to tell of its end.
 const salvageTime = 20 * time.Second
 
 // finish keeps what there is, puts the checkout in order and writes the result.
@@ -34,15 +35,14 @@ func (in *invocation) finish(ctx context.Context, so *reached, left *departure, 
 	if stop.Outcome == outcome.Changed && so.project.publish == publishNone {
 		so.workspace.PutIntoCheckout(ctx, so.change) // which takes as long as the change is large
 	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
-	defer cancel()
-	if in.hurry != nil {
-		defer context.AfterFunc(in.hurry, cancel)()
-	}
+	late, cancel := in.late(ctx)
 	note := in.salvage(late, so, stop)
+	cancel()
 	stop = so.keptOut(ctx, stop)
 	stop.Message = in.rec.Redact(strings.TrimSpace(stop.Message + " " + note))
-	stop = in.endHooks(late, so, stop)
+	stop = in.endHooks(ctx, so, stop)
+	late, cancel = in.late(ctx)
+	defer cancel()
 	in.concludeProgress(late, so, stop)
 	result := so.result(in.rec, stop, err)
 	in.rec.Rest() // its file goes with the working files
@@ -54,6 +54,16 @@ func (in *invocation) finish(ctx context.Context, so *reached, left *departure, 
 		in.conclude(so, &result, files)
 	}
 	return result
+}
+
+// late is for what is done at the end of a run, though ctx may have ended.
+func (in *invocation) late(ctx context.Context) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
+	if in.hurry == nil {
+		return late, cancel
+	}
+	forget := context.AfterFunc(in.hurry, cancel)
+	return late, func() { forget(); cancel() }
 }
 
 // end reads the outcome off an error or, without one, off what happened.

@@ -112,6 +112,11 @@ func (in *invocation) endHooks(ctx context.Context, so *reached, stop *outcome.S
 	if p.Pull != nil {
 		end.URL = p.Pull.URL
 	}
+	if ctx.Err() != nil { // else each hook has its own time
+		late, cancel := in.late(ctx)
+		defer cancel()
+		ctx = late
+	}
 	err := so.hooks.RunEnd(ctx, end)
 	if err == nil {
 		return stop

@@ -4,14 +4,18 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/bundle"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // changeFolder of the run directory has the tree of a bundle's change, for hooks to see.
@@ -19,9 +23,12 @@ const changeFolder = record.StateFolder + "/change"
 
 // hooksOfBundle has hooks asked before a bundle is published: those of the base commit, of the
 // job file here and of the operator. What the bundle says of hooks counts for nothing.
-func (in *invocation) hooksOfBundle(ctx context.Context, so *reached, p *publish.Proposal) error {
+func (in *invocation) hooksOfBundle(ctx context.Context, so *reached, b bundle.Bundle, p *publish.Proposal) error {
 	operators, err := settings.ReadOperatorFile(ctx, in.operator, so.workspace.Root())
 	if err != nil {
+		return err
+	}
+	if err := operatorsGiven(b.View.Hooks, operators); err != nil {
 		return err
 	}
 	all, err := hooks.Collect(operators, p.Job.Hooks, so.workspace.Commit().ReadBase)
@@ -43,6 +50,19 @@ func (in *invocation) hooksOfBundle(ctx context.Context, so *reached, p *publish
 	}
 	in.warnOfOpenHooks(boxes)
 	p.Ask = in.askOfDraft(so)
+	return nil
+}
+
+// operatorsGiven makes sure that a bundle whose run had hooks of the operator before publishing is
+// not published without them. They may have changed: the machine is another.
+func operatorsGiven(had []transcript.HookUse, now map[string]job.Hook) error {
+	for _, use := range had {
+		name, is := strings.CutPrefix(use.Name, hooks.OperatorPrefix)
+		if is && use.On == job.OnPrePublish && now[name].On != job.OnPrePublish {
+			return outcome.Stopf(outcome.InvalidInput, "operator_file",
+				"The run had the hook %.100q on pre_publish, which there is not now; publish with the operator's file (--operator-file).", use.Name)
+		}
+	}
 	return nil
 }
 

@@ -342,7 +342,7 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 		}
 	}
 	if !p.Change.Empty() {
-		if err := in.hooksOfBundle(ctx, so, &p); err != nil {
+		if err := in.hooksOfBundle(ctx, so, b, &p); err != nil {
 			return b, err
 		}
 	}

@@ -44,6 +44,8 @@ type Started struct {
 	Tool    string // that answers; the call's own name when there is none
 	Offered bool
 	Mutates bool
+	Ready   string // the input in the form that the tool takes, where that is another
+	Refused bool   // it is not run, and no gate is asked
 }
 
 // Finished is a call that has ended.
@@ -53,6 +55,8 @@ type Finished struct {
 	Result   Result // as the model gets it
 	Whole    Whole
 	Duration time.Duration
+	Ran      bool   // the tool was asked
+	Made     string // the input that a gate had it asked with; empty for that of Started
 	// Fault is why the tool could not do its work: the run was cancelled, an
 	// error of agent-ci's own, a *Panic. It is nil where the model is at fault.
 	Fault error
@@ -93,6 +97,14 @@ type target struct {
 }
 
 func (d *Dispatcher) target(call Call) target {
+	t := d.prepared(call)
+	if t.Refused = t.refusal != "" || t.err != nil; !t.Refused && t.ready.Input != call.Input {
+		t.Ready = t.ready.Input
+	}
+	return t
+}
+
+func (d *Dispatcher) prepared(call Call) target {
 	t := target{Started: Started{Call: call, Tool: call.Name}, entry: d.Registry.find(call.Name, d.Offered)}
 	switch {
 	case call.Refused != "":
@@ -140,7 +152,7 @@ func (d *Dispatcher) started(t target) error {
 // run runs a call that started told of; refused is why it must not run.
 func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	begin := time.Now()
-	result, ran, fault := Result{}, false, refused
+	result, ran, fault, asked := Result{}, false, refused, t.ready.Input
 	ctx = WithCall(ctx, t.Call)
 	if fault == nil {
 		var before string
@@ -159,10 +171,11 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 		result = brokenOff(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
 	}
 	result, whole := d.Outputs.finish(t.Call, result)
-	if ran && d.Gate != nil && ctx.Err() == nil {
-		result = d.Gate.After(ctx, t.Tool, t.ready, result)
+	result, whole = d.judged(ctx, t, ran, result, whole)
+	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault, Ran: ran}
+	if ran && t.ready.Input != asked {
+		ended.Made = t.ready.Input
 	}
-	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault}
 	if ran {
 		ended.Result = result.preceded(d.aside())
 	}

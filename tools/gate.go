@@ -8,8 +8,10 @@ type Gate interface {
 	// Before judges a call that is about to run; tool is what answers it. Input of the
 	// verdict is what the call is to be made with, which is then checked as the model's was.
 	Before(ctx context.Context, tool string, call Call) Verdict
-	// After gives what the model is to get of the result of a call.
-	After(ctx context.Context, tool string, call Call, result Result) Result
+	// After gives what the model is to get of the result of a call, and says whether it may have
+	// the whole of an output that was cut, too. whole gives that, as far as it is kept. It is
+	// asked when the run was cancelled, too.
+	After(ctx context.Context, tool string, call Call, result Result, whole func() (string, error)) (made Result, let bool)
 }
 
 // Verdict is what becomes of a call; the zero value lets it run as it is.
@@ -37,6 +39,20 @@ func (d *Dispatcher) gated(ctx context.Context, t target) (target, string) {
 		t = d.rewritten(t, *verdict.Input)
 	}
 	return t, aside
+}
+
+// judged is the result of a call as the gate leaves it.
+func (d *Dispatcher) judged(ctx context.Context, t target, ran bool, result Result, whole Whole) (Result, Whole) {
+	let := true
+	if ran && d.Gate != nil {
+		result, let = d.Gate.After(ctx, t.Tool, t.ready, result, func() (string, error) {
+			if len(whole.parts) == 0 || !whole.Truncated {
+				return result.Output, nil
+			}
+			return d.Outputs.whole(whole)
+		})
+	}
+	return result, d.Outputs.settle(whole, let)
 }
 
 // rewritten is a call with another input, judged as one of the model's. What was let to run

@@ -15,11 +15,11 @@ type gate struct {
 
 func (g gate) Before(_ context.Context, tool string, call Call) Verdict { return g.before(tool, call) }
 
-func (g gate) After(_ context.Context, _ string, _ Call, result Result) Result {
+func (g gate) After(_ context.Context, _ string, _ Call, result Result, _ func() (string, error)) (Result, bool) {
 	if g.after == nil {
-		return result
+		return result, true
 	}
-	return g.after(result)
+	return g.after(result), true
 }
 
 func TestAGateDecidesOnCalls(t *testing.T) {

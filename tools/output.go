@@ -29,7 +29,10 @@ type Outputs struct {
 	// Create opens a new file of that name below the run directory, for what was cut.
 	// The name is "outputs/" and one plain file name, and is asked for once. path is
 	// what the model is told: read_file takes it. It may be nil.
-	Create    func(name string) (file io.WriteCloser, path string, err error)
+	Create func(name string) (file io.WriteCloser, path string, err error)
+	// Held has what Create makes, where that is not in the model's reach yet: an output's files
+	// are let there once a Gate has let the output be. It is nil where they are in its reach.
+	Held      Held
 	Redact    func(text string) string // removes secrets; may be nil
 	Budget    int                      // tokens of one output; 0 means DefaultBudget
 	FileLimit int64                    // bytes kept of one output; 0 means DefaultFileLimit
@@ -44,6 +47,54 @@ type Whole struct {
 	File      string // where the whole is, below the run directory; empty when it is not kept
 	Bytes     int64
 	Err       error // why it was not kept, or not to its end
+
+	parts []outputPart
+}
+
+// outputPart is a part of an output: what the model gets as it is, and the file of what it gets
+// the ends of; empty where it gets all.
+type outputPart struct{ text, file string }
+
+// Held keeps files of outputs, by the names that Create had for them, out of the model's reach.
+type Held interface {
+	Read(name string) ([]byte, error)
+	Release(name string) error // into its reach
+	Drop(name string)
+}
+
+// whole is an output as it was before it was cut, as far as that is kept.
+func (o *Outputs) whole(w Whole) (string, error) {
+	var all strings.Builder
+	for _, part := range w.parts {
+		all.WriteString(part.text)
+		if part.file == "" || o.Held == nil {
+			continue
+		}
+		text, err := o.Held.Read(part.file)
+		if err != nil {
+			return "", fmt.Errorf("read the whole output: %w", err)
+		}
+		all.WriteString(o.clean(string(text)))
+	}
+	return all.String(), nil
+}
+
+// settle lets the model have the files of an output, or drops them.
+func (o *Outputs) settle(w Whole, let bool) Whole {
+	if o.Held == nil {
+		return w
+	}
+	for _, part := range w.parts {
+		switch {
+		case part.file == "":
+		case let:
+			w.Err = errors.Join(w.Err, o.Held.Release(part.file))
+		default:
+			o.Held.Drop(part.file)
+			w.File = ""
+		}
+	}
+	return w
 }
 
 // finish turns what a tool returned into what the model gets.
@@ -62,8 +113,11 @@ func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
 	for i, ran := range r.Commands {
 		text, each := o.text(call, ran.Output, ran.Printed, limit/len(r.Commands))
 		r.Commands[i].Output, r.Commands[i].Printed = text, nil
+		head := fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n", ran.ExitCode, ran.Took.Seconds())
+		whole.parts = append(whole.parts, outputPart{text: head})
 		whole = whole.and(each)
-		all = append(all, fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n%s", ran.ExitCode, ran.Took.Seconds(), text))
+		whole.parts = append(whole.parts, outputPart{text: "\n"})
+		all = append(all, head+text)
 	}
 	r.Output = strings.Join(all, "\n")
 	return r, whole
@@ -79,6 +133,10 @@ func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (s
 		header = o.clean(output)
 	}
 	text, whole := o.fit(call, printed, limit)
+	whole.parts = []outputPart{{header + text, ""}}
+	if whole.File != "" {
+		whole.parts = []outputPart{{header, whole.File}}
+	}
 	return header + text, whole
 }
 
@@ -88,6 +146,7 @@ func (w Whole) and(other Whole) Whole {
 	w.Bytes += other.Bytes
 	w.Err = errors.Join(w.Err, other.Err)
 	w.File = cmp.Or(w.File, other.File)
+	w.parts = append(w.parts, other.parts...)
 	return w
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 func hooksCommand() command {
@@ -80,6 +81,9 @@ func showTested(to io.Writer, tested *runner.HooksTested) {
 	for _, was := range tested.Gone {
 		fmt.Fprintln(to, progress.Printable(fmt.Sprintf("%s on %s%s: not asked now; the record says %s", was.Name, was.On, ofCall(was), decided(was))))
 	}
+	for _, number := range tested.Unknown {
+		fmt.Fprintf(to, "call %d: hooks are not asked of its output, which one withheld or replaced and of which the record has the ends alone\n", number)
+	}
 	fmt.Fprintf(to, "%s, %s, %s\n", transcript.Count(len(tested.Hooks), "hook"), transcript.Count(len(tested.Answers), "question"), transcript.Count(tested.Differences(), "difference"))
 }
 
@@ -88,10 +92,20 @@ func testedLine(a runner.HookTested) string {
 	switch {
 	case a.Was == nil && a.Differs():
 		return line + "; the record has no answer of it"
+	case a.Differs() && decided(a.Now) == decided(*a.Was):
+		return line + otherwise("instead", a.Now.After, a.Was.After) + otherwise("context", a.Now.Context, a.Was.Context)
 	case a.Differs():
 		return line + "; the record says " + decided(*a.Was)
 	}
 	return line
+}
+
+// otherwise tells of a part of an answer that differs.
+func otherwise(part, now, was string) string {
+	if now == was {
+		return ""
+	}
+	return fmt.Sprintf("; %s: %q, the record says %q", part, markdown.Cut(now, 200), markdown.Cut(was, 200))
 }
 
 func ofCall(d transcript.Hook) string {

@@ -15,8 +15,10 @@ func publishCommand() command {
 The second half of a run alone, for a job that has the token and no agent. The
 run directory is checked as untrusted data: its chain, its base commit, the
 objects of the change, protected paths and sizes, by the rules of the base
-commit, the job file and the environment here. No command of the repository
-runs, and the work tree is not touched.`,
+commit, the job file and the environment here. Nothing of the repository runs but
+hooks on pre_publish, those of the base commit, in a sandbox; the work tree is not
+touched. Where the run had hooks of the operator on pre_publish, the operator's
+file is needed.`,
 		example: `
 agent-ci run --issue octo-org/widgets#7 --publish none --out ../run   # without the token that may write
 GITHUB_TOKEN=… agent-ci publish ../run                               # in another job, on a fresh checkout`,

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/doctor"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -26,7 +27,7 @@ func validateCommand() command {
 A file named .github/agent-ci.yml is checked as a repository's defaults. In a
 checkout the hooks that a run of the job would have are listed, with their
 digests and whether they start, by the files of the base commit. The exit status
-is 2 when a file has a mistake.
+is 2 when a file has a mistake, or one of its hooks does not start.
 
 With --mcp the servers of tools that the files name are started as in a run, in
 their sandboxes, asked for their tools, and ended. No model is asked. The exit
@@ -47,6 +48,8 @@ type checked struct {
 	Servers []doctor.Server `json:"mcp_servers,omitempty"`
 	// Hooks are those that a run of the job in this folder would have; of a valid file.
 	Hooks []runner.HookStatus `json:"hooks,omitempty"`
+	// HooksUnknown is why these are not known, though there is a checkout.
+	HooksUnknown string `json:"hooks_unknown,omitempty"`
 }
 
 func validate(flags *flagSet) deed {
@@ -65,16 +68,13 @@ func validate(flags *flagSet) deed {
 			}
 			result := checked{File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
 			if result.Valid {
-				result.Hooks = hooksOfJob(ctx, p, file)
+				result.findHooks(ctx, p)
 			}
-			if len(problems) > 0 {
+			if !result.Valid {
 				status = exitInvalid
 			}
 			if !asJSON {
-				showProblems(p, file, problems)
-				for _, h := range result.Hooks {
-					fmt.Fprintln(p.stdout, "  hook "+progress.Printable(hookLine(h)))
-				}
+				result.show(p)
 			}
 			if look && result.Valid {
 				ended := exitOK
@@ -95,18 +95,37 @@ func validate(flags *flagSet) deed {
 	}
 }
 
-// hooksOfJob are the hooks that a run of a job in this folder would have; none where there is no
-// checkout that tells.
-func hooksOfJob(ctx context.Context, p process, file string) []runner.HookStatus {
-	o := runner.HookTestOptions{Dir: ".", JobFile: file, Environ: p.environ, Reserved: reserved(), Version: version}
-	if isDefaults(file) {
+// findHooks finds the hooks that a run of the job in this folder would have, and which of them
+// do not start.
+func (c *checked) findHooks(ctx context.Context, p process) {
+	o := runner.HookTestOptions{Dir: ".", JobFile: c.File, Environ: p.environ, Reserved: reserved(), Version: version}
+	if isDefaults(c.File) {
 		o.JobFile = ""
 	}
-	hooks, err := runner.ListHooks(ctx, o)
-	if err != nil { // a run tells of it
-		return nil
+	var err error
+	if c.Hooks, err = runner.ListHooks(ctx, o); err != nil {
+		if stop := outcome.Of(ctx, err); stop.Reason != "no_checkout" {
+			c.HooksUnknown = stop.Message
+		}
+		return
 	}
-	return hooks
+	for _, h := range c.Hooks {
+		if h.Problem != "" {
+			c.Valid = false
+			c.Problems = append(c.Problems, job.Problem{File: c.File, Key: "hooks." + h.Name + ".run", Message: "does not start: " + h.Problem})
+		}
+	}
+}
+
+// show tells a person of a file.
+func (c *checked) show(p process) {
+	showProblems(p, c.File, c.Problems)
+	for _, h := range c.Hooks {
+		fmt.Fprintln(p.stdout, "  hook "+progress.Printable(hookLine(h)))
+	}
+	if c.HooksUnknown != "" {
+		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+progress.Printable(c.HooksUnknown))
+	}
 }
 
 // isDefaults says whether a file is a repository's defaults.

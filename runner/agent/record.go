@@ -145,6 +145,7 @@ func (c *Conversation) recordRetry(f *model.Failure, wait time.Duration) error {
 func (c *Conversation) Started(s tools.Started) error {
 	_, err := c.Log.Append(transcript.TypeToolStarted, transcript.ToolStarted{
 		Turn: c.spent.Turns, Number: s.Call.Number, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
+		Ready: s.Ready, Refused: s.Refused,
 	})
 	if err == nil {
 		err = c.Log.Sync() // commands change things too, whatever the tool says
@@ -157,6 +158,7 @@ func (c *Conversation) Finished(f tools.Finished) {
 	event := transcript.ToolFinished{
 		Turn: c.spent.Turns, Number: f.Call.Number, CallID: f.Call.ID, Tool: f.Tool, Failed: f.Result.Failed, Output: f.Result.Output,
 		Truncated: f.Whole.Truncated, File: f.Whole.File, Bytes: f.Whole.Bytes, Seconds: f.Duration.Seconds(), Detail: f.Result.Detail,
+		NotRun: !f.Ran, Made: f.Made,
 	}
 	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next request meets the same error and ends the run
 	if broken, ok := errors.AsType[*tools.Panic](f.Fault); ok {

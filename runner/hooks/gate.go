@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
@@ -15,18 +16,18 @@ import (
 
 var _ tools.Gate = (*Hooks)(nil)
 
-// Before asks the hooks on calls, of which each sees what the one before made of the call.
+// mostRewrites is how often hooks may rewrite one call.
+const mostRewrites = 8
+
+// Before asks the hooks on calls, until each of them, the operator's first, has seen the input
+// that the call is made with.
 func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call) (v tools.Verdict) {
-	number := call.Number
+	seen, rewrites := map[string]string{}, 0
 	var aside []string
-	for _, one := range h.on(job.OnPreTool) {
-		as := shape(one.Compat, tool, call)
-		if one.Compat == job.CompatClaude && tool == applyPatch || !one.concerns(tool, call, names(one.Compat, tool, as)...) {
-			continue // of a patch it is asked by files, once these are known
-		}
+	for one, more := h.nextBefore(tool, call, seen); more; one, more = h.nextBefore(tool, call, seen) {
 		now := call
 		r, err := h.ask(ctx, one, question{
-			number: number, own: map[string]any{"call": ownCall(tool, now)}, compat: compatCall(as, now), before: now.Input,
+			number: call.Number, own: map[string]any{"call": ownCall(tool, now)}, compat: compatCall(shape(one.Compat, tool, now), now), before: now.Input,
 			rewrite: func(by json.RawMessage) (string, error) { return rewrite(one.Compat, tool, now, by) },
 		})
 		switch {
@@ -34,32 +35,112 @@ func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call) (v too
 			return tools.Verdict{Refusal: "Not run: the hook " + one.Name + " could not be asked: " + err.Error()}
 		case r.refuses():
 			return tools.Verdict{Refusal: one.refusal(r), Aside: strings.Join(aside, "\n")}
-		case r.input != nil:
+		case r.input != nil && canonical(r.after) != canonical(call.Input):
+			if rewrites++; rewrites > mostRewrites {
+				return tools.Verdict{Refusal: "Not run: the hooks of this run rewrite this call again and again. That is a fault of the hooks, not of the call."}
+			}
 			call.Input = r.after
 			input := r.after
 			v.Input = &input
 			aside = append(aside, "The hook "+one.Name+" rewrote the input of this call: "+cut(input))
 		}
-		if r.context != "" {
-			aside = append(aside, "The hook "+one.Name+" adds: "+r.context)
+		seen[one.Name] = canonical(call.Input)
+		if words := "The hook " + one.Name + " adds: " + r.context; r.context != "" && !slices.Contains(aside, words) {
+			aside = append(aside, words)
 		}
 	}
 	v.Aside = strings.Join(aside, "\n")
 	return v
 }
 
-// After asks the hooks on what came of calls.
-func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result) tools.Result {
-	for _, one := range h.on(job.OnPostTool) {
-		for _, q := range h.resultQuestions(one, tool, call, result) {
-			r, err := h.ask(ctx, one, q)
-			if err != nil {
-				return withheld(result, "The output is withheld: the hook "+one.Name+" could not be asked: "+err.Error())
-			}
-			result = one.judged(result, r)
+// nextBefore is the next hook to ask of a call; seen has the input that each saw last.
+func (h *Hooks) nextBefore(tool string, call tools.Call, seen map[string]string) (one Hook, more bool) {
+	for _, one := range h.on(job.OnPreTool) {
+		if input, asked := seen[one.Name]; asked && input == canonical(call.Input) {
+			continue
+		}
+		if one.Compat == job.CompatClaude && tool == applyPatch {
+			continue // of a patch it is asked by files, once these are known
+		}
+		if one.concerns(tool, call, names(one.Compat, tool, shape(one.Compat, tool, call))...) {
+			return one, true
 		}
 	}
-	return result
+	return one, false
+}
+
+// canonical is an input in one form, of those that mean the same.
+func canonical(input string) string {
+	var object map[string]any
+	d := json.NewDecoder(strings.NewReader(input))
+	d.UseNumber()
+	if d.Decode(&object) != nil || d.More() {
+		return input
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return input
+	}
+	return string(text)
+}
+
+// After asks the hooks on what came of calls: those of the job up to the first that refuses, then
+// those of the operator, which see what the model would get. The whole of an output, which hooks
+// see in the place of its ends, goes to the model where none of them withholds or replaces it.
+func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
+	all := h.on(job.OnPostTool)
+	operators := Operators(all)
+	seen := outcomeOf{result, result.Output, whole, true}
+	for _, some := range [][]Hook{all[len(operators):], operators} {
+		seen = h.after(ctx, some, tool, call, seen)
+	}
+	return seen.result, seen.let
+}
+
+// outcomeOf a call is what the model would get, and whether it may have the whole output.
+type outcomeOf struct {
+	result tools.Result
+	cut    string // the output before hooks said anything of it
+	whole  func() (string, error)
+	let    bool
+}
+
+// shown is the result for a hook.
+func (o outcomeOf) shown() (tools.Result, error) {
+	if !o.let {
+		return o.result, nil
+	}
+	text, err := o.whole()
+	shown := o.result
+	shown.Output = strings.TrimSuffix(text, "\n") + strings.TrimPrefix(o.result.Output, strings.TrimSuffix(o.cut, "\n"))
+	return shown, err
+}
+
+// after asks some hooks up to the first that refuses.
+func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.Call, seen outcomeOf) outcomeOf {
+	for _, one := range some {
+		shown, err := seen.shown()
+		if err != nil {
+			return seen.withheld("The output is withheld: the hook " + one.Name + " could not be asked: " + err.Error())
+		}
+		for _, q := range h.resultQuestions(one, tool, call, shown) {
+			q.before = seen.result.Output
+			r, err := h.ask(ctx, one, q)
+			if err != nil {
+				return seen.withheld("The output is withheld: the hook " + one.Name + " could not be asked: " + err.Error())
+			}
+			refused := r.refuses() && !r.feedback
+			seen.result, seen.let = one.judged(seen.result, r), seen.let && !refused && r.output == nil
+			if refused {
+				return seen
+			}
+		}
+	}
+	return seen
+}
+
+func (o outcomeOf) withheld(words string) outcomeOf {
+	return outcomeOf{result: withheld(o.result, words)}
 }
 
 // resultQuestions are what a hook is asked of a result: one question, or one for each file of a

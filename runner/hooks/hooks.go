@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -168,6 +169,8 @@ func (h *Hooks) note(one Hook, q question, r reply) error {
 	}
 	if event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace {
 		event.Before, event.After = q.before[:min(len(q.before), mostKept)], r.after
+	} else if one.On == job.OnPostTool && r.refuses() && !r.feedback {
+		event.Before = q.before[:min(len(q.before), mostKept)]
 	}
 	h.count(event)
 	if r.wentOn {

@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -221,7 +223,7 @@ func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
 			return one.stop(r, "nothing was published")
 		}
 	}
-	return h.Halt()
+	return cmp.Or(h.fired(func(on string) bool { return on == job.OnPrePublish }), h.Halt())
 }
 
 // End is how a run ended.
@@ -240,26 +242,31 @@ func (h *Hooks) RunEnd(ctx context.Context, e End) error {
 	defer h.Rest()
 	var first error
 	for _, one := range h.on(job.OnRunEnd) {
-		r, err := h.ask(ctx, one, question{own: map[string]any{"end": e}, compat: map[string]any{"reason": "other"}})
+		q := question{own: map[string]any{"end": e}, compat: map[string]any{"reason": "other"}}
+		r, err := h.ask(ctx, one, q)
+		if err != nil && ctx.Err() != nil {
+			r = reply{failed: "the run was stopped before it answered"}
+			err = h.note(one, q, r)
+		}
 		if err == nil && r.refuses() {
 			err = one.stop(r, "the run does not count as done")
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
-	return first
+	return cmp.Or(first, h.fired(func(on string) bool { return on == job.OnRunEnd }))
 }
 
-// atEnd are the events that a run comes to after its work is done.
-var atEnd = []string{job.OnPrePublish, job.OnRunEnd}
-
-// Fired says which hook that has to be asked was not, in a run whose work is done.
+// Fired says which hook that has to be asked did not answer, in a run whose work is done.
 func (h *Hooks) Fired() error {
+	return h.fired(func(on string) bool { return on != job.OnPrePublish && on != job.OnRunEnd })
+}
+
+// fired says which hook on some events that has to be asked did not answer cleanly.
+func (h *Hooks) fired(among func(on string) bool) error {
 	for _, use := range h.Uses() {
-		if use.MustFire && use.Calls == 0 && !slices.Contains(atEnd, use.On) {
+		if use.MustFire && use.Calls <= use.Errors && among(use.On) {
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
-				"The hook %s on %s has to be asked (must_fire) and never was; look at its tools and argv, or whether its event can come in this job.", use.Name, use.On)
+				"The hook %s on %s has to be asked (must_fire) and never gave a clean answer: it was asked %s. Look at its tools and argv, at what it answers, or whether its event can come in this job.", use.Name, use.On, transcript.Count(use.Calls, "time"))
 		}
 	}
 	return nil
@@ -269,3 +276,6 @@ func (h *Hooks) Fired() error {
 func (h *Hooks) OfPatches() bool {
 	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(h.on(job.OnPreTool), Hook.asksOfFiles)
 }
+
+// OfOutputs says that hooks are asked of what came of calls.
+func (h *Hooks) OfOutputs() bool { return len(h.on(job.OnPostTool)) > 0 }

@@ -32,9 +32,19 @@ func TestHooksTakeNothingThatCommandsMayWrite(t *testing.T) {
 	}
 	rooms := Rooms{Environ: []string{"PATH=" + strings.Join([]string{dir + "/link", writable, root, tools, "."}, ":")}, Changeable: []string{root, writable}}
 	for _, refused := range [][]string{
-		{root + "/x.sh"}, {"sh", root + "/x.sh"}, {"sh", root + "/../repo/x.sh"}, {"sh", dir + "/link/x.sh"}, {"sh", writable + "/later.sh"},
-		{"env", "PYTHONPATH=/usr/lib:" + root + "/src", "python3"}, {"sh", "--rcfile=" + writable + "/x.sh"}, {"python3", "-I" + root + "/src"},
-		{"sh", "out.sh"}, {"sh", "../../repo/x.sh"}, {"linked"}, {tools + "/linked"}, {"../x"},
+		{root + "/x.sh"},
+		{"sh", root + "/x.sh"},
+		{"sh", root + "/../repo/x.sh"},
+		{"sh", dir + "/link/x.sh"},
+		{"sh", writable + "/later.sh"},
+		{"env", "PYTHONPATH=/usr/lib:" + root + "/src", "python3"},
+		{"sh", "--rcfile=" + writable + "/x.sh"},
+		{"python3", "-I" + root + "/src"},
+		{"sh", "out.sh"},
+		{"sh", "../../repo/x.sh"},
+		{"linked"},
+		{tools + "/linked"},
+		{"../x"},
 	} {
 		h := Hook{Hook: job.Hook{Run: refused}}
 		if argv, err := h.argv(rooms, tree); err == nil {
@@ -42,7 +52,9 @@ func TestHooksTakeNothingThatCommandsMayWrite(t *testing.T) {
 		}
 	}
 	for _, taken := range [][][]string{
-		{{"sh", "x.sh"}, {"sh", "x.sh"}}, {{"./x.sh", "-v", "a=b"}, {tree + "/x.sh", "-v", "a=b"}}, {{tools + "/auditor"}, {tools + "/auditor"}},
+		{{"sh", "x.sh"}, {"sh", "x.sh"}},
+		{{"./x.sh", "-v", "a=b"}, {tree + "/x.sh", "-v", "a=b"}},
+		{{tools + "/auditor"}, {tools + "/auditor"}},
 		{{"sh", "-c", "test -f " + root + "/x.sh"}, {"sh", "-c", "test -f " + root + "/x.sh"}},
 	} {
 		h := Hook{Hook: job.Hook{Run: taken[0]}}

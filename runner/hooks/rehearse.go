@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -18,13 +19,19 @@ type Rehearsal struct {
 	Hooks *Hooks
 	// Body and Diff are the pull request and the patch that the run made; empty for none.
 	Body, Diff string
+	// Read gives a file of the run directory.
+	Read func(name string) ([]byte, error)
+	// Unknown are calls whose output hooks are not asked of: they saw more of it than is on
+	// record, since one of them withheld or replaced it.
+	Unknown []int
 
 	calls   map[int]tools.Call
-	tool    map[int]string
-	whole   map[int]string // outputs before a hook of the record replaced them
-	refused map[int]bool   // calls that a hook of the record kept from being run
-	said    string         // the last words
-	told    bool           // of the tools
+	whole   map[int]string   // outputs before a hook of the record withheld or replaced them
+	behind  map[int][]string // what hooks of the record put behind outputs
+	refused map[int]bool     // calls that a hook of the record refused, or the patch of
+	said    string           // the last words
+	ended   bool             // the agent had said them, and hooks were not asked yet
+	told    bool             // of the tools
 	view    *transcript.View
 }
 
@@ -32,8 +39,7 @@ type Rehearsal struct {
 func (r *Rehearsal) Take(ctx context.Context, view *transcript.View, e transcript.Event) error {
 	r.view = view
 	if r.calls == nil {
-		r.calls, r.tool, r.refused = map[int]tools.Call{}, map[int]string{}, map[int]bool{}
-		r.whole = map[int]string{}
+		r.calls, r.refused, r.whole, r.behind = map[int]tools.Call{}, map[int]bool{}, map[int]string{}, map[int][]string{}
 	}
 	take := map[transcript.Type]func(context.Context, json.RawMessage) error{
 		transcript.TypePolicy: r.begin, transcript.TypeModelRequest: r.request, transcript.TypeModelResponse: r.response,
@@ -42,6 +48,9 @@ func (r *Rehearsal) Take(ctx context.Context, view *transcript.View, e transcrip
 	}[e.Type]
 	if take == nil {
 		return ctx.Err()
+	}
+	if e.Type != transcript.TypeHook { // those of the record follow the words
+		r.stop(ctx, e.Type == transcript.TypeModelRequest)
 	}
 	if err := take(ctx, e.Data); err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -86,39 +95,43 @@ func (r *Rehearsal) request(ctx context.Context, raw json.RawMessage) error {
 	return err
 }
 
-// response asks whether the agent may end, where it speaks and calls nothing.
-func (r *Rehearsal) response(ctx context.Context, raw json.RawMessage) error {
+// response notes that the agent ended, where it speaks and calls nothing.
+func (r *Rehearsal) response(_ context.Context, raw json.RawMessage) error {
 	var d transcript.ModelResponse
 	if err := json.Unmarshal(raw, &d); err != nil || d.Aside {
 		return err
 	}
 	calls := slices.ContainsFunc(d.Output, func(item json.RawMessage) bool {
-		var kind struct{ Type string }
-		return json.Unmarshal(item, &kind) == nil && strings.HasSuffix(kind.Type, "_call")
+		var kind struct {
+			Type   string
+			CallID string `json:"call_id"`
+		}
+		return json.Unmarshal(item, &kind) == nil && kind.CallID != "" && strings.HasSuffix(kind.Type, "_call")
 	})
-	if r.said = r.view.LastMessage; calls || r.said == "" {
-		return nil
+	r.said = r.view.LastMessage
+	r.ended = !calls && r.said != ""
+	return nil
+}
+
+// stop asks whether the agent may end, once the record tells whether it went on after that.
+func (r *Rehearsal) stop(ctx context.Context, wentOn bool) {
+	if r.ended {
+		r.ended = false
+		_, _ = r.Hooks.Stop(ctx, r.said, wentOn) // who refuses is on record
 	}
-	_, err := r.Hooks.Stop(ctx, r.said, true)
-	return err
 }
 
 func (r *Rehearsal) started(ctx context.Context, raw json.RawMessage) error {
 	var d transcript.ToolStarted
-	if err := json.Unmarshal(raw, &d); err != nil {
+	if err := json.Unmarshal(raw, &d); err != nil || d.Refused {
 		return err
 	}
-	call := tools.Call{ID: d.CallID, Number: d.Number, Name: d.Tool, Input: d.Input}
-	if !strings.HasPrefix(strings.TrimSpace(d.Input), "{") {
+	call := tools.Call{ID: d.CallID, Number: d.Number, Name: d.Tool, Input: cmp.Or(d.Ready, d.Input)}
+	if !strings.HasPrefix(strings.TrimSpace(call.Input), "{") {
 		call.Form = tools.Freeform
 	}
-	r.calls[d.Number], r.tool[d.Number] = call, d.Tool
-	if r.Hooks.Before(ctx, d.Tool, call).Refusal != "" {
-		return nil
-	}
-	if p, is := patchOf(d.Tool, call); is {
-		r.Hooks.Patching(tools.WithCall(ctx, call), p)
-	}
+	r.calls[d.Number] = call
+	r.Hooks.Before(ctx, d.Tool, call)
 	return nil
 }
 
@@ -165,28 +178,72 @@ func editOf(s v4a.Section) tree.Edit {
 	return e
 }
 
+// finished asks of a patch that fitted, and of what a call gave that was run.
 func (r *Rehearsal) finished(ctx context.Context, raw json.RawMessage) error {
 	var d transcript.ToolFinished
-	if err := json.Unmarshal(raw, &d); err != nil || r.refused[d.Number] {
+	if err := json.Unmarshal(raw, &d); err != nil {
 		return err
 	}
-	if output, replaced := r.whole[d.Number]; replaced {
-		d.Output = output
+	call, asked := r.calls[d.Number]
+	if !asked || d.NotRun {
+		return nil
 	}
-	r.Hooks.After(ctx, d.Tool, r.calls[d.Number], tools.Result{Output: d.Output, Failed: d.Failed, Detail: d.Detail})
+	call.Input = cmp.Or(d.Made, call.Input)
+	fitted := d.Detail["files"] != nil || r.refused[d.Number] || commandTools[d.Tool] && !d.Failed
+	if p, is := patchOf(d.Tool, call); is && fitted {
+		r.Hooks.Patching(tools.WithCall(ctx, call), p)
+	}
+	whole := func() (string, error) { return d.Output, nil }
+	switch output, withheld := r.whole[d.Number]; {
+	case withheld && d.Truncated:
+		r.Unknown = append(r.Unknown, d.Number)
+		return nil
+	case withheld:
+		d.Output = output
+	default:
+		for _, words := range slices.Backward(r.behind[d.Number]) {
+			d.Output = strings.TrimSuffix(d.Output, words+"\n")
+		}
+		whole = func() (string, error) { return r.wholeOf(d), nil }
+	}
+	r.Hooks.After(ctx, d.Tool, call, tools.Result{Output: d.Output, Failed: d.Failed, Detail: d.Detail}, whole)
 	return nil
 }
 
+// wholeOf is an output with its file in the place of its ends, where there is one.
+func (r *Rehearsal) wholeOf(d transcript.ToolFinished) string {
+	at := strings.Index(d.Output, tools.CutWarning)
+	if d.File == "" || at < 0 || r.Read == nil {
+		return d.Output
+	}
+	text, err := r.Read(d.File)
+	if err != nil {
+		return d.Output
+	}
+	return d.Output[:at] + string(text)
+}
+
+// recorded notes what a hook of the record made of a call.
 func (r *Rehearsal) recorded(_ context.Context, raw json.RawMessage) error {
 	var d transcript.Hook
-	err := json.Unmarshal(raw, &d)
-	if err == nil && d.On == job.OnPreTool && (d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed && !d.WentOn) {
-		r.refused[d.Number] = true
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return err
 	}
-	if _, known := r.whole[d.Number]; err == nil && d.Decision == transcript.HookReplace && !known {
-		r.whole[d.Number] = d.Before
+	switch {
+	case d.On == job.OnPreTool || d.On == job.OnPrePatch:
+		refuses := d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed && !d.WentOn
+		r.refused[d.Number] = r.refused[d.Number] || refuses
+	case d.On != job.OnPostTool:
+	case d.Before != "":
+		if _, known := r.whole[d.Number]; !known {
+			r.whole[d.Number] = d.Before
+		}
+	default:
+		for _, words := range []string{"The hook " + d.Name + " says of this: " + sentence(d.Reason), "The hook " + d.Name + " adds: " + d.Context} {
+			r.behind[d.Number] = append(r.behind[d.Number], words)
+		}
 	}
-	return err
+	return nil
 }
 
 func (r *Rehearsal) compaction(ctx context.Context, raw json.RawMessage) error {

@@ -51,6 +51,9 @@ var hookAliases = map[string]string{
 	"SubagentStart": OnSubagentStart, "SubagentStop": OnSubagentStop, "Stop": OnStop, "SessionEnd": OnRunEnd,
 }
 
+// hookKeys are the keys of a hook by the names that Codex and Claude Code have for them.
+var hookKeys = map[string]string{"matcher": "tools", "command": "run", "event": "on"}
+
 // hookNames are all that may be written.
 func hookNames() []string {
 	return append(slices.Clone(hookEvents), slices.Sorted(maps.Keys(hookAliases))...)
@@ -90,7 +93,7 @@ func (d *decoder) fitHook(path string, h Hook) {
 	if h.On == "" { // which is told already
 		return
 	}
-	if _, given := d.places[path+".run"]; given && len(h.Run) == 0 {
+	if _, given := d.places[path+".run"]; given && len(h.Run) == 0 && !d.report.mentionsExactly(path+".run") {
 		wrong("run", "names no program")
 	}
 	if len(h.Tools) > 0 && !slices.Contains(matchTools, h.On) {

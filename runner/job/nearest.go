@@ -1,5 +1,7 @@
 package job
 
+import "strings"
+
 // Nearest is the candidate that name was most probably meant to be, or "" when
 // none is near: at most a third of its letters may differ, counting a swap of
 // neighbours as one difference. The first of equally near ones wins.
@@ -47,6 +49,9 @@ func nearestKey(group *key, path, name string) string {
 	names := make([]string, len(group.keys))
 	for i, k := range group.keys {
 		names[i] = k.name
+	}
+	if own := hookKeys[name]; own != "" && strings.HasPrefix(path, "hooks.") {
+		return join(path, own)
 	}
 	if sibling := Nearest(name, names); sibling != "" {
 		return join(path, sibling)

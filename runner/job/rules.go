@@ -238,7 +238,7 @@ var rules = []rule{
 	{path: "hooks.*.argv", about: "The beginning of a command, word by word: it is asked of commands that begin so, alone. Empty: of all.", form: argument, example: "[git, push]"},
 	{path: "hooks.*.timeout", about: "How long it may take.", initial: Duration(10 * time.Second)},
 	{path: "hooks.*.on_error", about: "What becomes of what it was asked where it does not answer cleanly: refused, or gone on with after a warning.", initial: "fail", values: []string{"fail", "continue"}},
-	{path: "hooks.*.must_fire", about: "Whether a run in which it was never asked is a failure."},
+	{path: "hooks.*.must_fire", about: "Whether a run in which it never gave a clean answer is a failure."},
 	{path: "hooks.*.compat", about: "Whose names of tools and forms of JSON it is given and may answer in. Empty: agent-ci's own.", values: []string{"", "claude", "codex"}},
 	{path: "hooks.*.trusted", about: "operator: it runs outside of any sandbox, with the rights of who starts agent-ci. Only the operator's file may say so.", values: []string{"", "operator"}},
 }

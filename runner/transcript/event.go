@@ -293,6 +293,8 @@ type ToolStarted struct {
 	Input   string `json:"input"` // the arguments as the model wrote them
 	Offered bool   `json:"offered"`
 	Mutates bool   `json:"mutates"`
+	Ready   string `json:"ready,omitempty"`   // the arguments as the tool takes them, where these are others
+	Refused bool   `json:"refused,omitempty"` // it was not to be run, and no hook was asked
 }
 
 // ToolFinished is the end of a call; each started call has one.
@@ -308,6 +310,8 @@ type ToolFinished struct {
 	Bytes     int64          `json:"bytes"`          // of the whole output
 	Seconds   float64        `json:"seconds"`
 	Detail    map[string]any `json:"detail,omitempty"`
+	NotRun    bool           `json:"not_run,omitempty"` // the tool was not asked
+	Made      string         `json:"made,omitempty"`    // the arguments that hooks had it asked with
 }
 
 type Plan struct {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -160,7 +159,7 @@ func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
 }
 
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
-	outputs := &tools.Outputs{Create: a.createOutput, Redact: a.Record.Redact}
+	outputs := a.outputs()
 	outside := a.outside(box, outputs)
 	a.deferred = outside.names
 	registry := tools.New(append(a.allTools(ctx, box, outputs), outside.tools()...)...)
@@ -221,10 +220,4 @@ func (t *toolbox) close() error {
 	err := errors.Join(t.jobs.Close(), t.services.Close(), t.sandbox.Close())
 	t.seen.close()
 	return err
-}
-
-// createOutput makes a file of the run directory for a whole output.
-func (a *Agent) createOutput(name string) (io.WriteCloser, string, error) {
-	f, err := a.Record.Create(name)
-	return f, a.Record.Join(name), err
 }

@@ -1,0 +1,40 @@
+package worker
+
+import (
+	"io"
+	"path"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// mostAsked is how much hooks are given of an output, and how much is kept of it then: the model
+// reads nothing that they did not see.
+const mostAsked = 1 << 20
+
+// outputs keep whole outputs in the run directory, where the model reads them; where hooks are
+// asked of outputs, these are kept from it before.
+func (a *Agent) outputs() *tools.Outputs {
+	o := &tools.Outputs{Redact: a.Record.Redact}
+	place := func(name string) string { return name }
+	if a.Hooks.OfOutputs() {
+		o.Held, o.FileLimit, place = held{a.Record}, mostAsked, heldName
+	}
+	o.Create = func(name string) (io.WriteCloser, string, error) {
+		f, err := a.Record.Create(place(name))
+		return f, a.Record.Join(name), err
+	}
+	return o
+}
+
+// held are files of outputs that hooks have not let be.
+type held struct{ *record.Record }
+
+// heldName is where an output is held.
+func heldName(name string) string { return path.Join(record.StateFolder, "held", path.Base(name)) }
+
+func (h held) Read(name string) ([]byte, error) { return h.Record.Read(heldName(name)) }
+
+func (h held) Release(name string) error { return h.Root().Rename(heldName(name), name) }
+
+func (h held) Drop(name string) { _ = h.Root().Remove(heldName(name)) }
