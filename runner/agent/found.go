@@ -103,14 +103,15 @@ func inOrder(names []string, told map[string]json.RawMessage) []json.RawMessage 
 	return all
 }
 
-// mostFound is how many bytes the definitions of tools that were found may have together: a
-// quarter of the window.
+// mostFoundBytes is how many bytes the definitions of tools that were found have at most.
+const mostFoundBytes = 128 << 10
+
+// mostFound is how many they may have together in this conversation: a quarter of the window.
 func (c *Conversation) mostFound() int {
-	const most = 128 << 10
 	if c.Window > 0 {
-		return int(min(most, c.Window*bytesInToken/4))
+		return int(min(mostFoundBytes, c.Window*bytesInToken/4))
 	}
-	return most
+	return mostFoundBytes
 }
 
 // adopt takes a call, and what it found.

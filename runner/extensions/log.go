@@ -1,7 +1,6 @@
 package extensions
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -27,7 +26,7 @@ func newLog(r *record.Record, name string) (*sharedLog, error) {
 	if l.file, err = r.Create(l.name); err != nil {
 		return nil, fmt.Errorf("make the log of the tool %s: %w", name, err)
 	}
-	l.to = record.NewLogWriter(l.file, record.ServiceLog, r.Redact)
+	l.to = record.NewLogWriter(l.file, mostLog, r.Redact)
 	return l, nil
 }
 
@@ -42,7 +41,7 @@ func (l *sharedLog) close() error {
 	defer l.mu.Unlock()
 	l.to.Flush()
 	if err := l.file.Close(); err != nil {
-		return errors.Join(fmt.Errorf("close %s: %w", l.name, err))
+		return fmt.Errorf("close %s: %w", l.name, err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -260,8 +261,6 @@ func (r resources) read(ctx context.Context, a resourceArguments) (tools.Result,
 		o.resource(contents)
 	}
 	detail["kinds"] = o.kinds
-	if len(o.digests) > 0 {
-		detail["images"] = o.digests
-	}
-	return tools.Result{Output: strings.Join(o.parts, "\n"), Images: o.images, Detail: detail}, nil
+	maps.Copy(detail, o.images.Detail())
+	return tools.Result{Output: strings.Join(o.parts, "\n"), Images: o.images.Shown, Detail: detail}, nil
 }

@@ -1,21 +1,18 @@
 package mcp
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/picture"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const (
-	mostImages = 8   // of a result, that a model is shown
-	mostName   = 300 // bytes of an address or a type in words
-)
+// mostName is how many bytes of an address or a type stand in words.
+const mostName = 300
 
 // result is what the model gets of an answer: its text as it is, images, and in a line each what
 // cannot be shown.
@@ -32,23 +29,20 @@ func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tool
 		}
 	}
 	detail["kinds"] = o.kinds
-	if len(o.digests) > 0 {
-		detail["images"] = o.digests
-	}
+	maps.Copy(detail, o.images.Detail())
 	text := strings.Join(o.parts, "\n")
 	if text == "" {
 		text = "The tool answered nothing."
 	}
-	return tools.Result{Output: text, Images: o.images, Failed: answer.IsError, Detail: detail}
+	return tools.Result{Output: text, Images: o.images.Shown, Failed: answer.IsError, Detail: detail}
 }
 
 // output gathers the parts of a result.
 type output struct {
-	parts   []string
-	text    bool // a part is text of the server
-	images  []tools.Image
-	digests []map[string]any // of the images, for the transcript, which does not have them
-	kinds   map[string]int   // how many there are of each kind
+	parts  []string
+	text   bool // a part is text of the server
+	images tools.Images
+	kinds  map[string]int // how many there are of each kind
 }
 
 func (o *output) count(kind string) {
@@ -113,21 +107,12 @@ func (o *output) link(c *sdk.ResourceLink) {
 // image shows an image, if it is one.
 func (o *output) image(mediaType string, data []byte, name string) {
 	o.count("image")
-	if len(o.images) == mostImages {
-		o.named(name, "", mediaType, len(data), fmt.Sprintf("not shown: the first %d are", mostImages))
-		return
-	}
-	p, err := picture.Fit(data)
+	words, err := o.images.Add(context.Background(), data)
 	if err != nil {
 		o.named(name, "", mediaType, len(data), "can't be shown: "+err.Error())
 		return
 	}
-	sum := sha256.Sum256(p.Data)
-	o.images = append(o.images, tools.Image{MediaType: p.MediaType, Data: p.Data})
-	o.digests = append(o.digests, map[string]any{
-		"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": hex.EncodeToString(sum[:]),
-	})
-	o.parts = append(o.parts, fmt.Sprintf("[%s: %d×%d, %s, %d bytes]", name, p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data)))
+	o.parts = append(o.parts, "["+name+": "+words+"]")
 }
 
 // resource shows the text or the image that a resource is, behind a line that names it.

@@ -37,7 +37,7 @@ func TestResults(t *testing.T) {
 		{"structured beside text", `{"content":[{"type":"text","text":"one"}],"structuredContent":{"n":1}}`, "one", false, 0},
 		{"image", `{"content":[{"type":"image","mimeType":"image/png","data":"` + pixel + `"}]}`, "[image: 1×1, png, ", false, 1},
 		{"an image that is none", `{"content":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}`, "[image, image/png, 3 bytes, can't be shown: it is not a PNG, JPEG or GIF image]", false, 0},
-		{"too many images", `{"content":[` + strings.Repeat(`{"type":"image","mimeType":"image/png","data":"`+pixel+`"},`, 9) + `{"type":"text","text":"end"}]}`, "not shown: the first 8 are]\nend", false, 8},
+		{"too many images", `{"content":[` + strings.Repeat(`{"type":"image","mimeType":"image/png","data":"`+pixel+`"},`, 9) + `{"type":"text","text":"end"}]}`, "can't be shown: there are more than 8]\nend", false, 8},
 		{"audio", `{"content":[{"type":"audio","mimeType":"audio/wav","data":"AAAA"}]}`, "[audio, audio/wav, 3 bytes, it can't be heard here]", false, 0},
 		{"link", `{"content":[{"type":"resource_link","uri":"file:///a\u202e","name":"A","mimeType":"text/x","size":5}]}`, "[resource, file:///a, text/x, 5 bytes, A]", false, 0},
 		{"text of a resource", `{"content":[{"type":"resource","resource":{"uri":"x:1","mimeType":"text/plain","text":"hi"}}]}`, "[resource, x:1, text/plain, 2 bytes]\nhi", false, 0},
