@@ -109,7 +109,7 @@ var rules = []rule{
 	{path: "tools.dynamic[].run", about: "What is run for each call: a script, or a program with its arguments as a list. It gets the arguments as JSON on standard input; what it prints is the result, text or a JSON list of input_text and input_image items. An exit status other than 0 is a failed call. A tool has run or serve."},
 	{path: "tools.dynamic[].serve", about: "What is run once and answers all calls: it reads a line of JSON for each, with call_id, turn_id, tool and arguments, and writes one with call_id, content_items and success. Tools with the same serve share the process."},
 	{path: "tools.dynamic[].timeout", about: "How long a call may take.", initial: Duration(5 * time.Minute)},
-	{path: "tools.dynamic[].network", about: "The network that it has, written as policy.network is. Empty: that of policy.network.", values: []string{"", "none", "loopback", "full"}},
+	{path: "tools.dynamic[].network", about: "The network that it has, written as policy.network is. Empty: that of policy.network. A tool with another works beside the agent, started in a fresh tree of the base commit.", values: []string{"", "none", "loopback", "full"}},
 	{path: "tools.dynamic[].defer", about: "Whether it is found by searching only, and not told to the model from the start."},
 
 	{path: "policy", about: "What commands and changes may do."},
