@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -86,11 +88,20 @@ func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, e
 	return answers, nil
 }
 
+// fatal are what the library says of an answer over HTTP after which it ends the session, in the
+// words that it has no errors for.
+var fatal = []string{"malformed event", "failed to decode", "failed to read body"}
+
+// endsSession says of an error of a call that the library is about to end the session.
+func endsSession(err error) bool {
+	return errors.Is(err, sdk.ErrSessionMissing) || slices.ContainsFunc(fatal, func(words string) bool { return strings.Contains(err.Error(), words) })
+}
+
 // broken is the result of a call that gave none, in words for the model.
 func (s *Session) broken(err error, detail map[string]any) tools.Result {
 	wire, refused := refusal(err)
 	ended := s.Ended()
-	if ended == nil && errors.Is(err, sdk.ErrSessionMissing) { // the library is about to end the session
+	if ended == nil && !refused && endsSession(err) {
 		ended = err
 	}
 	var words string

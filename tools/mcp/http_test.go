@@ -183,7 +183,7 @@ var callsOverHTTPThatBreak = []struct {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: ")
 		endless(w)
-	}, time.Minute, "failed", false},
+	}, time.Minute, "has ended", true},
 	{"a session that is gone", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusNotFound) }, time.Minute, "session not found", true},
 }
 
