@@ -231,20 +231,14 @@ func (s Set) Private(t reach.Target) bool {
 
 // WithheldFor are the names of the credentials that are for a target, and not for the
 // commands who ask.
-func (s Set) WithheldFor(t reach.Target) (names []string) {
-	for _, c := range s {
-		if c.Withheld && c.isFor(t) {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
+func (s Set) WithheldFor(t reach.Target) []string { return s.names(t, true) }
 
 // Names are those of the credentials that commands may have for a target.
-func (s Set) Names(t reach.Target) []string {
-	var names []string
+func (s Set) Names(t reach.Target) []string { return s.names(t, false) }
+
+func (s Set) names(t reach.Target, withheld bool) (names []string) {
 	for _, c := range s {
-		if !c.Withheld && c.isFor(t) {
+		if c.Withheld == withheld && c.isFor(t) {
 			names = append(names, c.Name)
 		}
 	}

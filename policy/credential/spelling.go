@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html"
 	"strings"
+	"sync"
 )
 
 // spellings are the ways in which text is commonly written within other text, each with
@@ -46,10 +47,11 @@ func spellings(text, instead string, of int) []needle {
 // address within an address, or within a page or a document.
 func plainSpellings(text string) []string {
 	all := []string{text, hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text)))}
-	for _, inner := range escapes {
+	ways := escapes()
+	for _, inner := range ways {
 		once := inner(text)
 		all = append(all, once)
-		for _, outer := range escapes {
+		for _, outer := range ways {
 			all = append(all, outer(once))
 		}
 	}
@@ -57,27 +59,35 @@ func plainSpellings(text string) []string {
 }
 
 // escapes are those of addresses, JSON and HTML, as libraries in use write them: each by
-// the characters that it escapes, of those that may stand in a credential.
-var escapes = []func(string) string{
-	escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}", "%%%02X"), // Go's QueryEscape
-	escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}", "%%%02x"),
-	escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}~", "%%%02X"), // PHP before 5.3, Python before 3.7
-	escaping(`!"#$%&'()*+,:;<=>?@[\]^`+"`{|}", "%%%02X"),   // Python's quote
-	escaping(`"#$%&+,/:;<=>?@[\]^`+"`{|}", "%%%02X"),       // encodeURIComponent
-	escaping(`"%<>[\]^`+"`{|}", "%%%02X"),                  // encodeURI
-	escaping(`!"#%'()*,/;<>?[\]^`+"`{|}", "%%%02X"),        // Go's PathEscape
-	escaping(`"#%/<>?[\]^`+"`{|}", "%%%02X"),               // a segment of a path (RFC 3986, 3.3)
-	inJSON, slashes(inJSON),
-	func(text string) string { return withoutHTML(inJSON(text)) },
-	slashes(func(text string) string { return withoutHTML(inJSON(text)) }),
-	escaping(`"&'+<>\`+"`", `\u%04X`), escaping(`"&'+<>\`+"`", `\u%04x`), // .NET, PHP
-	html.EscapeString,
-	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#x27;").Replace,                                             // Python
-	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#039;").Replace,                                             // PHP
-	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;").Replace,                                                            // without the apostrophe
-	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#x27;", `+`, "&#x2B;", "`", "&#x60;").Replace,               // .NET
-	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#39;", `/`, "&#x2F;", `=`, "&#x3D;", "`", "&#x60;").Replace, // Mustache
-	strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;", `'`, "&#x27;", `=`, "&#x3D;", "`", "&#x60;").Replace,               // Handlebars
+// the characters that it escapes, of those that may stand in a credential. They are made when a
+// run has secrets.
+var escapes = sync.OnceValue(func() []func(string) string {
+	return []func(string) string{
+		escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}", "%%%02X"), // Go's QueryEscape
+		escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}", "%%%02x"),
+		escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}~", "%%%02X"), // PHP before 5.3, Python before 3.7
+		escaping(`!"#$%&'()*+,:;<=>?@[\]^`+"`{|}", "%%%02X"),   // Python's quote
+		escaping(`"#$%&+,/:;<=>?@[\]^`+"`{|}", "%%%02X"),       // encodeURIComponent
+		escaping(`"%<>[\]^`+"`{|}", "%%%02X"),                  // encodeURI
+		escaping(`!"#%'()*,/;<>?[\]^`+"`{|}", "%%%02X"),        // Go's PathEscape
+		escaping(`"#%/<>?[\]^`+"`{|}", "%%%02X"),               // a segment of a path (RFC 3986, 3.3)
+		inJSON, slashes(inJSON),
+		func(text string) string { return withoutHTML(inJSON(text)) },
+		slashes(func(text string) string { return withoutHTML(inJSON(text)) }),
+		escaping(`"&'+<>\`+"`", `\u%04X`), escaping(`"&'+<>\`+"`", `\u%04x`), // .NET, PHP
+		html.EscapeString,
+		entities(`'`, "&#x27;"), // Python
+		entities(`'`, "&#039;"), // PHP
+		entities(),              // without the apostrophe
+		entities(`'`, "&#x27;", `+`, "&#x2B;", "`", "&#x60;"),               // .NET
+		entities(`'`, "&#39;", `/`, "&#x2F;", `=`, "&#x3D;", "`", "&#x60;"), // Mustache
+		entities(`'`, "&#x27;", `=`, "&#x3D;", "`", "&#x60;"),               // Handlebars
+	}
+})
+
+// entities writes characters that HTML has a meaning for, and further ones, as entities.
+func entities(further ...string) func(string) string {
+	return strings.NewReplacer(append([]string{`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;"}, further...)...).Replace
 }
 
 // escaping writes each of some characters by a format of its number.

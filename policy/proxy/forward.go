@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"net"
 	"net/http"
@@ -33,11 +34,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	control := http.NewResponseController(w)
-	idle := p.whenIdle(func() {
-		cancel()
-		_ = control.SetReadDeadline(time.Now())
-		_ = control.SetWriteDeadline(time.Now())
-	})
+	idle := p.endWhenIdle(control, cancel)
 	defer idle.Stop()
 	transport := over(server, via)
 	defer transport.CloseIdleConnections()
@@ -161,14 +158,26 @@ var hopByHop = []string{
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings", "Max-Forwards",
 }
 
+// connectionOptions are what the header Connection lists (RFC 9110, 7.6.1), as names of headers are
+// written.
+func connectionOptions(h http.Header) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, listed := range h["Connection"] {
+			for name := range strings.SplitSeq(listed, ",") {
+				if !yield(http.CanonicalHeaderKey(strings.TrimSpace(name))) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // keepEndToEnd copies the headers that are for the other end.
 func keepEndToEnd(to, from http.Header) {
 	maps.Copy(to, from)
-	for _, listed := range from["Connection"] {
-		for name := range strings.SplitSeq(listed, ",") {
-			if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name != "Content-Length" {
-				delete(to, name)
-			}
+	for name := range connectionOptions(from) {
+		if name != "Content-Length" {
+			delete(to, name)
 		}
 	}
 	for _, name := range hopByHop {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net/http"
 	"sync"
 	"time"
 )
@@ -18,6 +19,16 @@ type standstill struct {
 // whenIdle ends an exchange by what it is given.
 func (p *Proxy) whenIdle(end func()) *standstill {
 	return &standstill{wait: p.limits.Idle, timer: time.AfterFunc(p.limits.Idle, end)}
+}
+
+// endWhenIdle ends an exchange with a client: what is asked of its target, and what is read of it
+// or written to it.
+func (p *Proxy) endWhenIdle(client *http.ResponseController, cancel func()) *standstill {
+	return p.whenIdle(func() {
+		cancel()
+		_ = client.SetReadDeadline(time.Now())
+		_ = client.SetWriteDeadline(time.Now())
+	})
 }
 
 // putOff begins the wait anew.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/credential"
@@ -88,12 +87,9 @@ func strays(r *http.Request, t reach.Target) string {
 // takesBack says whether a request has a header for its host and none for it at once: the
 // host would not get what was counted.
 func takesBack(r *http.Request) bool {
-	for _, listed := range r.Header["Connection"] {
-		for name := range strings.SplitSeq(listed, ",") {
-			name = http.CanonicalHeaderKey(strings.TrimSpace(name))
-			if len(r.Header[name]) > 0 && !slices.Contains(hopByHop, name) && name != "Content-Length" {
-				return true
-			}
+	for name := range connectionOptions(r.Header) {
+		if len(r.Header[name]) > 0 && !slices.Contains(hopByHop, name) && name != "Content-Length" {
+			return true
 		}
 	}
 	return false
@@ -117,11 +113,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	control := http.NewResponseController(w)
-	idle := p.whenIdle(func() {
-		cancel()
-		_ = control.SetReadDeadline(time.Now())
-		_ = control.SetWriteDeadline(time.Now())
-	})
+	idle := p.endWhenIdle(control, cancel)
 	defer idle.Stop()
 	body, problem := p.search(r, t, idle)
 	switch {

@@ -29,9 +29,7 @@ func toWebSocket(r *http.Request) bool {
 		return false
 	}
 	return r.ProtoMajor == 1 && r.Method == http.MethodGet && len(r.Header["Upgrade"]) == 1 && strings.EqualFold(r.Header["Upgrade"][0], "websocket") &&
-		slices.ContainsFunc(r.Header["Connection"], func(listed string) bool {
-			return slices.ContainsFunc(strings.Split(listed, ","), func(one string) bool { return strings.EqualFold(strings.TrimSpace(one), "upgrade") })
-		})
+		slices.Contains(slices.Collect(connectionOptions(r.Header)), "Upgrade")
 }
 
 // isKey says whether a text is a number of 16 bytes, as a request has to have one.
