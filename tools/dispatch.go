@@ -162,7 +162,7 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 		var before string
 		t, before = d.gated(ctx, t)
 		result, ran, fault = d.answer(ctx, t)
-		if fault == nil {
+		if fault == nil && !result.Recorded {
 			result = result.preceded(before)
 		}
 	}
@@ -180,7 +180,7 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	if ran && t.ready.Input != asked {
 		ended.Made = t.ready.Input
 	}
-	if ran {
+	if ran && !result.Recorded {
 		ended.Result = result.preceded(d.aside())
 	}
 	if d.Observer != nil {
@@ -211,7 +211,7 @@ func (d *Dispatcher) answer(ctx context.Context, t target) (result Result, ran b
 	if broken, is := errors.AsType[*Panic](err); is {
 		broken.Foreign = t.entry.Foreign
 	}
-	if err == nil {
+	if err == nil && !result.Recorded {
 		result = result.preceded(note(t.ignored))
 	}
 	return result, true, err

@@ -18,6 +18,8 @@ const (
 	mostPropertyName = 200
 	// mostSchemaText is how many bytes a description in a schema may have.
 	mostSchemaText = 2000
+	// mostFits is how many schemas within a schema are made fit, one that is referred to each time.
+	mostFits = 200_000
 )
 
 // FitSchema makes of the JSON Schema of somebody's tool one that a model can be told of: an object
@@ -29,10 +31,13 @@ func FitSchema(raw json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := fitting{root: root}
+	f := &fitting{root: root}
 	fitted := f.schema(root)
 	if err := f.flatten(fitted); err != nil {
 		return nil, err
+	}
+	if f.fits > mostFits {
+		return nil, fmt.Errorf("its schema has, or refers to, more than %d others", mostFits)
 	}
 	prune(fitted)
 	for _, shorten := range []func(map[string]any){
@@ -74,7 +79,10 @@ func readSchema(raw json.RawMessage) (map[string]any, error) {
 }
 
 // fitting makes one schema fit.
-type fitting struct{ root map[string]any }
+type fitting struct {
+	root map[string]any
+	fits int // schemas that were made fit; beyond mostFits none is any more
+}
 
 // kept are the keywords that stay as they are, with what their values must be: an API refuses a
 // whole request for one that is not.
@@ -93,9 +101,9 @@ var typeNames = []string{"string", "number", "integer", "boolean", "object", "ar
 
 // schema is a fit schema of a value. Those that take all values become text, which any value can
 // be written as.
-func (f fitting) schema(value any) map[string]any {
+func (f *fitting) schema(value any) map[string]any {
 	node, ok := value.(map[string]any)
-	if !ok {
+	if f.fits++; !ok || f.fits > mostFits {
 		return map[string]any{"type": "string"}
 	}
 	fit := map[string]any{}
@@ -119,7 +127,7 @@ func (f fitting) schema(value any) map[string]any {
 }
 
 // enum keeps the values, a constant as the only one.
-func (f fitting) enum(node, fit map[string]any) {
+func (f *fitting) enum(node, fit map[string]any) {
 	if values, ok := node["enum"].([]any); ok && len(values) > 0 {
 		fit["enum"] = values
 	}
@@ -129,7 +137,7 @@ func (f fitting) enum(node, fit map[string]any) {
 }
 
 // reference keeps one that can be followed within the schema, among its definitions.
-func (f fitting) reference(node, fit map[string]any) {
+func (f *fitting) reference(node, fit map[string]any) {
 	for _, keyword := range []string{"$defs", "definitions"} {
 		definitions, ok := node[keyword].(map[string]any)
 		if !ok {
@@ -147,7 +155,7 @@ func (f fitting) reference(node, fit map[string]any) {
 	}
 }
 
-func (f fitting) compositions(node, fit map[string]any) {
+func (f *fitting) compositions(node, fit map[string]any) {
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
 		branches, ok := node[keyword].([]any)
 		if !ok || len(branches) == 0 {
@@ -161,7 +169,7 @@ func (f fitting) compositions(node, fit map[string]any) {
 	}
 }
 
-func (f fitting) properties(node, fit map[string]any) {
+func (f *fitting) properties(node, fit map[string]any) {
 	if properties, ok := node["properties"].(map[string]any); ok {
 		fitted := make(map[string]any, len(properties))
 		for name, property := range properties {
@@ -183,7 +191,7 @@ func (f fitting) properties(node, fit map[string]any) {
 	}
 }
 
-func (f fitting) items(node, fit map[string]any) {
+func (f *fitting) items(node, fit map[string]any) {
 	switch items := node["items"].(type) {
 	case []any: // before 2020-12, what prefixItems is now
 		fit["prefixItems"] = f.list(items)
@@ -195,7 +203,7 @@ func (f fitting) items(node, fit map[string]any) {
 	}
 }
 
-func (f fitting) list(schemas []any) []any {
+func (f *fitting) list(schemas []any) []any {
 	fitted := make([]any, len(schemas))
 	for i, s := range schemas {
 		fitted[i] = f.schema(s)
@@ -204,7 +212,7 @@ func (f fitting) list(schemas []any) []any {
 }
 
 // kind gives the schema its type, as far as it can be known, and what a type has to have.
-func (f fitting) kind(node, fit map[string]any) {
+func (f *fitting) kind(node, fit map[string]any) {
 	switch kind := node["type"].(type) {
 	case string:
 		if slices.Contains(typeNames, kind) {
@@ -326,7 +334,7 @@ func takesType(fit map[string]any, kind string) bool {
 // flatten makes the root an object without a composition or reference, which APIs of models
 // refuse there: properties of all branches are properties of it, and those are required that
 // each call needs.
-func (f fitting) flatten(fit map[string]any) error {
+func (f *fitting) flatten(fit map[string]any) error {
 	f.merge(fit, fit, true, map[string]bool{})
 	for _, keyword := range []string{"$ref", "anyOf", "oneOf", "allOf", "enum"} {
 		delete(fit, keyword)
@@ -352,7 +360,7 @@ func (f fitting) flatten(fit map[string]any) error {
 }
 
 // merge puts into a root what a branch of it says of properties.
-func (f fitting) merge(into, from map[string]any, always bool, seen map[string]bool) {
+func (f *fitting) merge(into, from map[string]any, always bool, seen map[string]bool) {
 	if text, ok := from["$ref"].(string); ok && !seen[text] {
 		seen[text] = true
 		if to, ok := referred(f.root, text); ok {
@@ -369,7 +377,7 @@ func (f fitting) merge(into, from map[string]any, always bool, seen map[string]b
 	}
 }
 
-func (f fitting) absorb(into, branch map[string]any, always bool, seen map[string]bool) {
+func (f *fitting) absorb(into, branch map[string]any, always bool, seen map[string]bool) {
 	if properties, ok := branch["properties"].(map[string]any); ok {
 		own, _ := into["properties"].(map[string]any)
 		if own == nil {
@@ -400,10 +408,11 @@ func (f fitting) absorb(into, branch map[string]any, always bool, seen map[strin
 func limitRequired(fit map[string]any) {
 	required, _ := fit["required"].([]any)
 	properties, _ := fit["properties"].(map[string]any)
-	names := []any{}
+	names, listed := []any{}, map[string]bool{}
 	for _, name := range required {
 		text, _ := name.(string)
-		if _, there := properties[text]; there && !slices.Contains(names, name) {
+		if _, there := properties[text]; there && !listed[text] {
+			listed[text] = true
 			names = append(names, name)
 		}
 	}
@@ -415,13 +424,14 @@ func limitRequired(fit map[string]any) {
 
 // prune takes away definitions that nothing leads to.
 func prune(root map[string]any) {
-	used := map[string]bool{}
+	used, seen := map[string]bool{}, map[uintptr]bool{}
 	var follow func(any)
 	follow = func(at any) {
 		node, ok := at.(map[string]any)
-		if !ok {
+		if !ok || seen[identity(node)] {
 			return
 		}
+		seen[identity(node)] = true
 		if text, ok := node["$ref"].(string); ok && !used[text] {
 			to, there := referred(root, text)
 			if there {

@@ -114,10 +114,30 @@ func TestFitSchemaRefuses(t *testing.T) {
 		`[]`:                         "no object",
 		`"x"`:                        "no object",
 		`{`:                          "cannot be read",
+		nested(700):                  "more than 200000 others",
 	} {
 		if got, err := FitSchema(json.RawMessage(schema)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %s, %v", schema, got, err)
 		}
+	}
+}
+
+// nested is a schema in which each of many levels is referred to by itself.
+func nested(levels int) string {
+	schema, at, refs := `{"type":"object"}`, "#/$defs/a", []string{}
+	for range levels {
+		refs = append(refs, `{"$ref":"`+at+`"}`)
+		schema, at = `{"allOf":[`+schema+`]}`, at+"/allOf/0"
+	}
+	return `{"type":"object","allOf":[` + strings.Join(refs, ",") + `],"$defs":{"a":` + schema + `}}`
+}
+
+// TestAPlaceHasOneName is about a schema that names one place in many ways, each of which would be
+// followed.
+func TestAPlaceHasOneName(t *testing.T) {
+	fit, err := FitSchema(json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/allOf/0"},"b":{"$ref":"#/allOf/00"}},"allOf":[{"type":"object","title":"x"}]}`))
+	if err != nil || strings.Contains(string(fit), "/00") {
+		t.Errorf("got %s, %v", fit, err)
 	}
 }
 

@@ -49,12 +49,16 @@ func (d *Dispatcher) gated(ctx context.Context, t target) (target, string) {
 func (d *Dispatcher) judged(ctx context.Context, t target, ran bool, result Result, whole Whole) (Result, Whole) {
 	let := true
 	if ran && d.Gate != nil {
-		result, let = d.Gate.After(ctx, t.Tool, t.ready, result, func() (string, error) {
+		var made Result
+		made, let = d.Gate.After(ctx, t.Tool, t.ready, result, func() (string, error) {
 			if len(whole.parts) == 0 || !whole.Truncated {
 				return result.Output, nil
 			}
 			return d.Outputs.whole(whole)
 		})
+		if !result.Recorded {
+			result = made
+		}
 	}
 	return result, d.Outputs.settle(whole, let)
 }

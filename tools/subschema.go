@@ -99,10 +99,11 @@ func referred(root any, reference string) (any, bool) {
 	return nil, false
 }
 
-// indexOf reads an index below n, or gives -1.
+// indexOf reads an index below n as RFC 6901 has it, without leading zeros, or gives -1: no place
+// has two names.
 func indexOf(token string, n int) int {
 	i := 0
-	if token == "" || len(token) > 6 {
+	if token == "" || len(token) > 6 || token[0] == '0' && token != "0" {
 		return -1
 	}
 	for _, digit := range token {

@@ -99,7 +99,8 @@ type Result struct {
 	// Detail is kept in the transcript beside the output: facts of the call as
 	// data (exit_code, files, …). It may be nil.
 	Detail map[string]any
-	// Recorded says that Output is what a model got before: nothing more is cut from it.
+	// Recorded says that Output is what a model got before: nothing is cut from it, and nothing of
+	// a gate or of what stands aside is added again.
 	Recorded bool
 	// Budget is the output budget that the call asked for, in tokens; 0 means
 	// the dispatcher's own, which also is the most that a call gets.

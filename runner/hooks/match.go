@@ -13,7 +13,7 @@ import (
 
 // concerns says whether a hook is asked of a call of a tool that goes by these names.
 func (h Hook) concerns(tool string, call tools.Call, names ...string) bool {
-	if !slices.ContainsFunc(names, h.For) {
+	if !slices.ContainsFunc(names, h.For) && !(slices.Contains(names, allServers) && slices.ContainsFunc(h.Tools, namesServer)) {
 		return false
 	}
 	return len(h.Argv) == 0 || h.runs(tool, call)
@@ -21,15 +21,30 @@ func (h Hook) concerns(tool string, call tools.Call, names ...string) bool {
 
 // names are those that a tool goes by in a form.
 func names(compat, tool string, as shaped) []string {
-	if compat == "" {
-		return []string{tool}
+	all := []string{tool}
+	if resourceTools[tool] {
+		server, _ := as.Input["server"].(string)
+		if all = append(all, allServers); server != "" {
+			all[1] += server + "__" + tool
+		}
 	}
-	all := []string{tool, as.Tool}
-	if tool == applyPatch {
+	if compat == "" {
+		return all
+	}
+	if all = append(all, as.Tool); tool == applyPatch {
 		all = append(all, "Edit", "Write", "MultiEdit")
 	}
 	return all
 }
+
+// resourceTools reach what servers of tools have besides tools: hooks on the tools of a server are
+// asked of its resources as well.
+var resourceTools = map[string]bool{"list_mcp_resources": true, "list_mcp_resource_templates": true, "read_mcp_resource": true}
+
+// allServers is the name of a call that is for all servers.
+const allServers = "mcp__"
+
+func namesServer(pattern string) bool { return strings.Contains(pattern, allServers) }
 
 // runs says whether a command of a call begins with the words of the hook. What can't be told
 // counts as if it did, and so does all that is typed into a command.

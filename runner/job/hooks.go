@@ -103,6 +103,8 @@ func (d *decoder) fitHook(path string, h Hook) {
 	}
 	if len(h.Argv) > 0 && !slices.Contains(matchArgv, h.On) {
 		wrong("argv", "does not go with on: "+h.On+", which is of no command; leave it out")
+	} else if len(h.Argv) > 0 && !slices.ContainsFunc(commandTools, h.For) {
+		wrong("argv", "goes with tools that run commands, and tools names none, so that the hook would never be asked; leave one of both out")
 	}
 	if h.Compat != "" && !slices.Contains(compatEvents, h.On) {
 		wrong("compat", "does not go with on: "+h.On+", which "+h.Compat+" has no form for; leave it out")

@@ -24,6 +24,7 @@ func TestWhatDoesNotFitAHook(t *testing.T) {
 		{"{on: pre_tool, run: []}", "job.yml:3:32: hooks.x.run: names no program"},
 		{"{on: pre_tool, run: [x], timeout: 1h}", "job.yml:3:46: hooks.x.timeout: must be 10m0s at most"},
 		{"{on: pre_tool, run: [x], tools: [Bash]}", `job.yml:3:44: hooks.x.tools: "Bash" fits no tool, so that the hook would never be asked; Bash is a name of Claude Code, which goes with compat: claude`},
+		{"{on: pre_tool, run: [x], tools: [apply_patch], argv: [apply_patch]}", `job.yml:3:65: hooks.x.argv: goes with tools that run commands, and tools names none, so that the hook would never be asked; leave one of both out`},
 		{"{on: pre_tool, run: [x], compat: claude, tools: [bash]}", `job.yml:3:60: hooks.x.tools: "bash" fits no tool, so that the hook would never be asked; say Bash`},
 		{"{on: pre_tool, run: [x], compat: claude, tools: ['Bash(git push:*)']}", `job.yml:3:60: hooks.x.tools: "Bash(git push:*)" fits no tool, so that the hook would never be asked; say Bash, and the words of commands as argv`},
 		{"{on: pre_tool, run: [x], compat: claude, tools: ['(Bash']}", `job.yml:3:60: hooks.x.tools: "(Bash" is no regular expression`},
