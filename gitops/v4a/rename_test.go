@@ -10,7 +10,7 @@ import (
 func TestAPatchIsGivenOtherPaths(t *testing.T) {
 	for text, want := range map[string]string{
 		"*** Begin Patch\n*** Add File: a\n+*** Add File: b\n*** Delete File: ./c\n*** End Patch": "*** Begin Patch\n*** Add File: in/a\n+*** Add File: b\n*** Delete File: in/c\n*** End Patch\n",
-		"<<EOF\n*** Begin Patch \n  *** Add File: a  \r\n+x\r\n *** End Patch\nEOF":              "*** Begin Patch\n*** Add File: in/a\n+x\r\n*** End Patch\n",
+		"<<EOF\n*** Begin Patch \n  *** Add File: a  \r\n+x\r\n *** End Patch\nEOF":               "*** Begin Patch\n*** Add File: in/a\n+x\r\n*** End Patch\n",
 		"*** Begin Patch\n*** Update File: a\n*** Move to: x/../b\n@@\n *** Update File: c\n-*** Move to: d\n+e\n*** Update File: f\n@@\n-1\n+2\n*** End Patch\n": "" +
 			"*** Begin Patch\n*** Update File: in/a\n*** Move to: in/b\n@@\n *** Update File: c\n-*** Move to: d\n+e\n*** Update File: in/f\n@@\n-1\n+2\n*** End Patch\n",
 	} {

@@ -49,6 +49,11 @@ func (h *Hooks) named(call tools.Call) tools.Call {
 // fromWorkDir is a patch, whose paths are relative to a folder, as it reads from the working
 // directory. What is no patch is as it is: it is not applied.
 func (h *Hooks) fromWorkDir(dir, text string) string {
+	if _, is := tools.Below(h.Facts.WorkDir, dir); filepath.IsAbs(dir) && !is {
+		if real, err := filepath.EvalSymlinks(dir); err == nil { // as it is applied there
+			dir = real
+		}
+	}
 	renamed, err := v4a.Rename(text, func(name string) string { return h.pathFromWorkDir(dir, name) })
 	if err != nil {
 		return text
