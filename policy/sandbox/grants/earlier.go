@@ -11,7 +11,8 @@ import (
 // Earlier looks at files as commands see them with what the sandboxes of Folders.Below changed
 // in the user's folder and in those of caches.
 type Earlier struct {
-	homes []layers // each of one folder
+	homes []layers        // each of one folder
+	seen  map[string]bool // what is no link, where many are looked for at one time; nil where each is looked at anew
 }
 
 // Earlier is how files look with the changes of Below.
@@ -91,9 +92,15 @@ func (e Earlier) walk(from, path string, place func(at string) bool) (whole bool
 		if !place(next) {
 			return false
 		}
+		if e.seen[next] {
+			at = next
+			continue
+		}
 		info, where, err := e.lstat(next)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			at = next
+			if at = next; e.seen != nil && err == nil {
+				e.seen[next] = true
+			}
 			continue
 		}
 		link, err := os.Readlink(where)

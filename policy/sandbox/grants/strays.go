@@ -23,6 +23,7 @@ import (
 // What programs read there in another way is not known here.
 func (f Folders) Strays(ctx context.Context, folders []string) ([]string, error) {
 	s := strays{Earlier: f.Earlier(), folders: withReal(slices.Clone(folders)), found: map[string]bool{}}
+	s.seen = map[string]bool{}
 	for _, l := range s.homes {
 		for _, changes := range l.changes {
 			if err := s.lookIn(ctx, l.workspace, changes); err != nil {
