@@ -71,9 +71,7 @@ func (s strays) lookIn(ctx context.Context, folder, changes string) error {
 // loads says whether a file has a program load code from the folders.
 func (s strays) loads(at, where string, entry fs.DirEntry) (bool, error) {
 	switch name := entry.Name(); {
-	case strings.HasSuffix(name, ".pth"):
-		return s.inFile(where, func(text string) bool { return s.pathFile(filepath.Dir(at), text) })
-	case strings.HasSuffix(name, ".egg-link"):
+	case strings.HasSuffix(name, ".pth"), strings.HasSuffix(name, ".egg-link"):
 		return s.inFile(where, func(text string) bool { return s.pathFile(filepath.Dir(at), text) })
 	case name == "pyvenv.cfg", name == "sitecustomize.py", name == "usercustomize.py":
 		return s.inFile(where, s.names)
