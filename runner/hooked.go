@@ -39,10 +39,10 @@ func (in *invocation) readyHooks(ctx context.Context, so *reached, past hooks.Pa
 }
 
 // hookRoom opens the sandbox of hooks: they read the workspace and the base tree, and reach
-// nothing.
+// nothing. What setup commands installed may lead into the workspace, or be of a pull request.
 func hookRoom(boxes *confine.Sandboxes) func(context.Context, *sandbox.Sandbox) (*sandbox.Sandbox, error) {
 	return func(ctx context.Context, agent *sandbox.Sandbox) (*sandbox.Sandbox, error) {
-		return boxes.OpenBeside(ctx, agent, confine.Beside{Name: "hooks", Workspace: confine.BesideRead, BaseTree: true})
+		return boxes.OpenBeside(ctx, agent, confine.Beside{Name: "hooks", Workspace: confine.BesideRead, BaseTree: true, Bare: true})
 	}
 }
 

@@ -38,6 +38,9 @@ type Beside struct {
 	// BaseTree lets it read the fresh tree of the base commit. Without a workspace it finds
 	// that tree at the path of the checkout, too.
 	BaseTree bool
+	// Bare leaves out what setup commands changed of the user's folder and of caches. Else it is
+	// there without what leads to code that commands may change.
+	Bare bool
 }
 
 // BaseTreeVariable names the variable by which programs find the tree of the base commit.
@@ -72,9 +75,15 @@ func (s *Sandboxes) OpenBeside(ctx context.Context, box *sandbox.Sandbox, b Besi
 	if err := s.showWorkspace(&o, box, b); err != nil {
 		return nil, err
 	}
-	o.Held = heldOfGit(o.Folders)
 	if o.Borrowed != nil {
 		defer o.Borrowed.Close()
+	}
+	o.Held = heldOfGit(o.Folders)
+	if b.Bare {
+		o.Below = nil
+	}
+	if err := s.leaveOutStrays(ctx, &o, b); err != nil {
+		return nil, err
 	}
 	opened, err := sandbox.Open(ctx, o)
 	if err != nil {
@@ -173,9 +182,6 @@ func (s *Sandboxes) lends() (toRead, toWrite int) {
 func (s *Sandboxes) Changeable() []string {
 	return append(s.Environ.Absolute(s.Root, s.Job.Policy.Writable), s.Root, s.Record.Join(ScratchFolder))
 }
-
-// InWorkspace says whether a path lies in what the run's commands may write to, or leads there.
-func (s *Sandboxes) InWorkspace(path string) bool { return LeadsInto(path, s.Changeable()) }
 
 // LeadsInto says whether a path lies in one of some folders, or leads there.
 func LeadsInto(path string, folders []string) bool {

@@ -84,6 +84,7 @@ type Sandboxes struct {
 	uses      uses             // of secrets
 	denied    atomic.Int64     // commands and hosts that the policy refused
 	shownBase string           // the tree of the base, where the agent's commands see it
+	strays    strays
 }
 
 // Place says where commands run and with what.

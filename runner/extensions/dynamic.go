@@ -291,14 +291,14 @@ func command(t job.DynamicTool) job.Command {
 func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	c := command(tool)
 	if c.Script != "" {
-		return []string{"bash", "-e", "-c", c.Script}, nil
+		return []string{"bash", "-e", "-c", c.Script}, d.outside(tool, "bash")
 	}
 	argv := make([]string, len(c.Argv))
 	for i, word := range c.Argv {
 		argv[i] = strings.ReplaceAll(word, "${"+confine.BaseTreeVariable+"}", base)
 	}
 	if !strings.Contains(argv[0], "/") {
-		return argv, nil
+		return argv, d.outside(tool, argv[0])
 	}
 	program, why := findProgram(argv[0], base, d.boxes.InWorkspace)
 	if why != "" {
@@ -306,4 +306,17 @@ func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	}
 	argv[0] = program
 	return argv, nil
+}
+
+// outside says that PATH leads to no program for a tool with a network of its own, but to one that
+// the agent can change.
+func (d *Dynamic) outside(tool job.DynamicTool, program string) error {
+	own := slices.ContainsFunc(d.boxes.Job.OtherNetworks(), func(n job.Network) bool { return reflect.DeepEqual(n, tool.Network) })
+	if !own {
+		return nil
+	}
+	if found := d.boxes.Linked(program, d.boxes.BesideEnv(nil, nil)); found != "" {
+		return notStarted(tool.Name, found+" leads to the checkout or to a folder of policy.writable, where the agent could change it; name it by its path in the repository (./…), which is taken of the base commit, or put it elsewhere")
+	}
+	return nil
 }

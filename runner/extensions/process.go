@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
@@ -78,7 +77,7 @@ func (one *server) baseTree(ctx context.Context) (string, error) {
 func (one *server) argv(base string) ([]string, error) {
 	program := one.Command
 	if !strings.Contains(program, "/") {
-		if found := one.linked(program); found != "" {
+		if found := one.Sandboxes.Linked(program, one.environment("")); found != "" {
 			return nil, one.changeable(found)
 		}
 	} else {
@@ -101,24 +100,6 @@ func (one *server) argv(base string) ([]string, error) {
 func (one *server) changeable(program string) error {
 	return outcome.Stopf(outcome.InvalidInput, "mcp_command",
 		"The program of the server %s, %s, lies in the checkout or in a folder of policy.writable, where the agent could change it, or leads there; give a path below the root of the repository, which is that of the base commit, or a program outside.", one.name, program)
-}
-
-// linked is where a program is found in PATH, if a link leads from there to what commands can
-// change.
-func (one *server) linked(program string) string {
-	for _, dir := range filepath.SplitList(settings.Environment(one.environment("")).Get("PATH")) {
-		at := filepath.Join(dir, program)
-		if _, err := os.Lstat(at); err != nil {
-			continue
-		}
-		if one.Sandboxes.InWorkspace(at) {
-			return at
-		}
-		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			break
-		}
-	}
-	return ""
 }
 
 // dir is the folder that the server is started in. Many programs load code from there, so that

@@ -61,7 +61,7 @@ func (j *judging) askAll(ctx context.Context) (refusal string) {
 
 // ask asks one hook. It goes on where the call is still one that can be made.
 func (j *judging) ask(ctx context.Context, one Hook) (refusal string, goesOn bool) {
-	for _, a := range one.aspects(j.tool, j.call) {
+	for _, a := range j.hooks.aspects(one, j.tool, j.call) {
 		r, err := j.hooks.ask(ctx, one, j.question(one, a))
 		switch {
 		case err != nil:
@@ -114,31 +114,36 @@ func (j *judging) question(one Hook, a aspect) question {
 type aspect struct {
 	tool       string
 	call       tools.Call
-	as         shaped // in the form of the hook
+	shown      tools.Call // the call with paths of patches as hooks know them
+	as         shaped     // in the form of the hook
 	rewritable bool
 }
 
 // aspects are those of a call that a hook is asked about. Of patches a hook of Claude Code's form
 // is asked by files, once these are known.
-func (h Hook) aspects(tool string, call tools.Call) (all []aspect) {
-	if h.Compat != job.CompatClaude {
-		for _, text := range patchesIn(tool, call) {
+func (h *Hooks) aspects(one Hook, tool string, call tools.Call) (all []aspect) {
+	if one.Compat != job.CompatClaude {
+		for _, text := range h.patchesIn(tool, call) {
 			a := aspect{tool: applyPatch, call: call}
 			a.call.Form, a.call.Input = tools.Freeform, text
-			a.as = shape(h.Compat, applyPatch, a.call)
-			if len(h.Argv) == 0 && h.concerns(applyPatch, a.call, names(h.Compat, applyPatch, a.as)...) {
+			a.shown, a.as = a.call, shape(one.Compat, applyPatch, a.call)
+			if len(one.Argv) == 0 && one.concerns(applyPatch, a.call, names(one.Compat, applyPatch, a.as)...) {
 				all = append(all, a)
 			}
 		}
 	}
-	as := shape(h.Compat, tool, call)
-	if (h.Compat != job.CompatClaude || tool != applyPatch) && h.concerns(tool, call, names(h.Compat, tool, as)...) {
-		all = append(all, aspect{tool, call, as, true})
+	shown := call
+	if tool == applyPatch {
+		shown = h.named(call)
+	}
+	as := shape(one.Compat, tool, shown)
+	if (one.Compat != job.CompatClaude || tool != applyPatch) && one.concerns(tool, call, names(one.Compat, tool, as)...) {
+		all = append(all, aspect{tool, call, shown, as, true})
 	}
 	return all
 }
 
-func (a aspect) own() map[string]any { return ownCall(a.tool, a.call) }
+func (a aspect) own() map[string]any { return ownCall(a.tool, a.shown) }
 
 // canonical is an input in one form, of those that mean the same.
 func canonical(input string) string {

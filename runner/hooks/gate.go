@@ -79,11 +79,11 @@ func (o outcomeOf) withheld(words string) outcomeOf {
 // resultQuestions are what a hook is asked of a result: of the call, and of each patch that a
 // command applied, or each of its files.
 func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result tools.Result) (all []question) {
-	if one.Compat == job.CompatClaude && (tool == applyPatch || len(patchesIn(tool, call)) > 0) {
+	if one.Compat == job.CompatClaude && (tool == applyPatch || len(h.patchesIn(tool, call)) > 0) {
 		all = h.patchedFiles(one, call, result)
 	}
 	was := result.Output
-	for _, a := range one.aspects(tool, call) {
+	for _, a := range h.aspects(one, tool, call) {
 		own, compat := a.own(), compatCall(a.as, a.call)
 		own["output"], own["failed"] = was, result.Failed
 		compat["tool_response"] = response(one.Compat, a.as, result)

@@ -31,15 +31,13 @@ func (h Hook) argv(rooms Rooms, tree string) ([]string, error) {
 	case filepath.IsAbs(program):
 	case !strings.Contains(argv[0], "/"):
 		found, err := rooms.find(program)
-		if err != nil && h.trusted {
+		if err != nil {
 			return nil, err
 		}
-		if found != "" && confine.LeadsInto(found, rooms.Changeable) {
+		if confine.LeadsInto(found, rooms.Changeable) {
 			return nil, fmt.Errorf("its program %s leads to a file that the agent's commands may write: %s", program, found)
 		}
-		if h.trusted { // the sandbox of others may have programs that setup commands put there
-			argv[0] = found
-		}
+		argv[0] = found
 	case !filepath.IsLocal(program):
 		return nil, fmt.Errorf("its program %s is outside of the repository; name it by an absolute path", argv[0])
 	case tree != "":
@@ -55,7 +53,7 @@ func (r Rooms) find(program string) (string, error) {
 			return found, nil
 		}
 	}
-	return "", fmt.Errorf("there is no program %s in PATH", program)
+	return "", fmt.Errorf("there is no program %s in PATH, of which hooks see neither what setup commands installed nor what commands may write", program)
 }
 
 // named are the paths that a word may name: as it is, behind an option or a variable, in a list.

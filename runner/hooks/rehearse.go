@@ -140,9 +140,11 @@ func (r *Rehearsal) started(ctx context.Context, raw json.RawMessage) error {
 
 // patchOf is the patch that a call applies, as far as the call tells: without the files that it
 // is for, hunks stand without their lines.
-func patchOf(tool string, call tools.Call) (Patch, bool) {
+func (h *Hooks) patchOf(tool string, call tools.Call) (Patch, bool) {
 	text := patchText(call)
-	if commandTools[tool] {
+	if alone := h.patchesIn(tool, call); len(alone) == 1 {
+		text = alone[0]
+	} else if commandTools[tool] {
 		command := commandText(tool, call)
 		from, to := strings.Index(command, "*** Begin Patch"), strings.Index(command, "*** End Patch")
 		if from < 0 || to < from || !strings.Contains(command[:from], applyPatch) && !strings.Contains(command[:from], "applypatch") {
@@ -193,7 +195,7 @@ func (r *Rehearsal) finished(ctx context.Context, raw json.RawMessage) error {
 	}
 	call.Input = cmp.Or(d.Made, call.Input)
 	fitted := d.Detail["files"] != nil || r.refused[d.Number] || commandTools[d.Tool] && !d.Failed
-	if p, is := patchOf(d.Tool, call); is && fitted {
+	if p, is := r.Hooks.patchOf(d.Tool, call); is && fitted {
 		r.Hooks.Patching(tools.WithCall(ctx, call), p)
 	}
 	whole := func() (string, error) { return d.Output, nil }

@@ -105,20 +105,6 @@ func patchText(call tools.Call) string {
 	return call.Input
 }
 
-// patchesIn are the patches that commands of a call apply, each by a command that does nothing else.
-func patchesIn(tool string, call tools.Call) (all []string) {
-	if !commandTools[tool] || tool == writeStdin {
-		return nil
-	}
-	asked, _ := command.Of(tool, call)
-	for _, each := range asked {
-		if each.Patch != "" {
-			all = append(all, each.Patch)
-		}
-	}
-	return all
-}
-
 // shellForm is the form that a recorded call of shell was made in.
 func shellForm(input string) tools.Form {
 	var as struct {

@@ -14,6 +14,7 @@ type Asked struct {
 	Script string
 	Argv   []string
 	Patch  string // that is all there is to the command, which is then not run
+	Dir    string // in which paths of Patch start, from the working directory or absolute; empty for that directory
 }
 
 // Of are the commands that a call of one of the tools has run, read as they are read to be
@@ -36,7 +37,7 @@ func Of(tool string, call tools.Call) ([]Asked, error) {
 			return nil, errors.New("it names no program")
 		}
 		p, _ := patchOf(l.argv)
-		all[i] = Asked{Script: l.script, Argv: l.argv, Patch: p.text}
+		all[i] = Asked{Script: l.script, Argv: l.argv, Patch: p.text, Dir: p.from(l.workdir)}
 		if l.script != "" {
 			all[i].Argv = nil
 		}

@@ -194,13 +194,15 @@ func (t *Tools) applyPatch(ctx context.Context, p patchCommand, workdir string) 
 	if problem != "" {
 		return tools.Refuse(problem), nil
 	}
-	switch {
-	case filepath.IsAbs(p.dir):
-		dir = p.dir
-	case p.dir != "":
-		dir = filepath.Join(dir, p.dir)
-	}
-	result, err := t.options.Patch(ctx, dir, p.text)
+	result, err := t.options.Patch(ctx, p.from(dir), p.text)
 	result.Output = strings.TrimSuffix(result.Output, "\n") + "\n"
 	return result, err
+}
+
+// from is where the paths of a patch start whose command is started in a folder.
+func (p patchCommand) from(dir string) string {
+	if filepath.IsAbs(p.dir) || dir == "" {
+		return p.dir
+	}
+	return filepath.Join(dir, p.dir)
 }

@@ -82,6 +82,9 @@ type Folders struct {
 	// Below are the scratch folders of sandboxes that were closed before, the
 	// latest first: their changes of Home are seen and stay as they are.
 	Below []string
+	// Gone are paths of what Below changed that are removed from it for these commands alone, as
+	// Strays finds them.
+	Gone []string
 	// Resolver is whether commands see the file by which names are resolved, though
 	// it lies in a folder of the machine's. Package sandbox sets it by the network.
 	Resolver bool
@@ -114,7 +117,7 @@ func (f Folders) Check() error {
 	if !slices.Contains([]Mode{ReadOnly, WorkspaceWrite, DangerFullAccess}, f.Mode) {
 		return fmt.Errorf("sandbox mode %q is not known", f.Mode)
 	}
-	named := slices.Concat([]string{f.Workspace, f.Scratch}, f.Below, f.Frozen, f.Writable, f.Readable, f.DenyRead)
+	named := slices.Concat([]string{f.Workspace, f.Scratch}, f.Below, f.Gone, f.Frozen, f.Writable, f.Readable, f.DenyRead)
 	for _, path := range []string{f.Overlay, f.Git} {
 		if path != "" {
 			named = append(named, path)

@@ -50,6 +50,7 @@ func (p *Plan) Mounts() []stage.Mount {
 	}
 	p.hide()
 	p.show()
+	p.leaveOut()
 	if f.Given {
 		maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return within(path, []string{p.workspace}) })
 		kind := stage.Borrowed
