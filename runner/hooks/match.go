@@ -13,7 +13,7 @@ import (
 
 // concerns says whether a hook is asked of a call of a tool that goes by these names.
 func (h Hook) concerns(tool string, call tools.Call, names ...string) bool {
-	if !slices.ContainsFunc(names, h.For) && !(slices.Contains(names, allServers) && slices.ContainsFunc(h.Tools, namesServer)) {
+	if !slices.ContainsFunc(names, h.For) && !(slices.Contains(names, allServers) && h.forAServer(tool)) {
 		return false
 	}
 	return len(h.Argv) == 0 || h.runs(tool, call)
@@ -44,7 +44,16 @@ var resourceTools = map[string]bool{"list_mcp_resources": true, "list_mcp_resour
 // allServers is the name of a call that is for all servers.
 const allServers = "mcp__"
 
-func namesServer(pattern string) bool { return strings.Contains(pattern, allServers) }
+// forAServer says whether the hook is for a tool of resources at some server: that which a pattern
+// names. A regular expression may name any.
+func (h Hook) forAServer(tool string) bool {
+	return slices.ContainsFunc(h.Tools, func(pattern string) bool {
+		_, rest, names := strings.Cut(pattern, allServers)
+		server, _, _ := strings.Cut(rest, "__")
+		one := job.Hook{Tools: []string{pattern}, Compat: h.Compat}
+		return names && (strings.ContainsAny(rest, "(){}[]+?\\^$") || one.For(allServers+server+"__"+tool))
+	})
+}
 
 // runs says whether a command of a call begins with the words of the hook. What can't be told
 // counts as if it did, and so does all that is typed into a command.
