@@ -98,10 +98,13 @@ func TestAddressesThatCannotBeUsed(t *testing.T) {
 		}), ReasonStart, "Bad Request"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			address := serve(t, test.handler)
+			address, limit := serve(t, test.handler), time.Minute
+			if test.words == "did not answer within" {
+				limit = 2 * time.Second
+			}
 			_, err := Open(t.Context(), Server{
 				Name: "test", URL: address, Client: clientOf(t, Remote{URL: address}),
-				Tools: []string{AllTools}, StartTimeout: 2 * time.Second,
+				Tools: []string{AllTools}, StartTimeout: limit,
 			})
 			wantError(t, err, test.reason, test.words)
 		})
