@@ -1,23 +1,25 @@
 package grants
 
 import (
+	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Earlier looks at files as commands see them with what the sandboxes of Folders.Below changed
 // in the user's folder and in those of caches.
 type Earlier struct {
 	homes []layers        // each of one folder
-	seen  map[string]bool // what is no link, where many are looked for at one time; nil where each is looked at anew
+	seen  map[string]bool // folders that are no links, where many are looked for at one time; nil where each is looked at anew
 }
 
 // Earlier is how files look with the changes of Below.
 func (f Folders) Earlier() Earlier {
 	var e Earlier
+	if len(f.Below) == 0 {
+		return e
+	}
 	add := func(path, name string) {
 		l := layers{workspace: path}
 		for _, scratch := range f.Below {
@@ -55,15 +57,12 @@ func (e Earlier) lstat(path string) (info fs.FileInfo, at string, err error) {
 }
 
 // Stat tells of the file that an absolute path leads to.
-func (e Earlier) Stat(path string) (info fs.FileInfo, err error) {
-	err = fs.ErrNotExist
-	whole := e.walk("/", path, func(at string) bool {
-		info, _, err = e.lstat(at)
-		return true
-	})
-	if !whole {
+func (e Earlier) Stat(path string) (fs.FileInfo, error) {
+	end, err := look(e.lstat).walk(e.seen, "/", path, func(string, error) error { return nil })
+	if err != nil {
 		return nil, fs.ErrNotExist
 	}
+	info, _, err := e.lstat(end)
 	return info, err
 }
 
@@ -73,44 +72,16 @@ func (e Earlier) LeadsInto(path string, folders []string) bool {
 	return e.leads("/", path, withReal(slices.Clone(folders)))
 }
 
+// errThere ends a walk that has come to one of the folders.
+var errThere = errors.New("it leads there")
+
 // leads is LeadsInto of a path that starts at a folder without links on its way.
 func (e Earlier) leads(from, path string, real []string) bool {
-	return !e.walk(from, path, func(at string) bool { return !within(at, real) })
-}
-
-// walk goes the way of a path from a folder without links on its way, and tells of each place,
-// links among them, until that says no. whole says that it went to the end.
-func (e Earlier) walk(from, path string, place func(at string) bool) (whole bool) {
-	at, rest := from, path
-	if filepath.IsAbs(path) {
-		at = "/"
-	}
-	for links := 0; rest != ""; {
-		var name string
-		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
-		next := filepath.Join(at, name) // at has no links, so that ".." is right
-		if !place(next) {
-			return false
+	_, err := look(e.lstat).walk(e.seen, from, path, func(at string, _ error) error {
+		if within(at, real) {
+			return errThere
 		}
-		if e.seen[next] {
-			at = next
-			continue
-		}
-		info, where, err := e.lstat(next)
-		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			if at = next; e.seen != nil && err == nil {
-				e.seen[next] = true
-			}
-			continue
-		}
-		link, err := os.Readlink(where)
-		if links++; err != nil || links > mostLinks {
-			return false
-		}
-		if filepath.IsAbs(link) {
-			at = "/"
-		}
-		rest = link + string(filepath.Separator) + rest
-	}
-	return true
+		return nil
+	})
+	return err != nil
 }

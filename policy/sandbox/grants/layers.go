@@ -97,26 +97,43 @@ func (l layers) follow(path string) (real string, err error) {
 		}
 		return filepath.EvalSymlinks(path)
 	}
-	real, rest := "/", path
+	return look(l.lstat).walk(l.seen, "/", path, func(_ string, err error) error { return err })
+}
+
+// look tells of the file at a path no folder of which is a link, and where it lies on disk.
+type look func(path string) (info fs.FileInfo, at string, err error)
+
+// walk goes the way of a path from a folder without links on its way, and gives where it ends. place
+// is told of each place, links among them, and why nothing can be told of what is there; its error
+// ends the walk. seen has folders that are no links, where many paths are walked at one time; it may
+// be nil.
+func (l look) walk(seen map[string]bool, from, path string, place func(at string, err error) error) (end string, err error) {
+	at, rest := from, path
+	if filepath.IsAbs(path) {
+		at = "/"
+	}
 	for links := 0; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
-		next := filepath.Join(real, name)
-		if l.seen[next] {
-			real = next
+		next := filepath.Join(at, name) // at has no links, so that ".." is right
+		if seen[next] {
+			if err := place(next, nil); err != nil {
+				return "", err
+			}
+			at = next
 			continue
 		}
-		info, at, err := l.lstat(next)
-		if err != nil {
+		info, where, untold := l(next)
+		if err := place(next, untold); err != nil {
 			return "", err
 		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			if real = next; l.seen != nil && info.IsDir() {
-				l.seen[next] = true
+		if untold != nil || info.Mode()&fs.ModeSymlink == 0 {
+			if at = next; seen != nil && untold == nil && info.IsDir() {
+				seen[next] = true
 			}
 			continue
 		}
-		link, err := os.Readlink(at)
+		link, err := os.Readlink(where)
 		if links++; err == nil && links > mostLinks {
 			err = &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 		}
@@ -124,11 +141,11 @@ func (l layers) follow(path string) (real string, err error) {
 			return "", err
 		}
 		if filepath.IsAbs(link) {
-			real = "/"
+			at = "/"
 		}
 		rest = link + string(filepath.Separator) + rest
 	}
-	return real, nil
+	return at, nil
 }
 
 // existing is a path without links; nothing when nothing is there.
