@@ -3,12 +3,19 @@ package tools
 import "slices"
 
 // own are the names of all tools of agent-ci, whichever of them a run has.
-var own = []string{
-	"update_plan", "read_file", "list_dir", "grep_files", "view_image",
-	"exec_command", "write_stdin", "shell_command", "shell", "apply_patch", "request_user_input",
+var own = slices.Concat([]string{"update_plan", "read_file", "list_dir", "grep_files", "view_image"}, commands, []string{
+	"apply_patch", "request_user_input",
 	"tool_search", "search_tool_bm25",
 	"list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
-}
+})
+
+var commands = []string{"exec_command", "write_stdin", "shell_command", "shell"}
+
+// Commands are the names of the tools of agent-ci that run commands.
+func Commands() []string { return slices.Clone(commands) }
+
+// RunsCommands says whether the tool of agent-ci that has a name runs commands.
+func RunsCommands(name string) bool { return slices.Contains(commands, name) }
 
 // Taken says what a name stands for already: a tool of agent-ci, by its own name or by one
 // that other agents give it. It is empty for a name that a tool from outside may have.

@@ -97,7 +97,7 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 	places := strings.NewReplacer(at, r.Workspace.Root, replay.Path(), r.Directory.Path())
 	byNumber := func(a, b transcript.ToolFinished) int { return cmp.Compare(a.Number, b.Number) }
 	for _, was := range slices.SortedStableFunc(slices.Values(recorded), byNumber) { // calls side by side end in any order
-		d := Difference{What: fmt.Sprintf("call %d (%s)", was.Number, was.Tool), masks: isCommand(was.Tool)}
+		d := Difference{What: fmt.Sprintf("call %d (%s)", was.Number, was.Tool), masks: tools.RunsCommands(was.Tool)}
 		is, ran := now[was.Number]
 		if !ran {
 			is.Output, is.Failed = "(not called)", was.Failed

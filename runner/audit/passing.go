@@ -2,17 +2,11 @@ package audit
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
 )
-
-// commandTools are the tools whose outputs are what commands printed.
-var commandTools = []string{"exec_command", "write_stdin", "shell", "shell_command"}
-
-func isCommand(tool string) bool { return slices.Contains(commandTools, tool) }
 
 var header = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Original token count: .*|Process running with session ID .*)\n?`)

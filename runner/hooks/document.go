@@ -58,7 +58,7 @@ func ownCall(tool string, call tools.Call) map[string]any {
 	if object := objectOf(call); object != nil {
 		own["input"] = object
 	}
-	if commandTools[tool] {
+	if tools.RunsCommands(tool) {
 		own["command"] = commandText(tool, call)
 	}
 	return own

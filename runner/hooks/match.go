@@ -58,7 +58,7 @@ func (h Hook) forAServer(tool string) bool {
 // runs says whether a command of a call begins with the words of the hook. What can't be told
 // counts as if it did, and so does all that is typed into a command.
 func (h Hook) runs(tool string, call tools.Call) bool {
-	if !commandTools[tool] {
+	if !tools.RunsCommands(tool) {
 		return false
 	}
 	if tool == writeStdin {

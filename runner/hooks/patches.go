@@ -12,7 +12,7 @@ import (
 // patchesIn are the patches that commands of a call apply, each by a command that does nothing
 // else, as they read from the working directory.
 func (h *Hooks) patchesIn(tool string, call tools.Call) (all []string) {
-	if !commandTools[tool] || tool == writeStdin {
+	if !tools.RunsCommands(tool) || tool == writeStdin {
 		return nil
 	}
 	asked, _ := command.Of(tool, call)

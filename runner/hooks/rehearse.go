@@ -144,7 +144,7 @@ func (h *Hooks) patchOf(tool string, call tools.Call) (Patch, bool) {
 	text := patchText(call)
 	if alone := h.patchesIn(tool, call); len(alone) == 1 {
 		text = alone[0]
-	} else if commandTools[tool] {
+	} else if tools.RunsCommands(tool) {
 		command := commandText(tool, call)
 		from, to := strings.Index(command, "*** Begin Patch"), strings.Index(command, "*** End Patch")
 		if from < 0 || to < from || !strings.Contains(command[:from], applyPatch) && !strings.Contains(command[:from], "applypatch") {
@@ -194,7 +194,7 @@ func (r *Rehearsal) finished(ctx context.Context, raw json.RawMessage) error {
 		return nil
 	}
 	call.Input = cmp.Or(d.Made, call.Input)
-	fitted := d.Detail["files"] != nil || r.refused[d.Number] || commandTools[d.Tool] && !d.Failed
+	fitted := d.Detail["files"] != nil || r.refused[d.Number] || tools.RunsCommands(d.Tool) && !d.Failed
 	if p, is := r.Hooks.patchOf(d.Tool, call); is && fitted {
 		r.Hooks.Patching(tools.WithCall(ctx, call), p)
 	}

@@ -25,9 +25,6 @@ const (
 	writeStdin = "write_stdin"
 )
 
-// commandTools run commands.
-var commandTools = map[string]bool{"exec_command": true, "shell": true, "shell_command": true, writeStdin: true}
-
 // shape is a call in the form of Codex or Claude Code.
 func shape(compat, tool string, call tools.Call) shaped {
 	input := map[string]any{}
@@ -35,7 +32,7 @@ func shape(compat, tool string, call tools.Call) shaped {
 		input = map[string]any{"input": call.Input}
 	}
 	switch {
-	case commandTools[tool]:
+	case tools.RunsCommands(tool):
 		as := map[string]any{"command": commandText(tool, call)}
 		if ms, ok := input["timeout_ms"].(float64); ok {
 			as["timeout"] = ms
@@ -181,7 +178,7 @@ func rewrite(compat, tool string, call tools.Call, by json.RawMessage) (string, 
 	input := map[string]any{}
 	_ = json.Unmarshal([]byte(call.Input), &input) // text is no object
 	switch {
-	case commandTools[tool]:
+	case tools.RunsCommands(tool):
 		command, ok := changed["command"].(string)
 		if !ok || strings.TrimSpace(command) == "" {
 			return "", errors.New("the input that it gives instead has no command")

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // Hook is a program that is asked at a point of the run.
@@ -103,7 +105,7 @@ func (d *decoder) fitHook(path string, h Hook) {
 	}
 	if len(h.Argv) > 0 && !slices.Contains(matchArgv, h.On) {
 		wrong("argv", "does not go with on: "+h.On+", which is of no command; leave it out")
-	} else if len(h.Argv) > 0 && !slices.ContainsFunc(commandTools, h.For) {
+	} else if len(h.Argv) > 0 && !slices.ContainsFunc(append(tools.Commands(), "Bash"), h.For) {
 		wrong("argv", "goes with tools that run commands, and tools names none, so that the hook would never be asked; leave one of both out")
 	}
 	if h.Compat != "" && !slices.Contains(compatEvents, h.On) {

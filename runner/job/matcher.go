@@ -12,9 +12,6 @@ var hookTools = []string{
 	"request_user_input", "tool_search", "search_tool_bm25", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
 }
 
-// commandTools run commands, under the names of agent-ci and of others.
-var commandTools = []string{"exec_command", "write_stdin", "shell_command", "shell", "Bash"}
-
 // compatTools are names that they go by in the forms of others.
 var compatTools = map[string][]string{
 	CompatClaude: {"Bash", "Edit", "Write", "MultiEdit", "Read", "LS", "Grep", "TodoWrite"},
