@@ -104,7 +104,7 @@ var rules = []rule{
 	{path: "model.price.tiers[].cached", about: "As model.price.cached."},
 	{path: "model.price.tiers[].cache_write", about: "As model.price.cache_write."},
 	{path: "model.price.tiers[].output", about: "As model.price.output.", required: true},
-	{path: "model.price.service", about: "What an answer costs that came at another tier of service than default, by the name that the answer gives it. Of any length. An answer at a tier without a price is booked as default, and the run warns of it.", example: "{flex: {input: 1.25, cached: 0.125, output: 7.5}}", names: tierName, most: mostTiers},
+	{path: "model.price.service", about: "What an answer costs that came at another tier of service than default, by the name that the answer gives it. Of any length. An answer at a tier without a price is booked as default, and the run warns of it.", example: "{priority: {input: 5, cached: 0.5, output: 30}}", names: tierName, most: mostTiers},
 	{path: "model.price.service.*.input", about: "As model.price.input.", required: true},
 	{path: "model.price.service.*.cached", about: "As model.price.cached."},
 	{path: "model.price.service.*.cache_write", about: "As model.price.cache_write."},
