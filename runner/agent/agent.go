@@ -93,7 +93,7 @@ func (c *Conversation) charge(u model.Usage) {
 	if !c.Price.Known() {
 		return
 	}
-	c.spent.Cost += transcript.Usage(u).Cost(c.Price)
+	c.spent.Cost = price.Sum(c.spent.Cost, transcript.Usage(u).Cost(c.Price))
 	switch c.Price.Bound(u.ServiceTier) {
 	case price.AtMost:
 		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than the run tells; give it as model.price.service.", u.ServiceTier)

@@ -213,9 +213,7 @@ func agreed(entries []entry) entry {
 		if !slices.Equal(all.efforts, e.efforts) {
 			all.efforts = nil
 		}
-		if !all.price.Equal(e.price) {
-			all.price = nil
-		}
+		all.price = price.Common(all.price, e.price)
 	}
 	return all
 }

@@ -6,6 +6,7 @@ package price
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -33,12 +34,19 @@ type Tier struct {
 // Known says whether there is a price. One of 0 is a price, too.
 func (l *List) Known() bool { return l != nil }
 
-// Equal says that two lists have the same prices, or neither is known.
-func (l *List) Equal(m *List) bool {
-	if l == nil || m == nil {
-		return l == m
+// Common is what two lists agree on: nil where an answer at the default tier of
+// service costs otherwise, and of the other tiers those that have the same price.
+func Common(a, b *List) *List {
+	if a == nil || b == nil || a.Rates != b.Rates || !slices.Equal(a.Tiers, b.Tiers) {
+		return nil
 	}
-	return l.Rates == m.Rates && slices.Equal(l.Tiers, m.Tiers) && maps.Equal(l.Service, m.Service)
+	common := *a
+	common.Service = maps.Clone(a.Service)
+	maps.DeleteFunc(common.Service, func(name string, rates Rates) bool {
+		other, has := b.Service[name]
+		return !has || other != rates
+	})
+	return &common
 }
 
 // Tokens are those of one answer. Cached and CacheWrite are parts of Input.
@@ -50,6 +58,12 @@ func (l *List) Of(t Tokens, service string) float64 {
 	plain := t.Input - t.Cached - t.CacheWrite
 	return (float64(plain)*r.Input + float64(t.Cached)*cmp.Or(r.Cached, r.Input) +
 		float64(t.CacheWrite)*cmp.Or(r.CacheWrite, r.Input) + float64(t.Output)*r.Output) / 1e6
+}
+
+// Sum adds what answers cost, without the dust that adding such numbers leaves.
+func Sum(a, b float64) float64 {
+	const parts = 1e12 // of a dollar
+	return math.Round((a+b)*parts) / parts
 }
 
 // rates are those for an answer of that input. A tier of service that has a price of

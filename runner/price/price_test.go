@@ -70,3 +70,33 @@ func TestAPriceOfNothingIsKnown(t *testing.T) {
 		t.Error("known is what is there")
 	}
 }
+
+func TestWhatListsAgreeOn(t *testing.T) {
+	same := Rates{Input: 2, Output: 10}
+	long := []Tier{{1000, Rates{Input: 4, Output: 15}}}
+	flex, fast := Rates{Input: 1, Output: 5}, Rates{Input: 4, Output: 20}
+	for name, test := range map[string]struct{ a, b, want *List }{
+		"the same":           {&List{Rates: same, Tiers: long}, &List{Rates: same, Tiers: long}, &List{Rates: same, Tiers: long}},
+		"other rates":        {&List{Rates: same}, &List{Rates: flex}, nil},
+		"other tiers":        {&List{Rates: same, Tiers: long}, &List{Rates: same}, nil},
+		"one is not known":   {&List{Rates: same}, nil, nil},
+		"neither is":         {nil, nil, nil},
+		"services of one":    {&List{Rates: same, Service: map[string]Rates{"flex": flex}}, &List{Rates: same}, &List{Rates: same, Service: map[string]Rates{}}},
+		"services of both":   {&List{Rates: same, Service: map[string]Rates{"flex": flex, "fast": fast}}, &List{Rates: same, Service: map[string]Rates{"flex": fast, "fast": fast}}, &List{Rates: same, Service: map[string]Rates{"fast": fast}}},
+		"nothing is a price": {new(List), new(List), new(List)},
+	} {
+		if diff := cmp.Diff(test.want, Common(test.a, test.b)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestASumIsWithoutDust(t *testing.T) {
+	sum := 0.0
+	for _, cost := range []float64{0.15, 0.3, 1.12, 0.11, 0.0000000028} {
+		sum = Sum(sum, cost)
+	}
+	if sum != 1.6800000028 {
+		t.Errorf("it is %v", sum)
+	}
+}

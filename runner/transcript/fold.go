@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/price"
 )
 
 // Project folds the events of a log into a view whose Entries have excerpts of
@@ -153,7 +155,7 @@ func (f *fold) runStarted(e Event, d RunStarted) {
 func (f *fold) spend(u Usage) {
 	f.view.Usage.add(u)
 	if f.view.Cost != nil {
-		*f.view.Cost += u.Cost(f.view.Started.Price)
+		*f.view.Cost = price.Sum(*f.view.Cost, u.Cost(f.view.Started.Price))
 	}
 }
 
