@@ -57,6 +57,7 @@ func (d *decoder) relations(needsTask bool) {
 	d.provingChecks()
 	d.harmlessPass()
 	d.chatHasLess()
+	d.fitPrice()
 	d.fitServices()
 	d.fitSecrets()
 	d.fitProxies()
