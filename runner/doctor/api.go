@@ -13,8 +13,11 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/identity"
 	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
@@ -71,6 +74,10 @@ type Model struct {
 	BaseURL string `json:"base_url"`
 	KeyName string `json:"key_variable"`
 	KeySet  bool   `json:"key_set"`
+	// Identity says where the job's token comes from, with model.auth: oidc, which needs
+	// no key; empty where that is not known.
+	Auth     string `json:"auth"`
+	Identity string `json:"identity,omitempty"`
 	Answer
 }
 
@@ -78,10 +85,15 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	m := &d.Model
 	asked := p.Job.Model
 	key := p.Environ.Get(asked.APIKeyEnv)
-	m.Name, m.KeyName, m.KeySet = asked.Name, asked.APIKeyEnv, key != ""
+	m.Name, m.Auth, m.KeyName, m.KeySet = asked.Name, asked.Auth, asked.APIKeyEnv, key != ""
 	base := cmp.Or(asked.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
 	m.BaseURL = p.Record.Redact(withoutPassword(base))
-	if !m.KeySet && asked.APIKeyEnv != "" {
+	if asked.Auth == "oidc" {
+		var let bool
+		if key, let = d.examineIdentity(ctx, p, online); !let {
+			return
+		}
+	} else if !m.KeySet && asked.APIKeyEnv != "" {
 		d.fault("model", "There is no key for the model: "+asked.APIKeyEnv+" is not set.", "Set "+asked.APIKeyEnv+", or name another variable with model.api_key_env.")
 	}
 	if !online {
@@ -97,6 +109,36 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	case answer.Status >= http.StatusInternalServerError:
 		d.note("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
 	}
+}
+
+// examineIdentity finds out whether the machine gives the token of a job and, online,
+// whether that gives a key.
+func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, online bool) (key string, let bool) {
+	m := &d.Model
+	m.KeyName = ""
+	own, err := identity.New(identity.Options{Job: p.Job.Model.Identity, Env: p.Environ, Learn: p.Record.Learn})
+	if err != nil {
+		d.fault("model", outcome.Of(ctx, err).Message, "docs/keyless.md tells what is to be set up.")
+		return "", false
+	}
+	if !job.OpenAIs(cmp.Or(p.Job.Model.BaseURL, p.Environ.Get("OPENAI_BASE_URL"))) {
+		d.fault("model", "Keys by model.auth: oidc are for OpenAI's own API alone, and OPENAI_BASE_URL is another address.", "Unset it, or use model.auth: key.")
+		return "", false
+	}
+	m.Identity = own.From()
+	if !online {
+		return "", true
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if key, err = own.Key(ctx); err != nil {
+		m.Answer = Answer{Asked: true, Error: err.Error()}
+		if failure, is := errors.AsType[*model.Failure](err); is {
+			err = failure.Stop()
+		}
+		d.fault("model", outcome.Sentence(err.Error())+".", "docs/keyless.md tells what is to be set up.")
+	}
+	return key, err == nil
 }
 
 // GitHub says what the token is good for, as far as GitHub tells.

@@ -35,6 +35,7 @@ const (
 	ServerError    Kind = "server_error"    // 5xx, 408, 409 and failures that pass
 	Quota          Kind = "quota"           // no money left
 	Unauthorized   Kind = "unauthorized"    // 401
+	Identity       Kind = "identity"        // the identity of the job gave no key
 	Forbidden      Kind = "forbidden"       // 403
 	NotFound       Kind = "not_found"       // 404: the model or the URL
 	ContextLength  Kind = "context_length"  // the history does not fit
@@ -54,7 +55,8 @@ var sentences = map[Kind]struct{ happened, remedy string }{
 	RateLimited:    {"The model's API has a rate limit that is used up", "run again later or ask for a higher rate limit"},
 	ServerError:    {"The model's API failed", "run again later"},
 	Quota:          {"The quota for the model is used up", "check the plan and billing of the account that the key belongs to"},
-	Unauthorized:   {"The model's API did not let the key in", "check the key in the variable that model.api_key_env names"},
+	Unauthorized:   {"The model's API did not let the key in", "check the key in the variable that model.api_key_env names, or with model.auth: oidc what the service account may do"},
+	Identity:       {"The identity of the job gave no key", "check model.identity, what OpenAI was told of tokens that it takes, and the workflow's permission id-token: write"},
 	Forbidden:      {"The key may not be used for this", "the key may not use this model or endpoint; check its project and permissions"},
 	NotFound:       {"The model's API does not know the model or the path", "check model.name and model.base_url"},
 	ContextLength:  {"The conversation is longer than the model's window", "give a smaller task or a model with a larger window"},

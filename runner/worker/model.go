@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/identity"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -64,20 +66,48 @@ func adjusted(p model.Profile, m job.Model) model.Profile {
 }
 
 // NewAPIModel is the model behind the API that a job names. It is asked nothing yet.
-func NewAPIModel(j *job.Job, env settings.Environment, version string, warn Warn) (Model, error) {
+func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	m := j.Model
-	key := env.Get(m.APIKeyEnv)
-	if key == "" && m.APIKeyEnv != "" {
-		return Model{}, outcome.Stopf(outcome.InvalidInput, "no_api_key",
-			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
+	endpoint := model.Endpoint{
+		BaseURL: cmp.Or(m.BaseURL, env.Get(baseVariable)), Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
 	}
-	api, err := speak(m.Wire, model.Endpoint{
-		BaseURL: cmp.Or(m.BaseURL, env.Get("OPENAI_BASE_URL")), APIKey: key, Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
-	})
+	if err := letIn(&endpoint, m, env, rec); err != nil {
+		return Model{}, err
+	}
+	api, err := speak(m.Wire, endpoint)
 	if err != nil {
 		return Model{}, outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", outcome.Sentence(err.Error())).Because(err)
 	}
-	return NewModel(api, j, warn)
+	return NewModel(api, j, rec.Warn)
+}
+
+// baseVariable says where the API is, where the job does not.
+const baseVariable = "OPENAI_BASE_URL"
+
+// letIn gives an endpoint what lets a run in: a key, or the identity of the job.
+func letIn(e *model.Endpoint, m job.Model, env settings.Environment, rec *record.Record) error {
+	if m.Auth == "oidc" {
+		return letInByIdentity(e, m, env, rec)
+	}
+	e.APIKey = env.Get(m.APIKeyEnv)
+	if e.APIKey == "" && m.APIKeyEnv != "" {
+		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
+			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
+	}
+	return nil
+}
+
+func letInByIdentity(e *model.Endpoint, m job.Model, env settings.Environment, rec *record.Record) error {
+	if !job.OpenAIs(e.BaseURL) {
+		return outcome.Stopf(outcome.InvalidInput, "base_url",
+			"%s is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; unset it, or use model.auth: key.", baseVariable)
+	}
+	own, err := identity.New(identity.Options{Job: m.Identity, Env: env, Learn: rec.Learn})
+	if err != nil {
+		return err
+	}
+	e.Workload, e.Transport = own.Workload(), own.Transport()
+	return nil
 }
 
 // speak is a client of an API that speaks so on the wire.

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -102,7 +103,7 @@ func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			j := &job.Job{Model: test.model}
 			j.Model.Name, j.Model.Pause = "gpt-5", job.Duration(7*time.Second)
-			got, err := NewAPIModel(j, test.env, "1.2.3", new(warnings).warn)
+			got, err := NewAPIModel(j, test.env, "1.2.3", record.New("", nil))
 			if test.reason != "" {
 				wantStop(t, err, outcome.InvalidInput, test.reason, test.words)
 				return
