@@ -132,13 +132,17 @@ func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepa
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if key, err = own.Key(ctx); err != nil {
-		m.Answer = Answer{Asked: true, Error: err.Error()}
-		if failure, is := errors.AsType[*model.Failure](err); is {
-			err = failure.Stop()
-		}
-		d.fault("model", outcome.Sentence(err.Error())+".", "docs/keyless.md tells what is to be set up.")
+		m.Answer = Answer{Asked: true, Error: "there is no key"}
+		d.fault("model", whyNoKey(err), "docs/keyless.md tells what is to be set up.")
 	}
 	return key, err == nil
+}
+
+func whyNoKey(err error) string {
+	if failure, is := errors.AsType[*model.Failure](err); is {
+		return failure.Stop().Message
+	}
+	return outcome.Sentence(err.Error()) + "."
 }
 
 // GitHub says what the token is good for, as far as GitHub tells.
