@@ -67,6 +67,7 @@ type SetupStep struct {
 
 type Model struct {
 	Name            string            `json:"name"`
+	Fallbacks       []string          `json:"fallbacks"`   // names of models
 	APIKeyEnv       string            `json:"api_key_env"` // name of the variable, never the key
 	Auth            string            `json:"auth"`        // key, oidc
 	Identity        Identity          `json:"identity"`

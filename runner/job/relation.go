@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // chooseTask lets a task source of the layer that was just merged replace those
@@ -59,6 +60,8 @@ func (d *decoder) relations(needsTask bool) {
 	d.harmlessPass()
 	d.chatHasLess()
 	d.fitIdentity()
+	d.fitFallbacks()
+	d.waitForFlex()
 	d.fitServices()
 	d.fitSecrets()
 	d.fitProxies()
@@ -151,6 +154,28 @@ func (d *decoder) fitIdentity() {
 	}
 	if hasHeader(m.Headers, headerAuthorization) {
 		d.complainAt(d.places["model.headers"], "model.headers", "has "+headerAuthorization+", which model.auth: oidc brings itself; leave it out", "")
+	}
+}
+
+// fitFallbacks refuses models that are named twice.
+func (d *decoder) fitFallbacks() {
+	seen := []string{d.job.Model.Name}
+	for i, name := range d.job.Model.Fallbacks {
+		if slices.Contains(seen, name) {
+			path := fmt.Sprintf("model.fallbacks[%d]", i)
+			d.complainAt(d.places[path], path, "names a model that is asked before it", "")
+		}
+		seen = append(seen, name)
+	}
+}
+
+// flexIdle is how long an answer may keep silent at the flex tier, which is slow.
+const flexIdle = Duration(15 * time.Minute)
+
+// waitForFlex gives the flex tier its time where nobody has said how long it has.
+func (d *decoder) waitForFlex() {
+	if _, set := d.places["model.idle"]; !set && d.job.Model.ServiceTier == "flex" {
+		d.job.Model.Idle = flexIdle
 	}
 }
 

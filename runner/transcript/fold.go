@@ -116,9 +116,10 @@ var folds = map[Type]func(*fold, Event) error{
 	TypePublish:       folding((*fold).publish),
 	TypeModelRequest:  folding((*fold).modelRequest),
 	TypeModelResponse: folding((*fold).modelResponse),
-	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.view.Usage.add(d.Usage) }),
-	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.view.Usage.add(d.Usage) }),
-	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.view.Usage.add(d.Usage) }),
+	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.view.book(d.Usage) }),
+	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.view.book(d.Usage) }),
+	TypeModelFallback: folding((*fold).modelFallback),
+	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.view.book(d.Usage) }),
 	TypeToolStarted:   folding((*fold).toolStarted),
 	TypeToolFinished:  folding((*fold).toolFinished),
 }
@@ -190,13 +191,16 @@ type request struct {
 
 func (f *fold) modelRequest(_ Event, d request) {
 	f.view.Model = d.Model
+	if len(f.view.Models) == 0 {
+		f.view.Models = []ModelUse{{Model: d.Model, Price: f.view.Started.Price}}
+	}
 	f.view.Work.Done, f.view.Work.Published = false, ""
 	f.answered, f.called = false, false
 }
 
 func (f *fold) modelResponse(e Event, d ModelResponse) {
 	f.view.Turns = max(f.view.Turns, d.Turn)
-	f.view.Usage.add(d.Usage)
+	f.view.book(d.Usage)
 	f.answered = true
 	if f.view.Verify != nil {
 		f.view.Work.Attempts = f.view.Verify.Attempt
@@ -215,6 +219,17 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 			at++
 		}
 	}
+}
+
+// book adds what the model that is asked now has used.
+func (v *View) book(more Usage) {
+	v.Usage.add(more)
+	v.Models = Booked(v.Models, more)
+}
+
+func (f *fold) modelFallback(_ Event, d ModelFallback) {
+	f.view.Fallbacks = append(f.view.Fallbacks, d)
+	f.view.Models = append(f.view.Models, ModelUse{Model: d.To, Price: d.Price})
 }
 
 // beforeCalls is where the words of a response belong: before its calls, which

@@ -285,7 +285,7 @@ func TestAnAgentGoesOn(t *testing.T) {
   - output: [{say: unused}]
 `)
 	if err := b.GoOn(Earlier{
-		Past: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, Usage: model.Usage{Input: 7}, Ended: true,
+		Past: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, Used: []transcript.ModelUse{{Usage: transcript.Usage{Input: 7}}}, Ended: true,
 		Found: workspace.Found{Away: workspace.InChange},
 	}); err != nil {
 		t.Fatal(err)

@@ -22,12 +22,20 @@ import (
 // nothing.
 type Model struct {
 	model.Responder
-	Profile model.Profile // with what the job says in its place
+	Known
+	// Fallbacks answer in its place, in their order, where it can't.
+	Fallbacks []Known
 	// Left says whether there is a further answer; nil where one can always be
 	// asked for.
 	Left func() bool
 
 	firstPause time.Duration // before a request is sent again
+}
+
+// Known is what is known of a model.
+type Known struct {
+	Name    string
+	Profile model.Profile // with what the job says in its place
 }
 
 // Warn tells people of something.
@@ -36,17 +44,28 @@ type Warn func(code, format string, args ...any)
 // NewModel is the model that a job names, with answers from wherever they come. An
 // unknown one is warned of.
 func NewModel(answers model.Responder, j *job.Job, warn Warn) (Model, error) {
-	profile := model.ProfileOf(j.Model.Name)
+	m := Model{Responder: answers, firstPause: time.Duration(j.Model.Pause)}
+	var err error
+	if m.Known, err = know(j.Model.Name, j, warn); err != nil {
+		return Model{}, err
+	}
+	m.Fallbacks, err = fallbacks(m.Known, j, warn)
+	return m, err
+}
+
+// know is what is known of a model of the job.
+func know(name string, j *job.Job, warn Warn) (Known, error) {
+	profile := model.ProfileOf(name)
 	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
 		warn("unknown_model", "agent-ci knows nothing of the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
-			"set model.context_window and model.tools to what is true.", m.Name, profile.ContextWindow)
+			"set model.context_window and model.tools to what is true.", name, profile.ContextWindow)
 	}
 	profile = adjusted(profile, j.Model)
 	if j.Limits.CostUSD > 0 && !profile.Price.Known() {
-		return Model{}, outcome.Stopf(outcome.InvalidInput, "no_price",
-			"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", j.Model.Name)
+		return Known{}, outcome.Stopf(outcome.InvalidInput, "no_price",
+			"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", name)
 	}
-	return Model{Responder: answers, Profile: profile, firstPause: time.Duration(j.Model.Pause)}, nil
+	return Known{name, profile}, nil
 }
 
 func adjusted(p model.Profile, m job.Model) model.Profile {
@@ -150,7 +169,7 @@ func readScript(ctx context.Context, path string) (*model.Script, error) {
 }
 
 // Price is what the model costs; nil when that is not known.
-func (m Model) Price() *transcript.Price {
+func (m Known) Price() *transcript.Price {
 	if !m.Profile.Price.Known() {
 		return nil
 	}

@@ -129,9 +129,18 @@ func (o *overview) Refused() string {
 	return words + "."
 }
 
+// modelNames are the models of a run in the order in which they were asked.
+func modelNames(models []transcript.ModelUse) string {
+	var names []string
+	for _, m := range models {
+		names = append(names, m.Model)
+	}
+	return strings.Join(names, ", then ")
+}
+
 func (o *overview) Usage() []fact {
 	v := o.View
-	model := field(v.Model)
+	model := field(modelNames(v.Models))
 	if v.Started.Scripted != "" {
 		model = "scripted answers"
 	}
