@@ -115,6 +115,7 @@ func TestAnAgentWorks(t *testing.T) {
 		Summary: "Mended with [secret TOKEN].", Plan: transcript.Plan{Steps: []transcript.PlanStep{{Step: "Mend", Status: "completed"}}},
 		Spent: agent.Spent{Turns: 2, Calls: 3, Usage: model.Usage{Input: 10000, Output: 5}}, Cost: &cost,
 	}
+	want.Spent.Models = []transcript.ModelUse{{Model: "gpt-5", Usage: transcript.Usage{Input: 10000, Output: 5}, Price: &transcript.Price{Input: 200}}}
 	if diff := cmp.Diff(want, work); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
