@@ -15,7 +15,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/identity"
 	"github.com/agent-ci/agent-ci/runner/intake"
-	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
@@ -90,7 +89,7 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	m.BaseURL = p.Record.Redact(withoutPassword(base))
 	if asked.Auth == "oidc" {
 		var let bool
-		if key, let = d.examineIdentity(ctx, p, online); !let {
+		if key, let = d.examineIdentity(ctx, p, base, online); !let {
 			return
 		}
 	} else if !m.KeySet && asked.APIKeyEnv != "" {
@@ -113,16 +112,12 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 
 // examineIdentity finds out whether the machine gives the token of a job and, online,
 // whether that gives a key.
-func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, online bool) (key string, let bool) {
+func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, let bool) {
 	m := &d.Model
 	m.KeyName = ""
-	own, err := identity.New(identity.Options{Job: p.Job.Model.Identity, Env: p.Environ, Learn: p.Record.Learn})
+	own, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.Learn})
 	if err != nil {
 		d.fault("model", outcome.Of(ctx, err).Message, "docs/keyless.md tells what is to be set up.")
-		return "", false
-	}
-	if !job.OpenAIs(cmp.Or(p.Job.Model.BaseURL, p.Environ.Get("OPENAI_BASE_URL"))) {
-		d.fault("model", "Keys by model.auth: oidc are for OpenAI's own API alone, and OPENAI_BASE_URL is another address.", "Unset it, or use model.auth: key.")
 		return "", false
 	}
 	m.Identity = own.From()

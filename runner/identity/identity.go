@@ -15,7 +15,9 @@ import (
 // Options say as whom a run asks for a key.
 type Options struct {
 	Job job.Identity
-	Env settings.Environment
+	// BaseURL is where the key would go: nowhere but to OpenAI. Empty is OpenAI.
+	BaseURL string
+	Env     settings.Environment
 	// Learn is told each secret before it is used: the job's token, and each key.
 	// It is called from several goroutines.
 	Learn func(name, secret string)
@@ -38,6 +40,10 @@ const (
 // New looks at the job and the environment alone. Its error is an outcome.Stop that
 // says what is missing.
 func New(o Options) (*Identity, error) {
+	if !job.OpenAIs(o.BaseURL) {
+		return nil, outcome.Stopf(outcome.InvalidInput, "base_url",
+			"OPENAI_BASE_URL is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; unset it, or use model.auth: key.")
+	}
 	i := &Identity{provider: cmp.Or(o.Job.Provider, o.Env.Get(providerVariable)), account: cmp.Or(o.Job.ServiceAccount, o.Env.Get(accountVariable))}
 	for _, needed := range []struct{ value, key, variable string }{
 		{i.provider, "model.identity.provider_id", providerVariable},

@@ -88,7 +88,7 @@ func adjusted(p model.Profile, m job.Model) model.Profile {
 func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	m := j.Model
 	endpoint := model.Endpoint{
-		BaseURL: cmp.Or(m.BaseURL, env.Get(baseVariable)), Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
+		BaseURL: cmp.Or(m.BaseURL, env.Get("OPENAI_BASE_URL")), Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
 	}
 	if err := letIn(&endpoint, m, env, rec); err != nil {
 		return Model{}, err
@@ -99,9 +99,6 @@ func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *reco
 	}
 	return NewModel(api, j, rec.Warn)
 }
-
-// baseVariable says where the API is, where the job does not.
-const baseVariable = "OPENAI_BASE_URL"
 
 // letIn gives an endpoint what lets a run in: a key, or the identity of the job.
 func letIn(e *model.Endpoint, m job.Model, env settings.Environment, rec *record.Record) error {
@@ -117,11 +114,7 @@ func letIn(e *model.Endpoint, m job.Model, env settings.Environment, rec *record
 }
 
 func letInByIdentity(e *model.Endpoint, m job.Model, env settings.Environment, rec *record.Record) error {
-	if !job.OpenAIs(e.BaseURL) {
-		return outcome.Stopf(outcome.InvalidInput, "base_url",
-			"%s is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; unset it, or use model.auth: key.", baseVariable)
-	}
-	own, err := identity.New(identity.Options{Job: m.Identity, Env: env, Learn: rec.Learn})
+	own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: rec.Learn})
 	if err != nil {
 		return err
 	}
