@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/identity"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
@@ -71,6 +73,10 @@ type Model struct {
 	BaseURL string `json:"base_url"`
 	KeyName string `json:"key_variable"`
 	KeySet  bool   `json:"key_set"`
+	// Identity says where the job's token comes from, with model.auth: oidc, which needs
+	// no key; empty where that is not known.
+	Auth     string `json:"auth"`
+	Identity string `json:"identity,omitempty"`
 	Answer
 }
 
@@ -78,10 +84,15 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	m := &d.Model
 	asked := p.Job.Model
 	key := p.Environ.Get(asked.APIKeyEnv)
-	m.Name, m.KeyName, m.KeySet = asked.Name, asked.APIKeyEnv, key != ""
+	m.Name, m.Auth, m.KeyName, m.KeySet = asked.Name, asked.Auth, asked.APIKeyEnv, key != ""
 	base := cmp.Or(asked.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
 	m.BaseURL = p.Record.Redact(withoutPassword(base))
-	if !m.KeySet && asked.APIKeyEnv != "" {
+	if asked.Auth == "oidc" {
+		var let bool
+		if key, let = d.examineIdentity(ctx, p, base, online); !let {
+			return
+		}
+	} else if !m.KeySet && asked.APIKeyEnv != "" {
 		d.fault("model", "There is no key for the model: "+asked.APIKeyEnv+" is not set.", "Set "+asked.APIKeyEnv+", or name another variable with model.api_key_env.")
 	}
 	if !online {
@@ -97,6 +108,36 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	case answer.Status >= http.StatusInternalServerError:
 		d.note("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
 	}
+}
+
+// examineIdentity finds out whether the machine gives the token of a job and, online,
+// whether that gives a key.
+func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, let bool) {
+	m := &d.Model
+	m.KeyName = ""
+	own, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.Learn})
+	if err != nil {
+		d.fault("model", outcome.Of(ctx, err).Message, "docs/keyless.md tells what is to be set up.")
+		return "", false
+	}
+	m.Identity = own.From()
+	if !online {
+		return "", true
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if key, err = own.Key(ctx); err != nil {
+		m.Answer = Answer{Asked: true, Error: "there is no key"}
+		d.fault("model", whyNoKey(err), "docs/keyless.md tells what is to be set up.")
+	}
+	return key, err == nil
+}
+
+func whyNoKey(err error) string {
+	if failure, is := errors.AsType[*model.Failure](err); is {
+		return failure.Stop().Message
+	}
+	return outcome.Sentence(err.Error()) + "."
 }
 
 // GitHub says what the token is good for, as far as GitHub tells.

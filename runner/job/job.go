@@ -67,7 +67,10 @@ type SetupStep struct {
 
 type Model struct {
 	Name            string            `json:"name"`
+	Fallbacks       []string          `json:"fallbacks"`   // names of models
 	APIKeyEnv       string            `json:"api_key_env"` // name of the variable, never the key
+	Auth            string            `json:"auth"`        // key, oidc
+	Identity        Identity          `json:"identity"`
 	BaseURL         string            `json:"base_url"`
 	Headers         map[string]string `json:"headers"`
 	Query           map[string]string `json:"query"`
@@ -88,6 +91,15 @@ type Model struct {
 	Outage          Duration          `json:"outage"`
 	Idle            Duration          `json:"idle"`
 	Price           Price             `json:"price"`
+}
+
+// Identity says as whom a run asks for a key, with auth: oidc.
+type Identity struct {
+	Provider       string `json:"provider_id"`
+	ServiceAccount string `json:"service_account_id"`
+	Token          string `json:"token"`      // auto, actions, file, kubernetes
+	TokenFile      string `json:"token_file"` // absolute
+	Audience       string `json:"audience"`   // "" for that of OpenAI's API
 }
 
 // Price is what a model costs, in US dollars for a million tokens. One without Input

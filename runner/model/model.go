@@ -41,6 +41,13 @@ type Settings struct {
 	Stored bool
 }
 
+// The tiers that a run knows by name: one that is cheap and may have no room, and the one
+// that always has.
+const (
+	FlexTier    = "flex"
+	DefaultTier = "default"
+)
+
 // Request asks for the next response.
 type Request struct {
 	Settings Settings

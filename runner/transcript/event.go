@@ -46,6 +46,7 @@ const (
 	TypeModelResponse Type = "model.response" // ModelResponse
 	TypeModelRetry    Type = "model.retry"    // ModelRetry
 	TypeModelFailure  Type = "model.failure"  // ModelFailure
+	TypeModelFallback Type = "model.fallback" // ModelFallback
 	TypeCompaction    Type = "compaction"     // Compaction
 	TypeToolStarted   Type = "tool.started"   // ToolStarted
 	TypeToolFinished  Type = "tool.finished"  // ToolFinished
@@ -266,6 +267,19 @@ type ModelFailure struct {
 	Error    string `json:"error"`
 	Data     string `json:"data,omitempty"`  // the beginning of what could not be read
 	Usage    *Usage `json:"usage,omitempty"` // of the answer that failed
+}
+
+// ModelFallback says that another model goes on with the run.
+type ModelFallback struct {
+	Turn   int    `json:"turn"` // the last one before
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Reason string `json:"reason"` // kind of the failure
+	Why    string `json:"why"`    // its words
+	// LeftOut are the places in the conversation, from 0, of items that the other model
+	// can't read: it goes on without them.
+	LeftOut []int       `json:"left_out,omitempty"`
+	Price   *price.List `json:"price,omitempty"` // of the other model; missing when it is not known
 }
 
 // Compaction says that the conversation was made shorter. Items stand for all
