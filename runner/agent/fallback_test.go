@@ -120,7 +120,7 @@ func TestACostIsKnownWhereEachPriceIs(t *testing.T) {
 		{nil, 0, false},
 		{[]transcript.ModelUse{{Price: price}}, 0, true},
 		{[]transcript.ModelUse{{Price: price, Usage: used}, {Usage: used}}, 0, false},
-		{[]transcript.ModelUse{{}, {Price: price, Usage: used}}, 1, true},
+		{transcript.Booked([]transcript.ModelUse{{}, {Price: price}}, used), 1, true},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			if cost, known := transcript.CostOf(test.models); cost != test.cost || known != test.known {
