@@ -83,12 +83,13 @@ type Model struct {
 func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	m := &d.Model
 	asked := p.Job.Model
-	key := p.Environ.Get(asked.APIKeyEnv)
+	key, from := p.Environ.Get(asked.APIKeyEnv), "in "+asked.APIKeyEnv
 	m.Name, m.Auth, m.KeyName, m.KeySet = asked.Name, asked.Auth, asked.APIKeyEnv, key != ""
 	base := cmp.Or(asked.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
 	m.BaseURL = p.Record.Redact(withoutPassword(base))
 	if asked.Auth == "oidc" {
 		var let bool
+		from = "that the identity of the job gave"
 		if key, let = d.examineIdentity(ctx, p, base, online); !let {
 			return
 		}
@@ -104,7 +105,7 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	case !answer.Reachable:
 		d.fault("model", "The model's API at "+m.BaseURL+" does not answer: "+answer.Error+".", "Check OPENAI_BASE_URL or model.base_url, and proxies and firewalls of this machine.")
 	case answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden:
-		d.fault("model", fmt.Sprintf("The model's API refuses the key in %s (status %d).", asked.APIKeyEnv, answer.Status), "Set a key that is valid for this API.")
+		d.fault("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", from, answer.Status), "Set a key that is valid for this API.")
 	case answer.Status >= http.StatusInternalServerError:
 		d.note("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
 	}

@@ -3,6 +3,7 @@ package identity
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,9 +30,14 @@ type exchange struct {
 const answerLimit = 64 << 10
 
 func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := e.next.RoundTrip(r)
-	if err != nil || r.URL.String() != auth.TokenExchangeURL {
-		return answer, err
+	if r.URL.String() != auth.TokenExchangeURL {
+		return e.next.RoundTrip(r)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), requestLimit)
+	defer cancel()
+	answer, err := e.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		return nil, err
 	}
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, answerLimit))

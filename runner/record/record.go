@@ -27,9 +27,10 @@ type Record struct {
 	begun    bool   // run.started is written
 	redactor atomic.Pointer[secrets.Redactor]
 
-	hiding sync.Mutex // guards what the redactor is made of
-	hidden []secrets.Value
-	spared func(fragment string) bool // nil before SpareBase
+	hiding  sync.Mutex // guards what the redactor is made of
+	hidden  []secrets.Value
+	learned []secrets.Value            // besides
+	spared  func(fragment string) bool // nil before SpareBase
 
 	warned   sync.Mutex // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
@@ -42,13 +43,13 @@ func New(id string, hidden []secrets.Value) *Record {
 	return r
 }
 
-// KeepOut replaces the values that the record removes. Nothing else of the run may
-// write meanwhile.
+// KeepOut replaces the values that the record removes, but for those that it has learned.
+// Nothing else of the run may write meanwhile.
 func (r *Record) KeepOut(hidden []secrets.Value) {
 	r.hiding.Lock()
 	defer r.hiding.Unlock()
 	r.hidden, r.spared = hidden, nil
-	r.redactor.Store(secrets.NewRedactor(hidden))
+	r.hide()
 }
 
 // Learn has a value removed that the run has come to know, from here on. Others may
@@ -57,11 +58,15 @@ func (r *Record) Learn(name, secret string) {
 	value := secrets.Value{Name: name, Secret: secret}
 	r.hiding.Lock()
 	defer r.hiding.Unlock()
-	if slices.Contains(r.hidden, value) {
+	if slices.Contains(r.learned, value) {
 		return
 	}
-	r.hidden = append(slices.Clip(r.hidden), value)
-	redactor := secrets.NewRedactor(r.hidden)
+	r.learned = append(r.learned, value)
+	r.hide()
+}
+
+func (r *Record) hide() {
+	redactor := secrets.NewRedactor(slices.Concat(r.hidden, r.learned))
 	redactor.Except(r.spared)
 	r.redactor.Store(redactor)
 }
