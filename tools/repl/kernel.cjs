@@ -176,7 +176,7 @@
     await post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
     await post('Runtime.discardConsoleEntries');
     await flushed(complain, '');
-    await flushed(print, (done.text === undefined ? '' : done.text + '\n') + mark);
+    await flushed(print, (done.text === undefined ? '' : done.text.replace(/\n?$/, '\n')) + mark);
     send({ type: 'done', cell, failed: done.failed });
   };
 

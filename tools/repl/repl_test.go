@@ -144,7 +144,7 @@ func TestBindingsAreKept(t *testing.T) {
 	s.gives("let a = 1; const f = await Promise.resolve(3); class X {}; function g() { return 1 }", nothing)
 	s.gives("let a = 2; class X { y() {} }; function g() { return a + f }", nothing)
 	s.gives("g()", "5\n")
-	s.gives("codex.state.n = 7; var old = 8", "8\n")
+	s.gives("var old = 8; codex.state.n = 7", "7\n")
 	s.gives("[codex.state.n, old, typeof new X().y]", "[ 7, 8, 'function' ]\n")
 }
 
@@ -155,14 +155,15 @@ func TestWhatIsPrinted(t *testing.T) {
 	s.gives(`console.log("one", { two: [2] }); console.error("three"); process.stdout.write("four\n"); require("node:fs").writeSync(1, "five\n"); undefined`,
 		"one { two: [ 2 ] }\nthree\nfour\nfive\n")
 	s.gives(`require("node:child_process").spawnSync("sh", ["-c", "echo child; cat; echo its error >&2"], { stdio: "inherit" }).status`, "child\nits error\n0\n")
-	s.gives(`"a\nstring"`, "a\nstring\n")
+	s.gives(`("a\nstring")`, "a\nstring\n")
+	s.gives(`("a line\n")`, "a line\n")
 	s.gives("null", "null\n")
 	s.gives("10n ** 30n", "1000000000000000000000000000000n\n")
 	s.gives("NaN", "NaN\n")
 	s.gives("Symbol('s')", "Symbol(s)\n")
-	s.gives("new Proxy({}, { get() { throw 1 }, ownKeys() { throw new Error('no') } })", "{}\n")
+	s.gives("new Proxy({}, { ownKeys() { throw new Error('no') } })", "{}\n")
 	s.gives("({ [Symbol.for('nodejs.util.inspect.custom')]() { throw new Error('no') } })", "[a value that cannot be shown: no]\n")
-	s.gives("process.stdout.write('x'.repeat(300_000) + '\\n'); await 0; undefined", strings.Repeat("x", 0)+s.cut(300_001))
+	s.gives("process.stdout.write('x'.repeat(300_000) + '\\n'); await 0; undefined", s.cut(300_001))
 }
 
 // cut is what is left of an output of one line that is too long; the model gets its two ends.
