@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -43,6 +44,8 @@ type Conversation struct {
 	Warn func(code, format string, args ...any)
 
 	state
+	nested   atomic.Int64   // calls that scripts made
+	direct   atomic.Int64   // spent.Calls, for who counts calls of scripts
 	last     model.Settings // of the last request
 	bodies   model.Bodies   // of requests
 	pinned   int            // items at the start that stay word for word
@@ -83,7 +86,21 @@ type Spent struct {
 }
 
 // Spent tells what was used so far, also after an error.
-func (c *Conversation) Spent() Spent { return c.spent }
+func (c *Conversation) Spent() Spent {
+	spent := c.spent
+	spent.Calls += int(c.nested.Load())
+	return spent
+}
+
+// Nested counts a call that a script makes, and says why it is not run: a tools.Dispatcher asks it.
+func (c *Conversation) Nested() (refused string) {
+	limit := int64(c.Limits.Calls)
+	if nested := c.nested.Add(1); limit > 0 && c.direct.Load()+nested > limit {
+		c.nested.Add(-1)
+		return limitWords
+	}
+	return ""
+}
 
 func (c *Conversation) charge(u model.Usage) { c.spent.Usage = c.spent.Usage.Add(u) }
 

@@ -287,7 +287,8 @@ type Compaction struct {
 // ToolStarted is durable before the call has any effect.
 type ToolStarted struct {
 	Turn    int    `json:"turn"`
-	Number  int    `json:"number"` // of the call in the run, from 1; an id may come twice
+	Number  int    `json:"number"`           // of the call in the run, from 1; an id may come twice
+	Caller  int    `json:"caller,omitempty"` // number of the call whose script made this one, within which Number then counts
 	CallID  string `json:"call_id"`
 	Tool    string `json:"tool"`
 	Input   string `json:"input"` // the arguments as the model wrote them
@@ -301,6 +302,7 @@ type ToolStarted struct {
 type ToolFinished struct {
 	Turn      int            `json:"turn"`
 	Number    int            `json:"number"`
+	Caller    int            `json:"caller,omitempty"`
 	CallID    string         `json:"call_id"`
 	Tool      string         `json:"tool"`
 	Failed    bool           `json:"failed"`
@@ -313,6 +315,15 @@ type ToolFinished struct {
 	NotRun    bool           `json:"not_run,omitempty"` // the tool was not asked
 	Made      string         `json:"made,omitempty"`    // the arguments that hooks had it asked with
 }
+
+// CallRef tells a call from the others of its run.
+type CallRef struct{ Number, Caller int }
+
+// Ref is which call it is.
+func (d ToolStarted) Ref() CallRef { return CallRef{d.Number, d.Caller} }
+
+// Ref is which call it is.
+func (d ToolFinished) Ref() CallRef { return CallRef{d.Number, d.Caller} }
 
 type Plan struct {
 	Explanation string     `json:"explanation,omitempty"`

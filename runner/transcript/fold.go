@@ -54,7 +54,7 @@ type fold struct {
 
 type callKey struct {
 	agent, id string
-	number    int
+	CallRef
 }
 
 func (f *fold) line(l line) error {
@@ -272,7 +272,7 @@ func PartsText(content json.RawMessage) string {
 }
 
 func (f *fold) toolStarted(e Event, d ToolStarted) {
-	call := f.begin(e, d.Turn, callKey{e.Agent, d.CallID, d.Number}, d.Tool)
+	call := f.begin(e, d.Turn, callKey{e.Agent, d.CallID, d.Ref()}, d.Tool)
 	f.called = true
 	if f.entries {
 		call.Topic = Topic(d.Input)
@@ -291,7 +291,7 @@ func (f *fold) begin(e Event, turn int, key callKey, tool string) *Call {
 }
 
 func (f *fold) toolFinished(e Event, d ToolFinished) {
-	key := callKey{e.Agent, d.CallID, d.Number}
+	key := callKey{e.Agent, d.CallID, d.Ref()}
 	if len(f.open[key]) == 0 {
 		f.begin(e, d.Turn, key, d.Tool)
 	}

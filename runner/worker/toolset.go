@@ -172,7 +172,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))
-	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered}
+	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered, Nested: a.conversation.Nested}
 	if a.Hooks != nil {
 		dispatcher.Gate = a.Hooks
 	}
