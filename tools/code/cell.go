@@ -172,11 +172,14 @@ func size(s message.Settled) int64 { return int64(len(s.Value) + len(s.Error)) }
 
 // settledBy is what a script gets of a result.
 func settledBy(id int, r tools.Result) message.Settled {
-	if r.Failed {
-		return message.Settled{ID: id, Error: orElse(r.Output, "the call failed")}
-	}
 	value := r.Object
-	if value == nil {
+	switch {
+	case value != nil:
+	case r.Failed:
+		return message.Settled{ID: id, Error: orElse(r.Output, "the call failed")}
+	case len(r.Images) > 0:
+		value = withImages(r)
+	default:
 		value = r.Output
 	}
 	var raw bytes.Buffer
@@ -189,6 +192,15 @@ func settledBy(id int, r tools.Result) message.Settled {
 		return message.Settled{ID: id, Error: fmt.Sprintf("the result has more than %d MiB; ask for less", mostValue>>20)}
 	}
 	return message.Settled{ID: id, Value: bytes.TrimSuffix(raw.Bytes(), []byte("\n"))}
+}
+
+// withImages is a result with images that has no form of its own.
+func withImages(r tools.Result) any {
+	images := make([]map[string]string, len(r.Images))
+	for i, image := range r.Images {
+		images[i] = map[string]string{"image_url": image.URL()}
+	}
+	return map[string]any{"text": r.Output, "images": images}
 }
 
 func orElse(text, otherwise string) string {

@@ -44,7 +44,7 @@ var plain = tools.Tool{
 // refuse fails.
 var refuse = tools.Tool{
 	Spec: tools.Spec{Name: "refuse", Description: "Fails.", Parameters: json.RawMessage(`{"type":"object","properties":{"needed":{"type":"string"}},"required":["needed"],"additionalProperties":false}`)},
-	Run: func(context.Context, tools.Call) (tools.Result, error) { return tools.Refuse("it can't be done"), nil },
+	Run:  func(context.Context, tools.Call) (tools.Result, error) { return tools.Refuse("it can't be done"), nil },
 }
 
 // hang waits for its end.
@@ -126,8 +126,10 @@ func TestScripts(t *testing.T) {
 		{"refused and caught", `try { await tools.refuse({needed: "a"}) } catch (e) { text(e.message); text(e instanceof Error) }`, head("completed") + "\nit can't be done\ntrue"},
 		{"does not fit", `try { await tools.refuse({}) } catch (e) { text(e.message) }`, head("completed") + "\nrefuse: the arguments: expected \"needed\", got nothing by that name. The arguments are: needed (string, required)."},
 		{"exec in exec", `try { await tools.exec("1") } catch (e) { text(e.message) }`, head("completed") + "\nnot a function"},
-		{"all tools", `text(ALL_TOOLS.map(t => t.name).join()); text(ALL_TOOLS[2].description)`,
-			head("completed") + "\necho,hang,mcp__a_b__c_d,plain,refuse\nA stranger's.\n  mcp__a_b__c_d(input?: Record<string, unknown>): Promise<string>;"},
+		{
+			"all tools", `text(ALL_TOOLS.map(t => t.name).join()); text(ALL_TOOLS[2].description)`,
+			head("completed") + "\necho,hang,mcp__a_b__c_d,plain,refuse\nA stranger's.\n  mcp__a_b__c_d(input?: Record<string, unknown>): Promise<string>;",
+		},
 		{"side by side", `text((await Promise.all([1, 2, 3].map(n => tools.echo({say: n})))).map(r => r.say).join())`, head("completed") + "\n1,2,3"},
 		{"not awaited", `tools.echo({say: 1}).then(() => text("late")); text("end")`, head("completed") + "\nend"},
 		{"not awaited and under way", `tools.hang(); await tools.echo(); text("end")`, head("completed") + "\nend"},
@@ -147,12 +149,18 @@ func TestScripts(t *testing.T) {
 		{"notify", `notify("a"); text("b")`, head("completed") + "\na\nb"},
 		{"recursion", `try { (function f() { f() })() } catch (e) { text(e instanceof RangeError) }`, head("completed") + "\ntrue"},
 		{"a language turned over", `Array.prototype[Symbol.iterator] = JSON.parse = Promise.prototype.then = Map = null; const r = await tools.echo({say: 1}); text(r.say)`, head("completed") + "\n1"},
-		{"options", "// @exec: {\"yield_time_ms\": 60000, \"max_output_tokens\": 5}\ntext('x'.repeat(100))",
-			head("completed") + "\nWarning: truncated output (original token count: 25)\nTotal output lines: 0\n\nxxxxxxxxxx\n…20 tokens truncated; the rest was not kept…\nxxxxxxxxxx"},
-		{"options that are no JSON", "// @exec: fast\ntext(1)",
-			`exec: the first line has to be // @exec: and a JSON object of yield_time_ms and max_output_tokens, such as // @exec: {"yield_time_ms": 60000}: "fast" is no object.`},
-		{"unknown options", "// @exec: {\"speed\": 1}\ntext(1)",
-			`exec: the first line has to be // @exec: and a JSON object of yield_time_ms and max_output_tokens, such as // @exec: {"yield_time_ms": 60000}: json: unknown field "speed".`},
+		{
+			"options", "// @exec: {\"yield_time_ms\": 60000, \"max_output_tokens\": 5}\ntext('x'.repeat(100))",
+			head("completed") + "\nWarning: truncated output (original token count: 25)\nTotal output lines: 0\n\nxxxxxxxxxx\n…20 tokens truncated; the rest was not kept…\nxxxxxxxxxx",
+		},
+		{
+			"options that are no JSON", "// @exec: fast\ntext(1)",
+			`exec: the first line has to be // @exec: and a JSON object of yield_time_ms and max_output_tokens, such as // @exec: {"yield_time_ms": 60000}: "fast" is no object.`,
+		},
+		{
+			"unknown options", "// @exec: {\"speed\": 1}\ntext(1)",
+			`exec: the first line has to be // @exec: and a JSON object of yield_time_ms and max_output_tokens, such as // @exec: {"yield_time_ms": 60000}: json: unknown field "speed".`,
+		},
 		{"wrong options", "// @exec: {\"yield_time_ms\": 0.5}\ntext(1)", "exec: yield_time_ms in the first line has to be a whole number above 0."},
 		{"nothing", " \n", "exec: there is no script. Write JavaScript, without JSON or a fence around it."},
 		{"options alone", "// @exec: {}\n", "exec: there is no script behind the first line."},

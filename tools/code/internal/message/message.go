@@ -21,6 +21,7 @@ const (
 	MostShown    = 16 << 20 // bytes of them
 	MostCalls    = 1_000    // calls under way at once
 	MostInput    = 4 << 20  // bytes of a call's input
+	MostInputs   = 16 << 20 // bytes of the inputs of all that are under way
 	MostTimers   = 10_000   // that are set at once
 	MostStored   = 1 << 20  // bytes of all values that are stored, with their keys
 	LargestValue = 64 << 10 // bytes of one of them
