@@ -21,8 +21,9 @@ const (
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
-	Dir     string   // the working directory, absolute
-	Env     []string // all of the environment
+	Offer   tools.Form // in which the model is told to call: Function or, any other, Freeform
+	Dir     string     // the working directory, absolute
+	Env     []string   // all of the environment
 	// Judge is asked before a kernel starts, as of a command; nil lets all.
 	Judge func(policy.Request) policy.Decision
 	// Used says that the model made calls before, of a kernel that is gone.
@@ -43,17 +44,41 @@ type Repl struct {
 // New makes a Repl. Nothing is started.
 func New(o Options) *Repl { return &Repl{options: o, lost: o.Used} }
 
-var spec = tools.Spec{
-	Name: Name,
-	Description: "Runs JavaScript in a persistent Node kernel with top-level await. This is a freeform tool: send raw JavaScript source text, " +
-		"optionally with a first-line pragma like `// codex-js-repl: timeout_ms=15000` or `// codex-js-repl: reset=true`; do not send JSON/quotes/markdown fences.\n" +
+const (
+	what     = "Runs JavaScript in a persistent Node kernel with top-level await."
+	freeform = " This is a freeform tool: send raw JavaScript source text, optionally with a first-line pragma like `// codex-js-repl: timeout_ms=15000`; do not send JSON/quotes/markdown fences."
+	more     = "\n" +
 		"Top-level bindings are kept between calls and may be declared again. What the code prints is the output, then the value of its last expression unless that is undefined. " +
 		"require and import() work, with paths relative to the working directory. Helpers, also as properties of codex:\n" +
 		"- await tool(name, args): calls another tool, args an object, or a string for a freeform tool like apply_patch; gives its result, throws where it was refused or failed\n" +
 		"- await sh(command, {workdir}): runs a shell command; gives {stdout, stderr, exitCode}; stdout has both, in the order of writing\n" +
 		"- await emitImage(pathOrBytesOrDataURL): shows you an image\n" +
-		"- tmpDir: a folder for files that are not part of the work; codex.state: an object of your own",
-	Grammar: grammar,
+		"- tmpDir: a folder for files that are not part of the work; codex.state: an object of your own\n" +
+		"A call may take 30 seconds, unless its first line says otherwise: `// codex-js-repl: timeout_ms=60000`."
+)
+
+// spec tells of a freeform tool, or of a function that takes the code as its one argument.
+func spec(offer tools.Form) tools.Spec {
+	if offer != tools.Function {
+		return tools.Spec{Name: Name, Description: what + freeform + more, Grammar: grammar}
+	}
+	return tools.Spec{
+		Name: Name, Description: what + more,
+		Parameters: json.RawMessage(`{"type":"object","properties":{"input":{"type":"string","description":"JavaScript source text."}},"required":["input"],"additionalProperties":false}`),
+	}
+}
+
+// source is the code that a call brings. The dispatcher hands on the text of a freeform tool
+// however the model called it.
+func (r *Repl) source(call tools.Call) (string, error) {
+	if r.options.Offer != tools.Function || call.Form == tools.Freeform {
+		return call.Input, nil
+	}
+	var arguments struct {
+		Input string `json:"input"`
+	}
+	err := call.Arguments(&arguments)
+	return arguments.Input, err
 }
 
 var resetSpec = tools.Spec{
@@ -65,7 +90,7 @@ var resetSpec = tools.Spec{
 // Tools are js_repl and js_repl_reset. Neither can be called from code of the other.
 func (r *Repl) Tools() []tools.Tool {
 	return []tools.Tool{
-		{Spec: spec, Scripts: true, Run: r.call},
+		{Spec: spec(r.options.Offer), Scripts: true, Run: r.call},
 		{Spec: resetSpec, Scripts: true, Run: r.reset},
 	}
 }
@@ -81,7 +106,11 @@ func (r *Repl) reset(context.Context, tools.Call) (tools.Result, error) {
 
 // call runs the code of a call in the kernel, one call after the other.
 func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) {
-	c, refusal := read(call.Input)
+	code, err := r.source(call)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	c, refusal := read(code)
 	if refusal != "" {
 		return tools.Refuse(refusal), nil
 	}
@@ -135,6 +164,16 @@ func (r *Repl) stop() {
 		r.kernel.stop()
 		r.kernel = nil
 	}
+}
+
+// Used says whether the model made calls, of this Repl or of one before; it did not of none.
+func (r *Repl) Used() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.options.Used || r.cells > 0
 }
 
 // Close ends the kernel. No call may be under way.

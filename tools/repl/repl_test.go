@@ -30,7 +30,7 @@ func options(t *testing.T) repl.Options {
 			t.Error(err)
 		}
 	})
-	return repl.Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}}
+	return repl.Options{Sandbox: box, Offer: tools.Freeform, Outputs: new(tools.Outputs), Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}}
 }
 
 // session calls the tools of a Repl, and others that its code calls.
@@ -371,11 +371,26 @@ func TestWhatIsNoCodeIsRefused(t *testing.T) {
 	s.gives("`a${1}`", "a1\n")
 }
 
+// TestAFunctionTakesCodeAsItsArgument is of models that have no freeform tools.
+func TestAFunctionTakesCodeAsItsArgument(t *testing.T) {
+	o := options(t)
+	o.Offer = tools.Function
+	s := begin(t, o)
+	s.gives("1 + 1", "2\n")
+	got := s.dispatcher.Dispatch(t.Context(), []tools.Call{
+		{ID: "a", Number: 11, Name: repl.Name, Input: `{"input":"await new Promise((r) => setTimeout(r, 50)); let a = 3"}`, Form: tools.Function},
+		{ID: "b", Number: 12, Name: repl.Name, Input: `{"input":"a"}`, Form: tools.Function}, // in one answer, one after the other
+	})
+	if got[1].Output != "3\n" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 const pragma = "// codex-js-repl: "
 
 // TestGrammar reads the terminals of the grammar as regular expressions.
 func TestGrammar(t *testing.T) {
-	grammar := repl.New(repl.Options{}).Tools()[0].Spec.Grammar
+	grammar := repl.New(repl.Options{Offer: tools.Freeform}).Tools()[0].Spec.Grammar
 	terminals := map[string]string{}
 	for _, found := range regexp.MustCompile(`(?m)^([A-Z]+): /(.*)/$`).FindAllStringSubmatch(grammar, -1) {
 		terminals[found[1]] = strings.ReplaceAll(found[2], `\/`, `/`)
