@@ -138,6 +138,7 @@ type Tools struct {
 	Deny    []string         `json:"deny"`
 	Hosted  []map[string]any `json:"hosted"` // as they stand in a request
 	Dynamic []DynamicTool    `json:"dynamic"`
+	JSRepl  bool             `json:"js_repl"`
 }
 
 type Policy struct {

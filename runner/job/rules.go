@@ -131,6 +131,7 @@ var rules = []rule{
 	{path: "tools.dynamic[].timeout", about: "How long a call may take.", initial: Duration(5 * time.Minute)},
 	{path: "tools.dynamic[].network", about: "The network that it has, written as policy.network is. Empty: that of policy.network. A tool with another works beside the agent, started in a fresh tree of the base commit.", values: []string{"", "none", "loopback", "full"}},
 	{path: "tools.dynamic[].defer", about: "Whether it is found by searching only, and not told to the model from the start."},
+	{path: "tools.js_repl", about: "Whether the model may run JavaScript in a process of Node that keeps what it defines (js_repl), in the agent's sandbox. It is offered where there is a node of version 18 or later, and the rules on commands let it run."},
 
 	{path: "policy", about: "What commands and changes may do."},
 	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},

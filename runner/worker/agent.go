@@ -52,6 +52,7 @@ type Agent struct {
 	dynamic      *extensions.Dynamic // tools of the job's own
 	deferred     []string            // names of tools that the model has to look for
 	finding      finding             // by what it does
+	js           javaScript
 
 	work    Work // so far, without what the conversation knows
 	patches int  // that it sent
@@ -146,7 +147,7 @@ func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.P
 
 // GoOn has an agent that was briefed go on from where it was stopped.
 func (a *Agent) GoOn(e Earlier) error {
-	a.work.Plan, a.work.Questions, a.told = e.Plan, e.Past.questions, e.Past.told
+	a.work.Plan, a.work.Questions, a.told, a.js.used = e.Plan, e.Past.questions, e.Past.told, e.Past.javaScript
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)
 	}
@@ -231,6 +232,7 @@ func (a *Agent) endProcesses() {
 	}
 	a.Hooks.Beside(nil)
 	a.endServers()
+	a.js.used = a.tools.repl.Used()
 	if err := a.tools.close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}

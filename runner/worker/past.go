@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
 // Past is an agent that was stopped, as the events of its run tell of it. What the
@@ -17,8 +18,9 @@ import (
 type Past struct {
 	agent.Past
 
-	questions []question.Question // that the agent put to people
-	told      said                // what the agent was told once
+	questions  []question.Question // that the agent put to people
+	told       said                // what the agent was told once
+	javaScript bool                // js_repl was called
 }
 
 // Take adds the next event.
@@ -30,25 +32,28 @@ func (p *Past) Take(e transcript.Event) error {
 		}
 		p.told.note(e.Data)
 	case transcript.TypeToolFinished:
-		if err := p.takeQuestions(e.Data); err != nil {
+		if err := p.takeCall(e.Data); err != nil {
 			return err
 		}
 	}
 	return p.Past.Take(e)
 }
 
-// takeQuestions takes the questions of a call that put them to people.
-func (p *Past) takeQuestions(raw json.RawMessage) error {
+// takeCall takes what a call leaves behind it: the questions of one that put them to people, and
+// that a kernel was used.
+func (p *Past) takeCall(raw json.RawMessage) error {
 	var call struct {
 		Tool   string
 		Failed bool
 		Detail struct{ Questions json.RawMessage }
 	}
-	if err := json.Unmarshal(raw, &call); err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
+	err := json.Unmarshal(raw, &call)
+	p.javaScript = p.javaScript || call.Tool == repl.Name
+	if err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
 		return err
 	}
 	var questions []question.Question
-	err := json.Unmarshal(call.Detail.Questions, &questions)
+	err = json.Unmarshal(call.Detail.Questions, &questions)
 	p.questions = append(p.questions, questions...)
 	return err
 }
@@ -96,6 +101,9 @@ func (e *Earlier) words() []string {
 		if e.Past.Has("Process running with session ID ") {
 			words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
 		}
+	}
+	if e.Past.javaScript {
+		words = append(words, "The kernel of js_repl has ended, and what was defined in it is gone.")
 	}
 	return words
 }

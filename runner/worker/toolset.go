@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
 // patchTool is the name of the tool that applies patches, and questionTool of that
@@ -105,6 +106,7 @@ type toolbox struct {
 	sandbox  *sandbox.Sandbox
 	seen     *seen
 	commands *command.Tools
+	repl     *repl.Repl // nil where the job has none
 	services *confine.Services
 	jobs     *extensions.Answering // tools of the job's own; nil before they can be called
 }
@@ -132,6 +134,9 @@ func (a *Agent) equip(ctx context.Context) error {
 		return err
 	}
 	if a.tools.jobs, err = a.dynamic.Open(ctx, box, base, a.hookedEnv(a.Sandboxes.AgentEnv())); err != nil {
+		return err
+	}
+	if err := a.findNode(ctx, box); err != nil {
 		return err
 	}
 	if err := a.useTools(ctx, a.tools); err != nil {
@@ -176,7 +181,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	if err := registry.Restrict(a.allow(outside), a.known(a.Job.Tools.Deny)); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
-	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))
+	offered := outside.offered(append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.js.offered()...))
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered, Nested: a.conversation.Nested}
 	if a.Hooks != nil {
 		dispatcher.Gate = a.Hooks
@@ -206,7 +211,8 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	if a.Ask == nil {
 		ask = nil
 	}
-	return append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
+	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
+	return append(all, a.replTools(box, outputs)...)
 }
 
 // ignoredFile says of a file below dir whether git ignores it. A file of which that
@@ -222,6 +228,9 @@ func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
 func (t *toolbox) close() error {
 	if t.commands != nil {
 		t.commands.Close()
+	}
+	if t.repl != nil {
+		t.repl.Close()
 	}
 	err := errors.Join(t.jobs.Close(), t.services.Close(), t.sandbox.Close())
 	t.seen.close()
