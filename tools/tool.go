@@ -26,6 +26,8 @@ type Spec struct {
 	Accepts json.RawMessage
 	Grammar string // in Lark's notation, which constrains the input
 	Builtin string // the API's own type of tool
+	// Programs says that programs which the API runs may call the tool. A Registry sets it.
+	Programs bool
 	// Returns is the JSON Schema of what a script gets of a call; nil for a text.
 	Returns json.RawMessage
 }
