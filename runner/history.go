@@ -140,7 +140,15 @@ func (h *history) workTree(found workspace.Found) string {
 
 // returned is how the agent goes on.
 func (h *history) returned(found workspace.Found) worker.Earlier {
-	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Usage: model.Usage(h.Usage), Ended: h.Finished != nil, Found: found, Servers: h.MCPServers}
+	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Usage: model.Usage(h.Usage), Cost: h.spent(), Ended: h.Finished != nil, Found: found, Servers: h.MCPServers}
+}
+
+// spent is what the run cost so far, in US dollars; 0 where no price was known.
+func (h *history) spent() float64 {
+	if h.Cost == nil {
+		return 0
+	}
+	return *h.Cost
 }
 
 // baseline is what the checks said of the base.

@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -255,13 +256,16 @@ type recordedAnswers struct {
 	next    int
 	lacked  bool         // one more was asked for
 	asks    bool         // the run put its questions to people
+	price   *price.List  // of the run
 	hooks   *hooks.Hooks // that say what they said; nil for none
 }
 
 // model is the one that a job names, with these answers. Nothing makes the
 // conversation shorter: nobody reads it, and there is no recorded answer to that.
 func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, error) {
-	m, err := worker.NewModel(a, j, warn)
+	profile := model.ProfileAt(j.Model.Name, j.Model.BaseURL)
+	profile.Price = a.price
+	m, err := worker.NewModel(a, j, profile, warn)
 	m.Profile.ContextWindow = 0
 	m.Left = func() bool { return a.next < len(a.answers) }
 	return m, err
@@ -298,7 +302,7 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe 
 // record reads the answers and the outputs of calls, by number. Where answers
 // name the checkout of the run they now name the fresh tree.
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
-	answers := &recordedAnswers{asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings)}
+	answers := &recordedAnswers{asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings), price: p.recorded.Started.Price}
 	if len(p.recorded.listed.Hooks) > 0 {
 		past := p.recorded.hooks
 		past.Replays, past.Rounds, past.More = true, 0, ""

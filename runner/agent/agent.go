@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -29,7 +30,7 @@ type Conversation struct {
 	// when that is not known.
 	Window int64
 	// Price of the model; nil when it is not known.
-	Price *transcript.Price
+	Price *price.List
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
@@ -83,6 +84,7 @@ type Spent struct {
 	Calls  int // of tools, those that the API ran itself included
 	Hosted int // those
 	Usage  model.Usage
+	Cost   float64 // in US dollars; 0 where no price is known
 }
 
 // Spent tells what was used so far, also after an error.
@@ -102,14 +104,25 @@ func (c *Conversation) Nested() (refused string) {
 	return ""
 }
 
-func (c *Conversation) charge(u model.Usage) { c.spent.Usage = c.spent.Usage.Add(u) }
+// charge books what one answer used, at the tier of service that it names.
+func (c *Conversation) charge(u model.Usage) {
+	c.spent.Usage = c.spent.Usage.Add(u)
+	if !c.Price.Known() {
+		return
+	}
+	c.spent.Cost = price.Sum(c.spent.Cost, transcript.Usage(u).Cost(c.Price))
+	switch c.Price.Bound(u.ServiceTier) {
+	case price.AtMost:
+		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than the run tells; give it as model.price.service.", u.ServiceTier)
+	case price.AtLeast:
+		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and may cost more than the run tells and than limits.cost_usd allows; "+
+			"give it as model.price.service.", u.ServiceTier)
+	}
+}
 
 // Cost is what was spent, in US dollars; false when no price is known.
 func (c *Conversation) Cost() (float64, bool) {
-	if c.Price == nil {
-		return 0, false
-	}
-	return c.Price.Of(transcript.Usage(c.spent.Usage)), true
+	return c.spent.Cost, c.Price.Known()
 }
 
 // Begin puts the first items into the conversation, which stay in it word for

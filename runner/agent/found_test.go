@@ -273,7 +273,7 @@ func TestWhatWasFoundOutlivesARestart(t *testing.T) {
 			}
 			again, another := looking(t, by, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
 			p := pastOf(t, events[:n+1]...)
-			again.Restore(p, model.Usage{}, 1)
+			again.Restore(p, model.Usage{}, 0, 1)
 			if err := again.Resume(t.Context(), p, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -239,11 +239,11 @@ func (p *Past) compaction(d transcript.Compaction) error {
 }
 
 // Restore puts the conversation where its past ended, with the tokens that were
-// used by then. begin is how many items at its start stay word for word. What its
+// used by then, and what they cost. begin is how many items at its start stay word for word. What its
 // last answer asked for is finished by Resume.
-func (c *Conversation) Restore(p *Past, used model.Usage, begin int) {
+func (c *Conversation) Restore(p *Past, used model.Usage, cost float64, begin int) {
 	c.state, c.pinned = p.state, min(begin, len(p.history))
-	c.spent.Usage = used
+	c.spent.Usage, c.spent.Cost = used, cost
 	c.nested.Store(int64(p.nested))
 	c.direct.Store(int64(c.spent.Calls))
 	if len(p.open)+len(p.denials) == 0 { // the request has no answer, or one that waits for nothing

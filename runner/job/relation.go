@@ -58,6 +58,7 @@ func (d *decoder) relations(needsTask bool) {
 	d.harmlessPass()
 	d.chatHasLess()
 	d.fitPrograms()
+	d.fitPrice()
 	d.fitServices()
 	d.fitSecrets()
 	d.fitProxies()

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/price"
 )
 
 // Project folds the events of a log into a view whose Entries have excerpts of
@@ -124,9 +126,9 @@ var folds = map[Type]func(*fold, Event) error{
 	TypePublish:       folding((*fold).publish),
 	TypeModelRequest:  folding((*fold).modelRequest),
 	TypeModelResponse: folding((*fold).modelResponse),
-	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.view.Usage.add(d.Usage) }),
-	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.view.Usage.add(d.Usage) }),
-	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.view.Usage.add(d.Usage) }),
+	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.spend(d.Usage) }),
+	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.spend(d.Usage) }),
+	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.spend(d.Usage) }),
 	TypeToolStarted:   folding((*fold).toolStarted),
 	TypeToolFinished:  folding((*fold).toolFinished),
 }
@@ -150,7 +152,20 @@ type spending struct {
 	Usage Usage `json:"usage"`
 }
 
-func (f *fold) runStarted(e Event, d RunStarted) { f.view.StartedAt, f.view.Started = e.Time, d }
+func (f *fold) runStarted(e Event, d RunStarted) {
+	f.view.StartedAt, f.view.Started = e.Time, d
+	if d.Price.Known() {
+		f.view.Cost = new(float64)
+	}
+}
+
+// spend books what one answer used.
+func (f *fold) spend(u Usage) {
+	f.view.Usage.add(u)
+	if f.view.Cost != nil {
+		*f.view.Cost = price.Sum(*f.view.Cost, u.Cost(f.view.Started.Price))
+	}
+}
 
 // runResumed begins another life of the run. It lived without events too, of which
 // the event itself tells.
@@ -204,7 +219,7 @@ func (f *fold) modelRequest(_ Event, d request) {
 
 func (f *fold) modelResponse(e Event, d ModelResponse) {
 	f.view.Turns = max(f.view.Turns, d.Turn)
-	f.view.Usage.add(d.Usage)
+	f.spend(d.Usage)
 	f.answered = true
 	if f.view.Verify != nil {
 		f.view.Work.Attempts = f.view.Verify.Attempt
@@ -247,6 +262,7 @@ func (f *fold) beforeCalls(agent string, turn int) int {
 func (u *Usage) add(more Usage) {
 	u.Input += more.Input
 	u.Cached += more.Cached
+	u.CacheWrite += more.CacheWrite
 	u.Output += more.Output
 	u.Reasoning += more.Reasoning
 }

@@ -81,7 +81,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
-		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Window: o.Model.Profile.ContextWindow, Price: o.Model.Price(), Plan: a.planWords,
+		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Window: o.Model.Profile.ContextWindow, Price: o.Model.Profile.Price, Plan: a.planWords,
 		Limits: agent.Limits{
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
@@ -152,7 +152,7 @@ func (a *Agent) GoOn(e Earlier) error {
 		a.patches = len(patches)
 	}
 	if e.Past.Turns() > 0 {
-		a.conversation.Restore(&e.Past.Past, e.Usage, a.conversation.Items())
+		a.conversation.Restore(&e.Past.Past, e.Usage, e.Cost, a.conversation.Items())
 	}
 	a.earlier = &e
 	return a.servers.Expect(e.Servers)

@@ -113,7 +113,7 @@ func TestAnAgentWorks(t *testing.T) {
 	cost := 2.0
 	want := Work{
 		Summary: "Mended with [secret TOKEN].", Plan: transcript.Plan{Steps: []transcript.PlanStep{{Step: "Mend", Status: "completed"}}},
-		Spent: agent.Spent{Turns: 2, Calls: 3, Usage: model.Usage{Input: 10000, Output: 5}}, Cost: &cost,
+		Spent: agent.Spent{Turns: 2, Calls: 3, Usage: model.Usage{Input: 10000, Output: 5}, Cost: 2}, Cost: &cost,
 	}
 	if diff := cmp.Diff(want, work); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

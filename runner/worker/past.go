@@ -59,6 +59,7 @@ type Earlier struct {
 	Past  *Past
 	Plan  transcript.Plan
 	Usage model.Usage // so far
+	Cost  float64     // of that; 0 where no price was known
 	// Servers are those of tools as they were last.
 	Servers []transcript.MCPServer
 	Ended   bool // the run had come to an end; else it was killed

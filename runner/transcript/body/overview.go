@@ -188,8 +188,8 @@ func facts(v *transcript.View, own Own, more []string) section {
 	add := func(format string, args ...any) { s.rows = append(s.rows, "- "+fmt.Sprintf(format, args...)+"\n") }
 	add("Work: %s", work(v))
 	add("Tokens: %s", tokens(v.Usage))
-	if price := v.Started.Price; price != nil {
-		add("Cost: $%.4f", price.Of(v.Usage))
+	if v.Cost != nil {
+		add("Cost: $%.4f", *v.Cost)
 	}
 	if v.Policy.Level != "" {
 		add("Confinement: %s", confinement(v.Policy))
