@@ -43,7 +43,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Outage: Duration(10 * time.Minute), Idle: Duration(5 * time.Minute),
 			Price: Price{Tiers: []PriceTier{}, Service: map[string]Rates{}},
 		},
-		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
+		Tools: Tools{Allow: []string{}, Deny: []string{}, Programmatic: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
 		Policy: Policy{
 			Approval: "never", Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
 			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Rules: []string{},

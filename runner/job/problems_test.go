@@ -68,6 +68,8 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 			"job.yml:3:28: model.state: does not go with model.wire: chat; leave it out",
 			"job.yml:3:43: model.tools: does not go with model.wire: chat; leave it out",
 		}},
+		{"programs over chat", start + "model: {wire: chat, programmatic: true}", []string{"job.yml:3:35: model.programmatic: does not go with model.wire: chat; leave it out"}},
+		{"tools for no programs", start + "tools: {programmatic: [apply_patch]}", []string{"job.yml:3:23: tools.programmatic: is for programs, which model.programmatic does not let there be; set model.programmatic: true"}},
 		{
 			"tiers without a price", start + "model: {price: {tiers: [{above: 2, input: 1, output: 1}], service: {flex: {input: 1, output: 1}}}}",
 			[]string{

@@ -181,6 +181,9 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	if err := registry.Restrict(a.allow(outside), a.known(a.Job.Tools.Deny)); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
+	if err := a.letPrograms(registry); err != nil {
+		return err
+	}
 	offered := outside.offered(append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.js.offered()...))
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered, Nested: a.conversation.Nested}
 	if a.Hooks != nil {
