@@ -24,8 +24,10 @@ type Profile struct {
 	ParallelCalls bool   `yaml:"parallel_calls"`
 	Reasoning     bool   `yaml:"reasoning"`   // it takes a reasoning effort
 	ToolSearch    bool   `yaml:"tool_search"` // it looks for tools by the API's own tool_search
-	Price         Price  `yaml:"price"`
-	Source        string `yaml:"source"` // where this can be read
+	// Code says that the model was trained to call tools from scripts, and not one by one.
+	Code   bool   `yaml:"code"`
+	Price  Price  `yaml:"price"`
+	Source string `yaml:"source"` // where this can be read
 }
 
 // Known says that a profile is of the model; else it is the default.
