@@ -5,7 +5,6 @@
   'use strict'
   const { parse, stringify } = JSON
   const { freeze, setPrototypeOf, getOwnPropertyNames } = Object
-  const { isArray } = Array
   const { isFinite } = Number
   const startsWith = Function.prototype.call.bind(String.prototype.startsWith)
   const toLowerCase = Function.prototype.call.bind(String.prototype.toLowerCase)
@@ -157,7 +156,8 @@
   }
 
   const settle = (settled) => {
-    for (const { id, value, error } of settled) {
+    for (let i = 0; i < settled.length; i++) { // by no iterator, which the script may have changed
+      const { id, value, error } = settled[i]
       const call = waiting[id]
       if (call === undefined) continue
       delete waiting[id]
@@ -174,7 +174,8 @@
   }
 
   const fire = (ids) => {
-    for (const id of ids) {
+    for (let i = 0; i < ids.length; i++) {
+      const id = ids[i]
       const timer = timers[id]
       if (timer === undefined) continue
       delete timers[id]
