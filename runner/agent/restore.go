@@ -288,7 +288,9 @@ func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fres
 			continue
 		}
 		if began, ok := p.started[refOf(call)]; ok {
-			result := interrupted(call, began.seq)
+			named := call
+			named.Name = began.Tool
+			result := interrupted(named, began.seq)
 			result.Output += p.wordsOfScript("\n\nThe calls that it made", func(ref transcript.CallRef) bool { return ref.Caller == call.Number })
 			results[call.Number] = result
 			continue

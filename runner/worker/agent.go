@@ -52,6 +52,7 @@ type Agent struct {
 	dynamic      *extensions.Dynamic // tools of the job's own
 	deferred     []string            // names of tools that the model has to look for
 	finding      finding             // by what it does
+	left         scriptsLeft         // by scripts of the attempts before
 
 	work    Work // so far, without what the conversation knows
 	patches int  // that it sent
@@ -136,8 +137,12 @@ func (a *Agent) settle(ctx context.Context) error {
 		Effort: m.ReasoningEffort, Summary: m.Summary, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
 		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Serial: !profile.ParallelCalls, Whole: !m.Stream,
 	}
+	if a.suits.code {
+		s.Additional, s.Context = true, "all_turns"
+		s.Serial = s.Serial || m.ParallelCalls == "auto" // calls that go side by side stand in one script
+	}
 	if !profile.Reasoning {
-		s.Effort, s.Summary = "", ""
+		s.Effort, s.Summary, s.Context = "", "", ""
 	}
 	a.conversation.Settings = s
 	return nil
@@ -147,7 +152,7 @@ func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.P
 
 // GoOn has an agent that was briefed go on from where it was stopped.
 func (a *Agent) GoOn(e Earlier) error {
-	a.work.Plan, a.work.Questions, a.told = e.Plan, e.Past.questions, e.Past.told
+	a.work.Plan, a.work.Questions, a.told, a.left = e.Plan, e.Past.questions, e.Past.told, e.Past.scripts
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)
 	}
@@ -230,6 +235,7 @@ func (a *Agent) endProcesses() {
 	if a.tools == nil {
 		return
 	}
+	a.endScripts()
 	a.Hooks.Beside(nil)
 	a.endServers()
 	if err := a.tools.close(); err != nil {
