@@ -30,6 +30,17 @@ type namespace struct {
 	Tools       []json.RawMessage `json:"tools"`
 }
 
+type message struct {
+	Type    string     `json:"type"`
+	Role    string     `json:"role"`
+	Content []textPart `json:"content"`
+}
+
+type textPart struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
 // open moves the tools that run here, and the instructions, to the start of the input. Those that
 // the API runs itself have no other place.
 func (b *body) open() error {
@@ -49,9 +60,7 @@ func (b *body) open() error {
 		}
 		b.Input = append(b.Input, tools)
 	}
-	instructions, err := Encode(map[string]any{
-		"type": "message", "role": "developer", "content": []any{map[string]string{"type": "input_text", "text": *b.Instructions}},
-	})
+	instructions, err := Encode(message{"message", "developer", []textPart{{"input_text", *b.Instructions}}})
 	b.Instructions, b.Input = nil, append(b.Input, instructions)
 	return err
 }

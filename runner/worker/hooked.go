@@ -56,7 +56,7 @@ func (a *Agent) halted() error {
 func (a *Agent) specs() []tools.Spec {
 	offered := a.conversation.Tools.Offered
 	if a.suits.code {
-		offered = append(slices.Clone(scriptTools), questionTool)
+		offered = slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !direct(name) })
 	}
 	return a.described(a.conversation.Tools.Registry.Specs(offered))
 }

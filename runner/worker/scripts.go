@@ -38,12 +38,15 @@ func (a *Agent) inScripts(box *toolbox, outputs *tools.Outputs, all []tools.Tool
 	if err != nil {
 		return nil, err
 	}
-	inScripts := slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return name == questionTool || slices.Contains(scriptTools, name) })
+	inScripts := slices.DeleteFunc(slices.Clone(offered), direct)
 	for _, spec := range a.described(registry.Specs(inScripts)) {
 		nested = append(nested, code.Nested{Spec: spec, Deferred: outside.deferred[spec.Name]})
 	}
 	return a.registry(append(box.scripts.All(), all...), outside) // what is told of exec has the nested ones
 }
+
+// direct says of a tool that a model which calls tools in scripts is told of it, and calls it itself.
+func direct(name string) bool { return name == questionTool || slices.Contains(scriptTools, name) }
 
 // scriptsLeft is what scripts left for those that come after a restart, or in another attempt.
 type scriptsLeft struct {

@@ -58,7 +58,7 @@ func toolsetOf(p model.Profile, form string) toolset {
 	s := toolset{runs: commandTools[p.Commands], shell: shellForms[p.Shell], patch: patchForms[p.Patch]}
 	switch {
 	case form == "code", form == "auto" && p.Code:
-		s.code, s.shell, s.patch = true, tools.Function, tools.Freeform
+		s.code, s.runs, s.shell, s.patch = true, commandTools["exec_command"], tools.Function, tools.Freeform
 		return s
 	}
 	switch form {
