@@ -122,16 +122,17 @@ func (p *replay) replayEmbedded(outputs []transcript.ToolFinished) ([]tools.Tool
 	if _, err := p.recorded.rec.ReadJSON(embeddedFile, &told); err != nil {
 		return nil, fmt.Errorf("read the tools of the run: %w", err)
 	}
-	answers := make(map[int]transcript.ToolFinished, len(outputs))
+	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(outputs))
 	for _, output := range outputs {
-		answers[output.Number] = output
+		answers[output.Ref()] = output
 	}
 	run := func(_ context.Context, call tools.Call) (tools.Result, error) {
-		answer, is := answers[call.Number]
+		ref := transcript.CallRef(call.Ref())
+		answer, is := answers[ref]
 		if !is {
-			return tools.Refuse(fmt.Sprintf("The record has no answer to call %d.", call.Number)), nil
+			return tools.Refuse("The record has no answer to call " + ref.String() + "."), nil
 		}
-		return tools.Result{Output: answer.Output, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
+		return tools.Result{Output: answer.Output, Object: answer.Object, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
 	}
 	all := make([]tools.Tool, len(told))
 	for i, t := range told {

@@ -54,7 +54,7 @@ type HooksTested struct {
 	Gone []transcript.Hook `json:"gone"`
 	// Unknown are calls whose whole output is not on record, since a hook kept it from the model:
 	// hooks are not asked of it.
-	Unknown []int `json:"unknown,omitempty"`
+	Unknown []transcript.CallRef `json:"unknown,omitempty"`
 }
 
 // Differences is how many answers are not those of the record.
@@ -171,14 +171,14 @@ func (t *HooksTested) match(were []transcript.Hook) {
 	for i := range t.Answers {
 		now := &t.Answers[i]
 		for j, was := range were {
-			if !used[j] && was.Name == now.Now.Name && was.On == now.Now.On && was.Number == now.Now.Number {
+			if !used[j] && was.Name == now.Now.Name && was.On == now.Now.On && was.Ref() == now.Now.Ref() {
 				used[j], now.Was = true, &were[j]
 				break
 			}
 		}
 	}
 	for j, was := range were {
-		if !used[j] && !(was.On == job.OnPostTool && slices.Contains(t.Unknown, was.Number)) {
+		if !used[j] && !(was.On == job.OnPostTool && slices.Contains(t.Unknown, was.Ref())) {
 			t.Gone = append(t.Gone, was)
 		}
 	}

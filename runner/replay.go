@@ -338,7 +338,7 @@ func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions
 	if j := p.recorded.job; len(j.MCPServers) == 0 && !slices.ContainsFunc(j.Tools.Dynamic, j.Outward) {
 		return nil, nil
 	}
-	servers := &extensions.Recorded{Answers: make(map[int]transcript.ToolFinished)}
+	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished)}
 	for _, server := range p.recorded.MCPServers {
 		if server.File == "" {
 			continue
@@ -351,9 +351,26 @@ func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions
 	}
 	for _, output := range outputs {
 		output.Output = strings.ReplaceAll(output.Output, p.recorded.Workspace.Root, p.so.workspace.Root())
-		servers.Answers[output.Number] = output
+		var err error
+		if output.Object, err = p.inFreshTree(output.Object); err != nil {
+			return nil, err
+		}
+		servers.Answers[output.Ref()] = output
 	}
 	return servers, nil
+}
+
+// inFreshTree is a JSON value that names the fresh tree where it named the checkout of the run.
+func (p *replay) inFreshTree(value any) (named any, err error) {
+	if value == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(value)
+	if err == nil {
+		raw = bytes.ReplaceAll(raw, jsonText(p.recorded.Workspace.Root), jsonText(p.so.workspace.Root()))
+		err = json.Unmarshal(raw, &named)
+	}
+	return named, err
 }
 
 // jsonText is a text as it stands inside of a JSON string.

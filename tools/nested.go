@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 )
 
@@ -83,7 +82,7 @@ func (d *Dispatcher) nested(call Call) target {
 // whyNotNested refuses calls that a script can't make.
 func (d *Dispatcher) whyNotNested(call Call) string {
 	e := d.Registry.find(call.Name, d.Offered)
-	if e == nil || !e.Scripts && !slices.Contains(directOnly, e.Spec.Name) {
+	if e == nil || !e.onlyDirect() {
 		return ""
 	}
 	return e.Spec.Name + NotFromScript

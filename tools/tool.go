@@ -26,6 +26,8 @@ type Spec struct {
 	Accepts json.RawMessage
 	Grammar string // in Lark's notation, which constrains the input
 	Builtin string // the API's own type of tool
+	// Programs says that programs which the API runs may call the tool. A Registry sets it.
+	Programs bool
 	// Returns is the JSON Schema of what a script gets of a call; nil for a text.
 	Returns json.RawMessage
 }
@@ -35,10 +37,12 @@ type Call struct {
 	ID     string
 	Number int // of the call in its run, from 1: an id may come twice; 0 where nobody counts
 	Caller int // of a call that a script makes: the number of the script's own call; Number then counts within it
-	Turn   int // of the answer that it stands in, from 1; 0 where nobody counts
-	Name   string
-	Input  string // as the model wrote it, in the call's form
-	Form   Form
+	// Program is the call_id of a program, which the API runs, that makes the call; empty for none.
+	Program string
+	Turn    int // of the answer that it stands in, from 1; 0 where nobody counts
+	Name    string
+	Input   string // as the model wrote it, in the call's form
+	Form    Form
 	// Refused is why the call is not even looked at, in words for the model; empty
 	// for none.
 	Refused string

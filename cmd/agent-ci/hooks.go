@@ -81,8 +81,8 @@ func showTested(to io.Writer, tested *runner.HooksTested) {
 	for _, was := range tested.Gone {
 		fmt.Fprintln(to, progress.Printable(fmt.Sprintf("%s on %s%s: not asked now; the record says %s", was.Name, was.On, ofCall(was), decided(was))))
 	}
-	for _, number := range tested.Unknown {
-		fmt.Fprintf(to, "call %d: hooks are not asked of its output, which one withheld or replaced and of which the record has the ends alone\n", number)
+	for _, call := range tested.Unknown {
+		fmt.Fprintf(to, "call %s: hooks are not asked of its output, which one withheld or replaced and of which the record has the ends alone\n", call)
 	}
 	fmt.Fprintf(to, "%s, %s, %s\n", transcript.Count(len(tested.Hooks), "hook"), transcript.Count(len(tested.Answers), "question"), transcript.Count(tested.Differences(), "difference"))
 }
@@ -112,7 +112,7 @@ func ofCall(d transcript.Hook) string {
 	if d.Number == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", call %d", d.Number)
+	return ", call " + d.Ref().String()
 }
 
 func decided(d transcript.Hook) string {

@@ -193,11 +193,19 @@ func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*inta
 			return nil, err
 		}
 		if !again {
-			return nil, failure.Stop()
+			return nil, c.explained(failure).Stop()
 		}
 		settings.Stored = settings.Stored && c.Settings.Stored
 		settings.Additional, settings.Context = c.Settings.Additional, c.Settings.Context
 	}
+}
+
+// explained is a failure with what the tools that are offered have to do with it.
+func (c *Conversation) explained(failure *model.Failure) *model.Failure {
+	if failure.Kind == model.InvalidRequest && byPrograms(c.Tools.Registry.Specs(c.Tools.Offered)) {
+		failure.Advice = refusedWords
+	}
+	return failure
 }
 
 // recover does what makes the next request of its kind succeed, where there is
@@ -394,6 +402,9 @@ func (r *repeats) see(calls []tools.Call, results []tools.Result) {
 		failed := results[i].Failed
 		if failed && i > 0 && results[i-1].Failed && sameCall(calls[i-1], call) {
 			continue
+		}
+		if failed && r.count > 0 && call.Program != "" && call.Program == r.call.Program && sameCall(r.call, call) {
+			continue // the model has not seen it
 		}
 		switch {
 		case !failed:

@@ -84,21 +84,21 @@ func (r Record) Requests() (found Differences, number int, err error) {
 // without times, ids, temporary folders and addresses. at is the folder of the work in
 // the replay.
 func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Directory, at string) (found Differences, err error) {
-	now := map[int]transcript.ToolFinished{}
+	now := map[transcript.CallRef]transcript.ToolFinished{}
 	_, err = replay.Survey(func(_ *transcript.View, e transcript.Event) error {
 		if e.Type != transcript.TypeToolFinished {
 			return nil
 		}
 		var d transcript.ToolFinished
 		err := json.Unmarshal(e.Data, &d)
-		now[d.Number] = d
+		now[d.Ref()] = d
 		return err
 	})
 	places := strings.NewReplacer(at, r.Workspace.Root, replay.Path(), r.Directory.Path())
-	byNumber := func(a, b transcript.ToolFinished) int { return cmp.Compare(a.Number, b.Number) }
+	byNumber := func(a, b transcript.ToolFinished) int { return a.Ref().Compare(b.Ref()) }
 	for _, was := range slices.SortedStableFunc(slices.Values(recorded), byNumber) { // calls side by side end in any order
-		d := Difference{What: fmt.Sprintf("call %d (%s)", was.Number, was.Tool), masks: tools.RunsCommands(was.Tool)}
-		is, ran := now[was.Number]
+		d := Difference{What: fmt.Sprintf("call %s (%s)", was.Ref(), was.Tool), masks: tools.RunsCommands(was.Tool)}
+		is, ran := now[was.Ref()]
 		if !ran {
 			is.Output, is.Failed = "(not called)", was.Failed
 		}

@@ -142,8 +142,13 @@ func TestOutputsAreComparedWithoutWhatPasses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	ofScript := transcript.ToolFinished{Number: 2, Caller: 1, Tool: "read_file", Output: "of a script"}
+	if err := rec.Append(transcript.TypeToolFinished, ofScript); err != nil {
+		t.Fatal(err)
+	}
 	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
 	found, err := r.Outputs([]transcript.ToolFinished{
+		ofScript,
 		{Number: 1, Tool: "exec_command", Output: "Wall time: 9.0 s\n/home/old/a.go"},
 		{Number: 2, Tool: "read_file", Output: "same"},
 		{Number: 3, Tool: "list_dir", Output: "gone"},

@@ -9,7 +9,7 @@ import (
 )
 
 var header = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Original token count: .*|Process running with session ID .*)\n?`)
+	return regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Wall time [0-9.]+ seconds|Original token count: .*|Process running with session ID .*)\n?`)
 })
 
 // lasting is an output without what the header of a command has of one run alone.

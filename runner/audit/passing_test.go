@@ -92,6 +92,9 @@ func TestDifferencesComeByTheNumberOfTheCall(t *testing.T) {
 	for _, number := range []int{2, 4, 5, 1, 16} {
 		recorded = append(recorded, transcript.ToolFinished{Number: number, Tool: "exec_command"})
 	}
+	for _, number := range []int{2, 1} {
+		recorded = append(recorded, transcript.ToolFinished{Number: number, Caller: 4, Tool: "exec_command"})
+	}
 	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
 	found, err := r.Outputs(recorded, rec.Directory, "/tmp/new")
 	if err != nil {
@@ -101,7 +104,7 @@ func TestDifferencesComeByTheNumberOfTheCall(t *testing.T) {
 	for _, d := range found {
 		got = append(got, d.What)
 	}
-	want := []string{"call 1 (exec_command)", "call 2 (exec_command)", "call 4 (exec_command)", "call 5 (exec_command)", "call 16 (exec_command)"}
+	want := []string{"call 1 (exec_command)", "call 2 (exec_command)", "call 4 (exec_command)", "call 4.1 (exec_command)", "call 4.2 (exec_command)", "call 5 (exec_command)", "call 16 (exec_command)"}
 	if diff := cmp.Diff(want, got); diff != "" || recorded[0].Number != 2 {
 		t.Errorf("-want +got:\n%s", diff)
 	}

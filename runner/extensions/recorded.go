@@ -19,7 +19,7 @@ import (
 // commands, said in a run before, from its record.
 type Recorded struct {
 	Lists   []mcp.List
-	Answers map[int]transcript.ToolFinished // by the numbers of the calls
+	Answers map[transcript.CallRef]transcript.ToolFinished
 }
 
 // ReadList reads what a server said of its tools, which has to be what was recorded.
@@ -51,9 +51,10 @@ func (r *Recorded) tool(offered mcp.Offered) tools.Tool {
 }
 
 func (r *Recorded) run(_ context.Context, call tools.Call) (tools.Result, error) {
-	answer, is := r.Answers[call.Number]
+	ref := transcript.CallRef(call.Ref())
+	answer, is := r.Answers[ref]
 	if !is {
-		return tools.Refuse(fmt.Sprintf("The record has no answer to call %d.", call.Number)), nil
+		return tools.Refuse("The record has no answer to call " + ref.String() + "."), nil
 	}
-	return tools.Result{Output: answer.Output, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
+	return tools.Result{Output: answer.Output, Object: answer.Object, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
 }

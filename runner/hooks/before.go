@@ -98,7 +98,7 @@ func (j *judging) question(one Hook, a aspect) question {
 		own["command"] = command
 		a.as.Input["command"] = command
 	}
-	q := question{number: j.call.Number, own: map[string]any{"call": own}, compat: compatCall(a.as, a.call), before: a.call.Input}
+	q := question{of: refOf(j.call), own: map[string]any{"call": own}, compat: compatCall(a.as, a.call), before: a.call.Input}
 	if a.rewritable {
 		q.rewrite = func(by json.RawMessage) (string, error) {
 			if j.line != "" && one.Compat != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/command"
 )
@@ -53,7 +54,8 @@ func (h *Hooks) transcriptPath(one Hook) any {
 
 // ownCall is a call in agent-ci's own form.
 func ownCall(tool string, call tools.Call) map[string]any {
-	own := map[string]any{"number": call.Number, "id": call.ID, "tool": tool, "name": call.Name}
+	own := map[string]any{"id": call.ID, "tool": tool, "name": call.Name}
+	numbered(own, call)
 	own["input"] = call.Input
 	if object := objectOf(call); object != nil {
 		own["input"] = object
@@ -63,6 +65,15 @@ func ownCall(tool string, call tools.Call) map[string]any {
 	}
 	return own
 }
+
+// numbered says in an object which call it is of.
+func numbered(own map[string]any, call tools.Call) {
+	if own["number"] = call.Number; call.Caller > 0 {
+		own["caller"] = call.Caller
+	}
+}
+
+func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
 
 // objectOf is the input of a call that is an object; nil for another. Of the API's own tools it has
 // commands as they are run, under no name that only looks like theirs.
@@ -97,7 +108,7 @@ func compatCall(as shaped, call tools.Call) map[string]any {
 // useID tells calls apart, whose own ids may come twice.
 func useID(call tools.Call) string {
 	if call.ID == "" {
-		return fmt.Sprintf("call_%d", call.Number)
+		return "call_" + refOf(call).String()
 	}
 	return call.ID
 }

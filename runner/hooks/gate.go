@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -87,7 +88,7 @@ func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result t
 		own, compat := a.own(), compatCall(a.as, a.call)
 		own["output"], own["failed"] = was, result.Failed
 		compat["tool_response"] = response(one.Compat, a.as, result)
-		all = append(all, question{number: call.Number, own: map[string]any{"call": own}, compat: compat, before: was})
+		all = append(all, question{of: refOf(call), own: map[string]any{"call": own}, compat: compat, before: was})
 	}
 	return all
 }
@@ -119,7 +120,7 @@ func (h *Hooks) patchedFiles(one Hook, call tools.Call, result tools.Result) (al
 		}
 		compat := compatCall(as, call)
 		compat["tool_response"] = response
-		all = append(all, question{number: call.Number, compat: compat, before: result.Output})
+		all = append(all, question{of: refOf(call), compat: compat, before: result.Output})
 	}
 	return all
 }
@@ -248,13 +249,14 @@ func (h *Hooks) patchQuestions(p Patch, call tools.Call) (all []hookQuestion) {
 		files = append(files, patched{letters[e.Op], e.Path, e.MovedFrom, e.Added, e.Removed})
 	}
 	for _, one := range h.on(job.OnPrePatch) {
-		own := map[string]any{"number": call.Number, "files": files, "diff": p.Diff}
-		all = append(all, hookQuestion{one, question{number: call.Number, own: map[string]any{"patch": own}}})
+		own := map[string]any{"files": files, "diff": p.Diff}
+		numbered(own, call)
+		all = append(all, hookQuestion{one, question{of: refOf(call), own: map[string]any{"patch": own}}})
 	}
 	for _, one := range h.on(job.OnPreTool) {
 		for _, as := range h.claudeEdits(p) {
 			if one.asksOfFiles() && one.concerns(applyPatch, call, applyPatch, as.Tool) {
-				all = append(all, hookQuestion{one, question{number: call.Number, compat: compatCall(as, call)}})
+				all = append(all, hookQuestion{one, question{of: refOf(call), compat: compatCall(as, call)}})
 			}
 		}
 	}
@@ -297,19 +299,19 @@ func (h *Hooks) remember(call tools.Call, p Patch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.texts == nil {
-		h.texts = map[int][]shaped{}
+		h.texts = map[transcript.CallRef][]shaped{}
 	}
-	h.texts[call.Number] = append(h.texts[call.Number], h.claudeEdits(p)...)
+	h.texts[refOf(call)] = append(h.texts[refOf(call)], h.claudeEdits(p)...)
 }
 
 func (h *Hooks) edited(call tools.Call) []shaped {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.texts[call.Number]
+	return h.texts[refOf(call)]
 }
 
 func (h *Hooks) forget(call tools.Call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.texts, call.Number)
+	delete(h.texts, refOf(call))
 }

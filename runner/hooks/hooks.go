@@ -30,10 +30,10 @@ type Hooks struct {
 	agent  *sandbox.Sandbox // beside which they run
 	room   *room            // nil until one is needed
 	uses   []transcript.HookUse
-	rounds int                // that stop hooks asked for
-	typed  map[float64]string // lines without an end, by the sessions that they were typed into
-	texts  map[int][]shaped   // texts of patches of calls that have no result yet, by their numbers
-	halted *outcome.Stop      // why the run can't go on
+	rounds int                             // that stop hooks asked for
+	typed  map[float64]string              // lines without an end, by the sessions that they were typed into
+	texts  map[transcript.CallRef][]shaped // texts of patches of calls that have no result yet
+	halted *outcome.Stop                   // why the run can't go on
 }
 
 // Facts are what each hook is told of its run.
@@ -48,7 +48,7 @@ type Facts struct {
 
 // question is what a hook is asked.
 type question struct {
-	number int // of the call; 0 for none
+	of transcript.CallRef // the call; the zero value for none
 	// own is what agent-ci's form has for the event besides what all have, and compat what the
 	// form of the others has.
 	own, compat map[string]any
@@ -76,7 +76,7 @@ func (r reply) refuses() bool {
 
 // ask asks one hook, and records its answer. Its error is ctx's, or that of the record.
 func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
-	if past, ok := h.Past.take(one.Name, one.On, q.number); ok {
+	if past, ok := h.Past.take(one.Name, one.On, q.of); ok {
 		r := one.repeat(past)
 		if h.Past.Replays {
 			return r, h.note(one, q, r)
@@ -166,7 +166,7 @@ const mostKept = 256 << 10
 // note records an answer, counts it, and tells people what they should know of it.
 func (h *Hooks) note(one Hook, q question, r reply) error {
 	event := transcript.Hook{
-		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.number, Trusted: one.trusted, Decision: r.decided(),
+		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.of.Number, Caller: q.of.Caller, Trusted: one.trusted, Decision: r.decided(),
 		Reason: r.words(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.took.Seconds(), WentOn: r.wentOn,
 	}
 	if event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace {

@@ -66,7 +66,7 @@ func (p *Past) Take(e transcript.Event) error {
 }
 
 // take is the answer that the record has for a question, which is had once.
-func (p *Past) take(name, on string, number int) (transcript.Hook, bool) {
+func (p *Past) take(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
 	if !p.Replays && !slices.Contains(onceOnly, on) {
 		return transcript.Hook{}, false
 	}
@@ -74,7 +74,7 @@ func (p *Past) take(name, on string, number int) (transcript.Hook, bool) {
 		p.answers.mu.Lock()
 		defer p.answers.mu.Unlock()
 		for i, d := range p.answers.left {
-			if d.Name == name && d.On == on && d.Number == number {
+			if d.Name == name && d.On == on && d.Ref() == call {
 				p.answers.left = slices.Delete(p.answers.left, i, i+1)
 				return d, true
 			}

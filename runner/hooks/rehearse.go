@@ -23,15 +23,15 @@ type Rehearsal struct {
 	Read func(name string) ([]byte, error)
 	// Unknown are calls whose output hooks are not asked of: they saw more of it than is on
 	// record, since one of them withheld or replaced it.
-	Unknown []int
+	Unknown []transcript.CallRef
 
-	calls   map[int]tools.Call
-	whole   map[int]string   // outputs before a hook of the record withheld or replaced them
-	behind  map[int][]string // what hooks of the record put behind outputs
-	refused map[int]bool     // calls that a hook of the record refused, or the patch of
-	said    string           // the last words
-	ended   bool             // the agent had said them, and hooks were not asked yet
-	told    bool             // of the tools
+	calls   map[transcript.CallRef]tools.Call
+	whole   map[transcript.CallRef]string   // outputs before a hook of the record withheld or replaced them
+	behind  map[transcript.CallRef][]string // what hooks of the record put behind outputs
+	refused map[transcript.CallRef]bool     // calls that a hook of the record refused, or the patch of
+	said    string                          // the last words
+	ended   bool                            // the agent had said them, and hooks were not asked yet
+	told    bool                            // of the tools
 	view    *transcript.View
 }
 
@@ -39,7 +39,7 @@ type Rehearsal struct {
 func (r *Rehearsal) Take(ctx context.Context, view *transcript.View, e transcript.Event) error {
 	r.view = view
 	if r.calls == nil {
-		r.calls, r.refused, r.whole, r.behind = map[int]tools.Call{}, map[int]bool{}, map[int]string{}, map[int][]string{}
+		r.calls, r.refused, r.whole, r.behind = map[transcript.CallRef]tools.Call{}, map[transcript.CallRef]bool{}, map[transcript.CallRef]string{}, map[transcript.CallRef][]string{}
 	}
 	take := map[transcript.Type]func(context.Context, json.RawMessage) error{
 		transcript.TypePolicy: r.begin, transcript.TypeModelRequest: r.request, transcript.TypeModelResponse: r.response,
@@ -126,14 +126,14 @@ func (r *Rehearsal) started(ctx context.Context, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &d); err != nil || d.Refused {
 		return err
 	}
-	call := tools.Call{ID: d.CallID, Number: d.Number, Name: d.Tool, Input: cmp.Or(d.Ready, d.Input)}
+	call := tools.Call{ID: d.CallID, Number: d.Number, Caller: d.Caller, Program: d.Program, Name: d.Tool, Input: cmp.Or(d.Ready, d.Input)}
 	if !strings.HasPrefix(strings.TrimSpace(call.Input), "{") {
 		call.Form = tools.Freeform
 	}
 	if d.Tool == "shell" {
 		call.Form = shellForm(call.Input)
 	}
-	r.calls[d.Number] = call
+	r.calls[d.Ref()] = call
 	r.Hooks.Before(ctx, d.Tool, call, nil)
 	return nil
 }
@@ -189,24 +189,24 @@ func (r *Rehearsal) finished(ctx context.Context, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return err
 	}
-	call, asked := r.calls[d.Number]
+	call, asked := r.calls[d.Ref()]
 	if !asked || d.NotRun {
 		return nil
 	}
 	call.Input = cmp.Or(d.Made, call.Input)
-	fitted := d.Detail["files"] != nil || r.refused[d.Number] || tools.RunsCommands(d.Tool) && !d.Failed
+	fitted := d.Detail["files"] != nil || r.refused[d.Ref()] || tools.RunsCommands(d.Tool) && !d.Failed
 	if p, is := r.Hooks.patchOf(d.Tool, call); is && fitted {
 		r.Hooks.Patching(tools.WithCall(ctx, call), p)
 	}
 	whole := func() (string, error) { return d.Output, nil }
-	switch output, withheld := r.whole[d.Number]; {
+	switch output, withheld := r.whole[d.Ref()]; {
 	case withheld && d.Truncated:
-		r.Unknown = append(r.Unknown, d.Number)
+		r.Unknown = append(r.Unknown, d.Ref())
 		return nil
 	case withheld:
 		d.Output = output
 	default:
-		for _, words := range slices.Backward(r.behind[d.Number]) {
+		for _, words := range slices.Backward(r.behind[d.Ref()]) {
 			d.Output = strings.TrimSuffix(d.Output, words+"\n")
 		}
 		whole = func() (string, error) { return r.wholeOf(d), nil }
@@ -237,14 +237,14 @@ func (r *Rehearsal) recorded(_ context.Context, raw json.RawMessage) error {
 	switch {
 	case d.On == job.OnPreTool || d.On == job.OnPrePatch:
 		refuses := d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed && !d.WentOn
-		r.refused[d.Number] = r.refused[d.Number] || refuses
+		r.refused[d.Ref()] = r.refused[d.Ref()] || refuses
 	case d.On != job.OnPostTool:
 	case d.Before != "":
-		if _, known := r.whole[d.Number]; !known {
-			r.whole[d.Number] = d.Before
+		if _, known := r.whole[d.Ref()]; !known {
+			r.whole[d.Ref()] = d.Before
 		}
 	default:
-		r.behind[d.Number] = append(r.behind[d.Number],
+		r.behind[d.Ref()] = append(r.behind[d.Ref()],
 			"The hook "+d.Name+" says of this: "+sentence(d.Reason), "The hook "+d.Name+" adds: "+d.Context)
 	}
 	return nil

@@ -42,7 +42,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Attempts: 6, Pause: Duration(500 * time.Millisecond), LongestPause: Duration(30 * time.Second),
 			Outage: Duration(10 * time.Minute), Idle: Duration(5 * time.Minute),
 		},
-		Tools: Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
+		Tools: Tools{Allow: []string{}, Deny: []string{}, Programmatic: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
 		Policy: Policy{
 			Approval: "never", Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
 			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Rules: []string{},

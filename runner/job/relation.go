@@ -57,6 +57,7 @@ func (d *decoder) relations(needsTask bool) {
 	d.provingChecks()
 	d.harmlessPass()
 	d.chatHasLess()
+	d.fitPrograms()
 	d.fitServices()
 	d.fitSecrets()
 	d.fitProxies()
@@ -127,10 +128,22 @@ func (d *decoder) chatHasLess() {
 		{"model.state", m.State == "server"},
 		{"model.tools", m.Tools == "freeform" || m.Tools == "builtin" || m.Tools == "code"},
 		{"model.reasoning_summary", m.Summary != ""},
+		{"model.programmatic", m.Programmatic},
 	} {
 		if key.wrong {
 			d.complainAt(d.places[key.path], key.path, "does not go with model.wire: chat; leave it out", "")
 		}
+	}
+}
+
+// fitPrograms refuses two ways at once of calling tools from programs, and tools for none.
+func (d *decoder) fitPrograms() {
+	m := d.job.Model
+	if m.Programmatic && m.Tools == "code" {
+		d.complainAt(d.places["model.programmatic"], "model.programmatic", "does not go with model.tools: code, where the model's scripts call the tools; leave one of them out", "")
+	}
+	if !m.Programmatic && len(d.job.Tools.Programmatic) > 0 {
+		d.complainAt(d.places["tools.programmatic"], "tools.programmatic", "is for programs, which model.programmatic does not let there be; set model.programmatic: true", "")
 	}
 }
 

@@ -19,6 +19,7 @@ type Failure struct {
 	Data       []byte // the beginning of an answer that could not be read
 	Usage      Usage  // of an answer that failed or was cut, where the API tells
 	Attempts   int    // that were made; 0 and 1 are one
+	Advice     string // what to do before all else, in a sentence; empty for nothing
 }
 
 // Kind is what a failure is, and so what can be done about it.
@@ -111,5 +112,5 @@ func (f *Failure) Stop() *outcome.Stop {
 		detail += fmt.Sprintf("; it asks to wait %s", f.RetryAfter.Round(time.Second))
 	}
 	told := sentences[f.Kind]
-	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.", told.happened, status, detail, told.remedy).Because(f)
+	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.", told.happened, status, detail, f.Advice+told.remedy).Because(f)
 }

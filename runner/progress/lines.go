@@ -140,13 +140,13 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		return fmt.Sprintf("turn %d: %.1f s, %d tokens in (%d cached), %d out", d.Turn, d.Seconds, d.Usage.Input, d.Usage.Cached, d.Usage.Output)
 	}),
 	transcript.TypeToolStarted: words(func(d transcript.ToolStarted) string {
-		return strings.TrimRight("  "+d.Tool+" "+transcript.Topic(d.Input), " ")
+		return strings.TrimRight(callIndent(d.Ref(), d.Program)+d.Tool+" "+transcript.Topic(d.Input), " ")
 	}),
 	transcript.TypeToolFinished: words(func(d transcript.ToolFinished) string {
 		if !d.Failed {
 			return ""
 		}
-		return fmt.Sprintf("  %s failed after %.1f s", d.Tool, d.Seconds)
+		return fmt.Sprintf("%s%s failed after %.1f s", callIndent(d.Ref(), d.Program), d.Tool, d.Seconds)
 	}),
 	transcript.TypePlan: words(func(d transcript.Plan) string {
 		done := 0
@@ -183,6 +183,14 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		return fmt.Sprintf("pull request %s: %s", d.Operation, d.URL)
 	}),
 	transcript.TypeWarning: words(func(d transcript.Warning) string { return "warning: " + d.Message }),
+}
+
+// callIndent stands before a call: one that a script or a program made stands below it.
+func callIndent(call transcript.CallRef, program string) string {
+	if call.Caller > 0 || program != "" {
+		return "    "
+	}
+	return "  "
 }
 
 // inBrackets is what is added to words; nothing for empty text.

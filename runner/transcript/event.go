@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -287,8 +288,9 @@ type Compaction struct {
 // ToolStarted is durable before the call has any effect.
 type ToolStarted struct {
 	Turn    int    `json:"turn"`
-	Number  int    `json:"number"`           // of the call in the run, from 1; an id may come twice
-	Caller  int    `json:"caller,omitempty"` // number of the call whose script made this one, within which Number then counts
+	Number  int    `json:"number"`            // of the call in the run, from 1; an id may come twice
+	Caller  int    `json:"caller,omitempty"`  // number of the call whose script made this one, within which Number then counts
+	Program string `json:"program,omitempty"` // call_id of the program, run by the API, that made the call
 	CallID  string `json:"call_id"`
 	Tool    string `json:"tool"`
 	Input   string `json:"input"` // the arguments as the model wrote them
@@ -303,6 +305,7 @@ type ToolFinished struct {
 	Turn      int            `json:"turn"`
 	Number    int            `json:"number"`
 	Caller    int            `json:"caller,omitempty"`
+	Program   string         `json:"program,omitempty"`
 	CallID    string         `json:"call_id"`
 	Tool      string         `json:"tool"`
 	Failed    bool           `json:"failed"`
@@ -314,10 +317,34 @@ type ToolFinished struct {
 	Detail    map[string]any `json:"detail,omitempty"`
 	NotRun    bool           `json:"not_run,omitempty"` // the tool was not asked
 	Made      string         `json:"made,omitempty"`    // the arguments that hooks had it asked with
+	Object    any            `json:"object,omitempty"`  // what a script got in the place of Output, of a tool from outside
 }
 
 // CallRef tells a call from the others of its run.
-type CallRef struct{ Number, Caller int }
+type CallRef struct {
+	Number int `json:"number"`
+	Caller int `json:"caller,omitempty"`
+}
+
+// String is the number of a call; behind that of its script's call, where a script made it.
+func (r CallRef) String() string {
+	if r.Caller > 0 {
+		return fmt.Sprintf("%d.%d", r.Caller, r.Number)
+	}
+	return strconv.Itoa(r.Number)
+}
+
+// Compare orders calls by their numbers, those of a script behind its own.
+func (r CallRef) Compare(other CallRef) int {
+	return slices.Compare(r.path(), other.path())
+}
+
+func (r CallRef) path() []int {
+	if r.Caller > 0 {
+		return []int{r.Caller, r.Number}
+	}
+	return []int{r.Number}
+}
 
 // Ref is which call it is.
 func (d ToolStarted) Ref() CallRef { return CallRef{d.Number, d.Caller} }

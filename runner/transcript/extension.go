@@ -57,6 +57,9 @@ type Hook struct {
 	WentOn   bool    `json:"went_on,omitempty"` // it failed, and on_error let the run go on
 }
 
+// Ref is which call the hook was asked about; the zero value for none.
+func (d Hook) Ref() CallRef { return CallRef{d.Number, d.Caller} }
+
 // The decisions of hooks.
 const (
 	HookPass    = "pass"

@@ -25,6 +25,7 @@ func Survey(r io.Reader, visit func(*View, Event) error) (*View, error) {
 
 func foldAll(r io.Reader, f fold) (*View, error) {
 	f.view, f.open = &View{Head: genesis}, map[callKey][]*Call{}
+	f.scripts, f.programs = map[scriptKey]*Call{}, map[callKey]*Call{}
 	for line, err := range lines(r) {
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
 			f.view.Torn = true
@@ -48,6 +49,8 @@ type fold struct {
 	// open holds the calls without an end, oldest first: nothing keeps a model
 	// from using an id twice.
 	open     map[callKey][]*Call
+	scripts  map[scriptKey]*Call // that may have made calls
+	programs map[callKey]*Call
 	answered bool // the last request was
 	called   bool // a tool was, since the last request
 }
@@ -55,6 +58,11 @@ type fold struct {
 type callKey struct {
 	agent, id string
 	CallRef
+}
+
+type scriptKey struct {
+	agent  string
+	number int
 }
 
 func (f *fold) line(l line) error {
@@ -203,6 +211,9 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 	}
 	at := f.beforeCalls(e.Agent, d.Turn)
 	for _, item := range d.Output {
+		if f.entries {
+			f.programItem(e, d.Turn, item)
+		}
 		text := messageText(item)
 		if strings.TrimSpace(text) == "" {
 			continue
@@ -223,7 +234,7 @@ func (f *fold) beforeCalls(agent string, turn int) int {
 	at := len(f.view.Entries)
 	for i, e := range slices.Backward(f.view.Entries) {
 		switch {
-		case e.Agent != agent:
+		case e.Agent != agent, e.Call != nil && e.Call.By != nil && e.Call.Turn != turn:
 		case e.Call != nil && e.Call.Turn == turn:
 			at = i
 		default:
@@ -272,28 +283,64 @@ func PartsText(content json.RawMessage) string {
 }
 
 func (f *fold) toolStarted(e Event, d ToolStarted) {
-	call := f.begin(e, d.Turn, callKey{e.Agent, d.CallID, d.Ref()}, d.Tool)
-	f.called = true
+	call := f.begin(e, d)
+	f.called = f.called || d.Caller == 0 // a script goes on beside the model
 	if f.entries {
 		call.Topic = Topic(d.Input)
 		call.Input = f.cut.text(Readable(d.Input))
 	}
 }
 
-func (f *fold) begin(e Event, turn int, key callKey, tool string) *Call {
-	call := &Call{Turn: turn, ID: key.id, Tool: tool}
+func (f *fold) begin(e Event, d ToolStarted) *Call {
+	call := &Call{Turn: d.Turn, ID: d.CallID, Tool: d.Tool}
+	key := callKey{e.Agent, d.CallID, d.Ref()}
 	f.open[key] = append(f.open[key], call)
 	f.view.Calls++
-	if f.entries {
-		f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Call: call})
+	if !f.entries {
+		return call
 	}
+	switch {
+	case d.Caller > 0:
+		call.By = f.scripts[scriptKey{e.Agent, d.Caller}]
+	case d.Program != "":
+		call.By = f.program(e.Agent, d.Turn, d.Program)
+	}
+	if d.Caller == 0 && IsScript(d.Tool) {
+		f.scripts[scriptKey{e.Agent, d.Number}] = call
+	}
+	f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Call: call})
 	return call
+}
+
+// program is the program of an id. Its first call may start before the answer with its item is
+// whole.
+func (f *fold) program(agent string, turn int, id string) *Call {
+	key := callKey{agent: agent, id: id}
+	if f.programs[key] == nil {
+		call := &Call{Turn: turn, ID: id, Tool: programItemType, Program: true}
+		f.programs[key] = call
+		f.view.Entries = append(f.view.Entries, Entry{Agent: agent, Call: call})
+	}
+	return f.programs[key]
+}
+
+// programItem takes an item that is a program, or the end of one.
+func (f *fold) programItem(e Event, turn int, raw json.RawMessage) {
+	item := ProgramItem(raw)
+	switch item.Type {
+	case programItemType:
+		call := f.program(e.Agent, turn, item.CallID)
+		call.Topic, call.Input = Topic(item.Code), f.cut.text(item.Code)
+	case programOutputType:
+		call := f.program(e.Agent, turn, item.CallID)
+		call.Finished, call.Failed, call.Output = true, item.Status != "completed", f.cut.text(ReadableOutput(item.Result))
+	}
 }
 
 func (f *fold) toolFinished(e Event, d ToolFinished) {
 	key := callKey{e.Agent, d.CallID, d.Ref()}
 	if len(f.open[key]) == 0 {
-		f.begin(e, d.Turn, key, d.Tool)
+		f.begin(e, ToolStarted{Turn: d.Turn, Number: d.Number, Caller: d.Caller, Program: d.Program, CallID: d.CallID, Tool: d.Tool})
 	}
 	call := f.open[key][0]
 	if f.open[key] = f.open[key][1:]; len(f.open[key]) == 0 {

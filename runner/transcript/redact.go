@@ -10,7 +10,7 @@ import (
 // opaque are the keys whose values must come back to the API, or be compared,
 // as they are, and are no text that a secret could have got into.
 var opaque = map[string]bool{
-	`"encrypted_content"`: true, `"id"`: true, `"call_id"`: true, `"item_id"`: true, `"signature"`: true,
+	`"encrypted_content"`: true, `"id"`: true, `"call_id"`: true, `"item_id"`: true, `"signature"`: true, `"fingerprint"`: true, `"caller_id"`: true,
 }
 
 // RedactJSON applies redact to each string of a JSON text, decoded. One that

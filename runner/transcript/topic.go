@@ -32,7 +32,8 @@ func Topic(input string) string {
 	if files := patchedFiles(text); files != "" {
 		text = files
 	}
-	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	text = strings.TrimSpace(text)
+	first, rest, _ := strings.Cut(strings.TrimSpace(text[len(pragma.FindString(text)):]), "\n")
 	if rest != "" {
 		first = strings.TrimRight(first, " \\") + " …"
 	}

@@ -236,6 +236,9 @@ func TestTopic(t *testing.T) {
 		{"many files", "*** Begin Patch\n" + strings.Repeat("*** Delete File: f\n", 5), "f, f, f, and 2 more"},
 		{"nothing that is known", `{"x":1}`, ""},
 		{"no JSON", `go test`, "go test"},
+		{"JavaScript", "// @exec: {\"yield_time_ms\": 1}\n\nconst a = 1;\ntext(a);\n", "const a = 1; …"},
+		{"JavaScript that is one line", "text(1);", "text(1);"},
+		{"nothing but a pragma", "// @exec: {}", "// @exec: {}"},
 		{"long", `{"cmd":"` + strings.Repeat("x", 200) + `"}`, strings.Repeat("x", 99) + "…"},
 	}
 	for _, test := range tests {
@@ -307,5 +310,53 @@ func TestPriceOf(t *testing.T) {
 		if got := c.price.Of(usage); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v = %v, want %v", c.price, got, c.want)
 		}
+	}
+}
+
+// Calls of scripts are known by the script's call, whatever the model calls meanwhile by the same
+// numbers, and those of a program by its id, also before the answer with the program is whole.
+func TestProjectScripts(t *testing.T) {
+	view := projected(t, transcripttest.Scripts())
+	var got []string
+	for _, e := range view.Entries {
+		if e.Call == nil {
+			got = append(got, "says "+e.Message.Head)
+			continue
+		}
+		line := e.Call.Tool + " " + e.Call.ID
+		if e.Call.By != nil {
+			line += " by " + e.Call.By.ID
+		}
+		got = append(got, line+": "+e.Call.Output.Head)
+	}
+	want := []string{
+		"says I read all files by a script.", "exec c1: Script running with cell ID 1\nWall time 1.0 seconds\nOutput:",
+		"exec_command c1.1 by c1: a\nb", "read_file c1.2 by c1: L1: A", "read_file c1.3 by c1: L1: B",
+		"says The script goes on.", "wait c2: Script completed\nWall time 0.2 seconds\nOutput:",
+		"apply_patch c1.4 by c1: Success. Updated the following files:\nM greet/greet.go",
+		"says Now by a program.", "program call_p: AB", "read_file c3 by call_p: L1: A", "exec_command c4 by call_p: B",
+		"says The greeting has its comma.",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if view.Calls != 8 {
+		t.Errorf("%d calls, want 8: a program is none", view.Calls)
+	}
+}
+
+// A script that goes on beside the last answer does not make that one of work to do.
+func TestAScriptDoesNotKeepWorkFromBeingDone(t *testing.T) {
+	run := []transcripttest.Happening{
+		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 2}},
+		transcripttest.CalledBy(1, 1, 1, "c1.1", "read_file", "{}"), transcripttest.Said(2, "Done."),
+		{Kind: transcript.TypeChange, Data: transcript.Change{}},
+	}
+	if view := projected(t, run); !view.Work.Done {
+		t.Error("the work is not done")
+	}
+	run[1] = transcripttest.CalledBy(2, 2, 0, "c2", "read_file", "{}")
+	if view := projected(t, run); view.Work.Done {
+		t.Error("the work is done, though the last answer called a tool")
 	}
 }

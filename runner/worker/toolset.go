@@ -188,6 +188,9 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	} else {
 		registry, err = a.registry(all, outside)
 	}
+	if err == nil {
+		err = a.letPrograms(registry)
+	}
 	if err != nil {
 		return err
 	}

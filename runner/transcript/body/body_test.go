@@ -26,6 +26,8 @@ func TestBodyGolden(t *testing.T) {
 		}},
 		{"body_digest.md", transcripttest.Greeting(), Options{Mode: Digest}},
 		{"body_none.md", transcripttest.Greeting(), Options{Mode: None}},
+		{"body_scripts.md", transcripttest.Scripts(), Options{}},
+		{"body_scripts_digest.md", transcripttest.Scripts(), Options{Mode: Digest}},
 		{"body_bare.md", bare(), Options{}},
 		{"body_hostile.md", hostile(), Options{RunDir: "a`b @octocat", Draft: []string{"@octocat fixes #1"}}},
 	}

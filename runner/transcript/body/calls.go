@@ -21,7 +21,25 @@ func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
 			all = append(all, e)
 		}
 	}
-	return all
+	return underScripts(all)
+}
+
+// underScripts has each call that a script or a program made stand behind that, in their order,
+// also where the model had gone on by then.
+func underScripts(all []transcript.Entry) []transcript.Entry {
+	made := map[*transcript.Call][]transcript.Entry{}
+	for _, e := range all {
+		if e.Call != nil && e.Call.By != nil {
+			made[e.Call.By] = append(made[e.Call.By], e)
+		}
+	}
+	sorted := make([]transcript.Entry, 0, len(all))
+	for _, e := range all {
+		if e.Call == nil || e.Call.By == nil {
+			sorted = append(append(sorted, e), made[e.Call]...)
+		}
+	}
+	return sorted
 }
 
 // summaryEntry is the index of the message that is shown as the summary, -1 if
@@ -76,37 +94,49 @@ func callLine(c *transcript.Call) string {
 	if c.Topic != "" {
 		topic = " " + code(c.Topic)
 	}
-	return "- **" + text(c.Tool) + "**" + topic + " · " + callEnd(c) + "\n"
+	indent := ""
+	if c.By != nil {
+		indent = "  "
+	}
+	return indent + "- **" + text(c.Tool) + "**" + topic + " · " + callEnd(c) + "\n"
 }
 
 // callBlock is a call folded: one line that tells what it was, and inside its
 // arguments and output.
 func callBlock(c *transcript.Call) string {
 	var b strings.Builder
-	b.WriteString("\n<details>\n<summary><b>" + htmlText(c.Tool) + "</b>")
+	open, end := "\n<details>\n", "\n</details>\n"
+	if c.By != nil {
+		open, end = "\n<blockquote>\n<details>\n", "\n</details>\n</blockquote>\n"
+	}
+	b.WriteString(open + "<summary><b>" + htmlText(c.Tool) + "</b>")
 	if c.Topic != "" {
 		b.WriteString(" <code>" + htmlText(c.Topic) + "</code>")
 	}
 	b.WriteString(" · " + callEnd(c) + "</summary>\n")
-	writeExcerpt(&b, "Arguments", c.Input)
+	if c.Program || transcript.IsScript(c.Tool) {
+		writeExcerpt(&b, "Script", c.Input, "js")
+	} else {
+		writeExcerpt(&b, "Arguments", c.Input, "")
+	}
 	if c.Finished {
-		writeExcerpt(&b, "Output", c.Output)
+		writeExcerpt(&b, "Output", c.Output, "")
 	}
 	if c.File != "" {
 		fmt.Fprintf(&b, "\nThe whole output, %s bytes, is %s in the run directory.\n", transcript.Thousands(c.Bytes), code(c.File))
 	}
-	b.WriteString("\n</details>\n")
+	b.WriteString(end)
 	return b.String()
 }
 
 func htmlText(s string) string { return markdown.HTML(markdown.Cut(s, fieldWidth)) }
 
-func writeExcerpt(b *strings.Builder, title string, e transcript.Excerpt) {
+func writeExcerpt(b *strings.Builder, title string, e transcript.Excerpt, language string) {
 	if e.Head == "" {
 		fmt.Fprintf(b, "\n%s: none\n", title)
 		return
 	}
-	fmt.Fprintf(b, "\n%s:\n\n%s", title, markdown.Fence(shown(e), ""))
+	fmt.Fprintf(b, "\n%s:\n\n%s", title, markdown.Fence(shown(e), language))
 }
 
 // shown is an excerpt with a line for the lines that it does not have.
@@ -127,6 +157,9 @@ func callEnd(c *transcript.Call) string {
 		ended = fmt.Sprintf("exit %d", *c.ExitCode)
 	case c.Failed:
 		ended = "failed"
+	}
+	if c.Program {
+		return ended // the API tells of no time
 	}
 	return ended + " · " + transcript.Duration(c.Seconds)
 }

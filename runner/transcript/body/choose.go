@@ -24,9 +24,7 @@ func newBlock(text string, before int) block {
 
 func entryBlock(e transcript.Entry, mode Mode, before int) block {
 	b := newBlock(entryText(e, mode), before)
-	if e.Call != nil {
-		b.calls, b.changed = 1, e.Call.Changed
-	}
+	b.calls, b.changed = callsIn(e), e.Call != nil && e.Call.Changed
 	return b
 }
 
@@ -107,11 +105,17 @@ func whatFits(all []transcript.Entry, mode Mode, r room) (begun, changed []block
 				changed = append(changed, next)
 			}
 		}
-		if e.Call != nil {
-			calls++
-		}
+		calls += callsIn(e)
 	}
 	return begun, changed
+}
+
+// callsIn is how many calls of tools an entry tells of.
+func callsIn(e transcript.Entry) int {
+	if e.Call == nil || e.Call.Program {
+		return 0
+	}
+	return 1
 }
 
 // withGaps puts a line where calls are left out between blocks.

@@ -100,7 +100,7 @@ func (r *reading) html(raw string) {
 }
 
 // ourElements are the only HTML in a post.
-var ourElements = regexp.MustCompile(`^(?:</?(?:details|summary|b|code|span)>|<!-- agent-ci: (?:transcript|template|end of template|draft|commit [0-9a-z]+|requests [A-Za-z0-9+/=]+) -->)$`)
+var ourElements = regexp.MustCompile(`^(?:</?(?:details|summary|blockquote|b|code|span)>|<!-- agent-ci: (?:transcript|template|end of template|draft|commit [0-9a-z]+|requests [A-Za-z0-9+/=]+) -->)$`)
 
 // effects are what GitHub makes of plain text. The zero width space that is put
 // in their way is not removed before GitHub looks for them.
@@ -185,6 +185,8 @@ func everywhere(s string) []transcripttest.Happening {
 			Turn: i, CallID: s, Tool: s, Output: s, Failed: i == 1, File: s, Bytes: int64(len(s)), Detail: map[string]any{"exit_code": i},
 		}})
 	}
+	run = append(run, transcripttest.CalledBy(1, 9, 0, s, "exec", s), transcripttest.CalledBy(1, 1, 9, s, s, s), transcripttest.EndedBy(1, 1, 9, s, s, s),
+		transcripttest.Program(5, s, s, s))
 	return append(run, transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}}}},
 		transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s, Passed: true}, {Name: s, Run: s, Before: s, After: s, Tail: s, Failing: []transcript.FailingTest{{Name: s, File: s, Line: 1, Message: s, New: true}}, Mended: []string{s}}}}},
 		transcripttest.Happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}}, transcripttest.Happening{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, HeadSHA: s, Remote: s, URL: s}},
@@ -242,7 +244,7 @@ func fenced(e transcript.Excerpt) string {
 		return ""
 	}
 	var b strings.Builder
-	writeExcerpt(&b, "", e)
+	writeExcerpt(&b, "", e, "")
 	lines := strings.SplitAfter(strings.TrimPrefix(b.String(), "\n:\n\n"), "\n")
 	return strings.Join(lines[1:len(lines)-2], "")
 }

@@ -24,7 +24,17 @@ type assembler struct {
 	calls   map[callKey][]*entry // without an end, oldest first
 	turns   map[turnKey]*entry   // without an answer
 	waiting map[int64]bool       // the events that begin these
+	// scripts and programs are the entries, by their first events, of what may have made calls.
+	scripts  map[scriptKey]int64
+	programs map[programKey]int64
 }
+
+type scriptKey struct {
+	agent  string
+	number int
+}
+
+type programKey struct{ agent, id string }
 
 type callKey struct {
 	agent, id string
@@ -37,7 +47,7 @@ type turnKey struct {
 }
 
 func newAssembler(c cutter, endless map[int64]bool, out func(*entry)) *assembler {
-	return &assembler{cut: c, out: out, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}}
+	return &assembler{cut: c, out: out, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}, scripts: map[scriptKey]int64{}, programs: map[programKey]int64{}}
 }
 
 func (a *assembler) add(e transcript.Event) error {
@@ -105,13 +115,41 @@ func indented(raw json.RawMessage) string {
 }
 
 func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) {
-	n := a.enter(e, "call", started.Tool)
+	n := a.call(e, started)
 	n.Topic = field(transcript.Topic(started.Input))
 	n.End, n.Bad = "did not end", true
-	a.input(n, started.Input)
+	if transcript.IsScript(started.Tool) {
+		a.part(n, "Script", started.Input)
+	} else {
+		a.input(n, started.Input)
+	}
 	key := callKey{e.Agent, started.CallID, started.Ref()}
 	a.calls[key] = append(a.calls[key], n)
 	a.await(n)
+}
+
+// call is the entry of a call, which names the script or the turn of the program that made it.
+func (a *assembler) call(e transcript.Event, d transcript.ToolStarted) *entry {
+	n := a.enter(e, "call", d.Tool)
+	switch {
+	case d.Caller > 0:
+		n.By = a.scripts[scriptKey{e.Agent, d.Caller}]
+	case d.Program != "":
+		n.By = a.programTurn(e.Agent, d)
+	case transcript.IsScript(d.Tool):
+		a.scripts[scriptKey{e.Agent, d.Number}] = n.Seq
+	}
+	n.Nested, n.inCall = d.Caller > 0 || d.Program != "", d.Caller > 0
+	return n
+}
+
+// programTurn is the turn that a program began in, which is that of its first call.
+func (a *assembler) programTurn(agent string, d transcript.ToolStarted) int64 {
+	key := programKey{agent, d.Program}
+	if turn := a.turns[turnKey{agent, d.Turn}]; turn != nil && a.programs[key] == 0 {
+		a.programs[key] = turn.Seq
+	}
+	return a.programs[key]
 }
 
 // input shows the arguments of a call; those that are a patch as a diff.
@@ -130,7 +168,7 @@ func (a *assembler) input(n *entry, input string) {
 func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFinished) {
 	key := callKey{e.Agent, finished.CallID, finished.Ref()}
 	if len(a.calls[key]) == 0 {
-		a.calls[key] = []*entry{a.enter(e, "call", finished.Tool)}
+		a.calls[key] = []*entry{a.call(e, transcript.ToolStarted{Number: finished.Number, Caller: finished.Caller, Program: finished.Program, Turn: finished.Turn, Tool: finished.Tool})}
 	}
 	n := a.calls[key][0]
 	a.ended(n, e.Seq)
@@ -169,6 +207,9 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 		n.End = field(response.Status) + " · " + n.End
 	}
 	for _, item := range response.Output {
+		if p := transcript.ProgramItem(item); p.Type != "" && !p.Ends() {
+			a.programs[programKey{e.Agent, p.CallID}] = n.Seq
+		}
 		a.output(n, item)
 	}
 }

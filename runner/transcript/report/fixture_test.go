@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the fixtures")
 
 // The fixtures are files because the tests in a browser show them too.
 func TestFixtures(t *testing.T) {
-	for name, run := range map[string][]happening{"ordinary.jsonl": ordinary(), "hostile.jsonl": hostile(), "red.jsonl": red(), "setup.jsonl": failedSetup()} {
+	for name, run := range map[string][]happening{"ordinary.jsonl": ordinary(), "hostile.jsonl": hostile(), "red.jsonl": red(), "setup.jsonl": failedSetup(), "scripts.jsonl": transcripttest.Scripts()} {
 		path := filepath.Join("testdata", name)
 		got := recorded(t, run)
 		if *update {

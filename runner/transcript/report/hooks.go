@@ -25,7 +25,7 @@ func (a *assembler) hook(n *entry, d transcript.Hook) {
 	n.End = d.Decision + " · " + transcript.Duration(d.Seconds)
 	about := d.On
 	if d.Number > 0 {
-		about += fmt.Sprintf(", call %d", d.Number)
+		about += ", call " + d.Ref().String()
 	}
 	a.part(n, "On", about)
 	a.part(n, "Reason", d.Reason)

@@ -54,7 +54,9 @@ func (o *overview) note(e *entry) {
 	case e.Kind == "turn":
 		o.thinking += e.seconds
 	case e.Kind == "call":
-		o.working += e.seconds
+		if !e.inCall {
+			o.working += e.seconds
+		}
 		o.call(e)
 	case e.Name == "Verification":
 		o.checking += e.seconds

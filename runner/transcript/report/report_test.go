@@ -111,7 +111,7 @@ var (
 		aria-hidden role tabindex hidden scope data-name type autocomplete spellcheck placeholder open rel`)
 	ourClasses = strings.Fields(`skip brand ending badge good bad open figures notices prose quote source pair plan sign state
 		stack plus minus facts tools find check buttons entries turn call note seq at body agent about end line cut h li d0 d1 d2 d3
-		diff name place keep change part long file word`)
+		diff name place keep change part long file word nested`)
 )
 
 // madePage is the page of the repository or a commit, of which the page makes the address itself.
