@@ -35,7 +35,7 @@ type cell struct {
 	calls  *tools.Calls
 	ctx    context.Context // of its calls
 	cancel context.CancelFunc
-	ended  chan struct{} // closed once nothing of it runs any more
+	ended  chan struct{} // closed once it has ended, with all of its calls
 
 	mu       sync.Mutex
 	news     chan struct{} // holds one token once the model is to hear of the script
@@ -68,19 +68,18 @@ func (c *cell) start(run message.Run) {
 	var writer sync.WaitGroup
 	writer.Go(func() { c.feed(run) })
 	c.tools.running.Go(func() {
-		defer close(c.ended)
-		err := c.listen()
-		c.finish(err)
+		c.finish(c.listen())
+		close(c.ended)
+		c.engine.end() // nobody waits for a process that has nothing to do any more
 		writer.Wait()
 	})
 }
 
 // listen takes the reports of the engine up to the last one.
 func (c *cell) listen() error {
-	reports := message.NewReader(c.engine.output)
 	for {
 		var report message.Report
-		if err := reports.Read(&report); err != nil {
+		if err := c.engine.reports.Read(&report); err != nil {
 			return err
 		}
 		over, err := c.take(report)
@@ -172,11 +171,14 @@ func size(s message.Settled) int64 { return int64(len(s.Value) + len(s.Error)) }
 
 // settledBy is what a script gets of a result.
 func settledBy(id int, r tools.Result) message.Settled {
-	if r.Failed {
-		return message.Settled{ID: id, Error: orElse(r.Output, "the call failed")}
-	}
 	value := r.Object
-	if value == nil {
+	switch {
+	case value != nil:
+	case r.Failed:
+		return message.Settled{ID: id, Error: orElse(r.Output, "the call failed")}
+	case len(r.Images) > 0:
+		value = withImages(r)
+	default:
 		value = r.Output
 	}
 	var raw bytes.Buffer
@@ -189,6 +191,15 @@ func settledBy(id int, r tools.Result) message.Settled {
 		return message.Settled{ID: id, Error: fmt.Sprintf("the result has more than %d MiB; ask for less", mostValue>>20)}
 	}
 	return message.Settled{ID: id, Value: bytes.TrimSuffix(raw.Bytes(), []byte("\n"))}
+}
+
+// withImages is a result with images that has no form of its own.
+func withImages(r tools.Result) any {
+	images := make([]map[string]string, len(r.Images))
+	for i, image := range r.Images {
+		images[i] = map[string]string{"image_url": image.URL()}
+	}
+	return map[string]any{"text": r.Output, "images": images}
 }
 
 func orElse(text, otherwise string) string {
@@ -243,21 +254,21 @@ func (c *cell) stop(why string) {
 	<-c.ended
 }
 
-// finish ends all that belongs to the cell: calls that nobody awaits any more, and the process.
-// The error is what the reports ended with; nil after the last one.
+// finish ends the calls that nobody awaits any more, and says how a script ended that could not say
+// it itself. The error is what the reports ended with; nil after the last one.
 func (c *cell) finish(err error) {
 	c.cancel()
 	c.mu.Lock()
 	c.told = c.told || err != nil && c.stopped == ""
 	c.more.Signal()
 	c.mu.Unlock()
-	if err != nil && !errors.Is(err, io.EOF) {
-		c.engine.process.Kill()
+	how := ""
+	if err != nil {
+		how = c.engine.end()
 	}
 	if c.calls != nil {
 		c.calls.Wait()
 	}
-	how := c.engine.end()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.settled {

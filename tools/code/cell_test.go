@@ -121,8 +121,10 @@ func TestWhatIsStoredLastsForTheRun(t *testing.T) {
 		{`store(1, 1)`, head("failed") + "\nScript error:\nTypeError: the key of a stored value is a string\n    at exec_main.mjs:1:6"},
 		{`try { store("long", "x".repeat(65535)) } catch (e) { text(e.message) }`, head("completed") + "\nstore: the value of \"long\" has more than 65536 bytes as JSON"},
 		{`try { store("long", "ü".repeat(40000)) } catch (e) { text(e.message) }`, head("completed") + "\nstore: the value has more than 65536 bytes as JSON"},
-		{`let n = 0; try { for (;;) store("k" + n++, "x".repeat(60000)) } catch (e) { text(n + e.message) }`,
-			head("completed") + "\n18store: all values and keys together have more than 1048576 bytes; store null or something shorter under keys that are not needed"},
+		{
+			`let n = 0; try { for (;;) store("k" + n++, "x".repeat(60000)) } catch (e) { text(n + e.message) }`,
+			head("completed") + "\n18store: all values and keys together have more than 1048576 bytes; store null or something shorter under keys that are not needed",
+		},
 		{`for (let n = 0; n < 18; n++) store("k" + n, null); store("k0", "x".repeat(60000)); text("room")`, head("completed") + "\nroom"},
 		{`store("z", 1); throw 2`, head("failed") + "\nScript error:\n2"},
 		{`text(load("z"))`, head("completed") + "\n1"},
@@ -177,4 +179,3 @@ func TestAnEngineThatDoesNotStart(t *testing.T) {
 		t.Errorf("got %s", got.Output)
 	}
 }
-

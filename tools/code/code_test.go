@@ -1,6 +1,7 @@
 package code_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,10 +16,40 @@ import (
 	"github.com/agent-ci/agent-ci/tools/code/engine"
 )
 
-// TestMain is the engine where a test starts it as one.
+// programs are what a test may start as an engine.
+var programs = map[string]func() int{
+	code.EngineCommand: func() int { return engine.Main(os.Stdin, os.Stdout, os.Stderr) },
+	"is none":          func() int { fmt.Fprintln(os.Stderr, "there is no such command"); return 2 },
+	"dies":             says("", 3),
+	"dies of memory":   says("fatal error: runtime: out of memory", 2),
+	"speaks no JSON":   says("", 0, "hello"),
+	"makes no sense":   says("", 0, `{"calls":7}`),
+	"floods":           says("", 0, `{"items":[`+strings.Repeat(`{"kind":"text","value":"x"},`, 20_000)+`{"kind":"text"}]}`),
+	"speaks too long":  says("", 0, `{"items":[{"kind":"text","value":"`+strings.Repeat("x", 40<<20)+`"}]}`),
+	"calls too much":   says("", 0, `{"calls":[`+strings.Repeat(`{"id":1,"tool":"hang","input":"{}"},`, 2)+`{"id":2,"tool":"hang","input":"{}"}]}`),
+	"calls strangers":  says("", 0, `{"calls":[{"id":1,"tool":"exec_command","input":"{}"}]}`, `{"end":{}}`),
+	"stores too much":  says("", 0, `{"stored":{"a":"`+strings.Repeat("x", 70<<10)+`"}}`, `{"end":{}}`),
+}
+
+// says makes an engine that reports what it likes.
+func says(problem string, status int, lines ...string) func() int {
+	return func() int {
+		fmt.Println(`{"ready":true}`)
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		for _, line := range lines {
+			fmt.Println(line)
+		}
+		fmt.Fprintln(os.Stderr, problem)
+		return status
+	}
+}
+
+// TestMain is one of the programs where a test starts it as that.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == code.EngineCommand {
-		os.Exit(engine.Main(os.Stdin, os.Stdout, os.Stderr))
+	if len(os.Args) == 2 {
+		if does, is := programs[os.Args[1]]; is {
+			os.Exit(does())
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -44,7 +75,7 @@ var plain = tools.Tool{
 // refuse fails.
 var refuse = tools.Tool{
 	Spec: tools.Spec{Name: "refuse", Description: "Fails.", Parameters: json.RawMessage(`{"type":"object","properties":{"needed":{"type":"string"}},"required":["needed"],"additionalProperties":false}`)},
-	Run: func(context.Context, tools.Call) (tools.Result, error) { return tools.Refuse("it can't be done"), nil },
+	Run:  func(context.Context, tools.Call) (tools.Result, error) { return tools.Refuse("it can't be done"), nil },
 }
 
 // hang waits for its end.
@@ -72,6 +103,11 @@ type run struct {
 
 func start(tb testing.TB, box *sandbox.Sandbox, outputs *tools.Outputs, more ...tools.Tool) *run {
 	tb.Helper()
+	return startProgram(tb, code.EngineCommand, box, outputs, more...)
+}
+
+func startProgram(tb testing.TB, program string, box *sandbox.Sandbox, outputs *tools.Outputs, more ...tools.Tool) *run {
+	tb.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
@@ -82,7 +118,7 @@ func start(tb testing.TB, box *sandbox.Sandbox, outputs *tools.Outputs, more ...
 		nested = append(nested, code.Nested{Spec: tool.Spec, Deferred: tool.Foreign})
 	}
 	r := &run{}
-	r.Tools = code.New(code.Options{Sandbox: box, Outputs: outputs, Program: []string{self, code.EngineCommand}, Nested: func() []code.Nested { return nested }})
+	r.Tools = code.New(code.Options{Sandbox: box, Outputs: outputs, Program: []string{self, program}, Nested: func() []code.Nested { return nested }})
 	tb.Cleanup(func() {
 		r.Close()
 		if err := box.Close(); err != nil {
@@ -126,8 +162,10 @@ func TestScripts(t *testing.T) {
 		{"refused and caught", `try { await tools.refuse({needed: "a"}) } catch (e) { text(e.message); text(e instanceof Error) }`, head("completed") + "\nit can't be done\ntrue"},
 		{"does not fit", `try { await tools.refuse({}) } catch (e) { text(e.message) }`, head("completed") + "\nrefuse: the arguments: expected \"needed\", got nothing by that name. The arguments are: needed (string, required)."},
 		{"exec in exec", `try { await tools.exec("1") } catch (e) { text(e.message) }`, head("completed") + "\nnot a function"},
-		{"all tools", `text(ALL_TOOLS.map(t => t.name).join()); text(ALL_TOOLS[2].description)`,
-			head("completed") + "\necho,hang,mcp__a_b__c_d,plain,refuse\nA stranger's.\n  mcp__a_b__c_d(input?: Record<string, unknown>): Promise<string>;"},
+		{
+			"all tools", `text(ALL_TOOLS.map(t => t.name).join()); text(ALL_TOOLS[2].description)`,
+			head("completed") + "\necho,hang,mcp__a_b__c_d,plain,refuse\nA stranger's.\n  mcp__a_b__c_d(input?: Record<string, unknown>): Promise<string>;",
+		},
 		{"side by side", `text((await Promise.all([1, 2, 3].map(n => tools.echo({say: n})))).map(r => r.say).join())`, head("completed") + "\n1,2,3"},
 		{"not awaited", `tools.echo({say: 1}).then(() => text("late")); text("end")`, head("completed") + "\nend"},
 		{"not awaited and under way", `tools.hang(); await tools.echo(); text("end")`, head("completed") + "\nend"},
@@ -147,12 +185,18 @@ func TestScripts(t *testing.T) {
 		{"notify", `notify("a"); text("b")`, head("completed") + "\na\nb"},
 		{"recursion", `try { (function f() { f() })() } catch (e) { text(e instanceof RangeError) }`, head("completed") + "\ntrue"},
 		{"a language turned over", `Array.prototype[Symbol.iterator] = JSON.parse = Promise.prototype.then = Map = null; const r = await tools.echo({say: 1}); text(r.say)`, head("completed") + "\n1"},
-		{"options", "// @exec: {\"yield_time_ms\": 60000, \"max_output_tokens\": 5}\ntext('x'.repeat(100))",
-			head("completed") + "\nWarning: truncated output (original token count: 25)\nTotal output lines: 0\n\nxxxxxxxxxx\n…20 tokens truncated; the rest was not kept…\nxxxxxxxxxx"},
-		{"options that are no JSON", "// @exec: fast\ntext(1)",
-			`exec: the first line has to be // @exec: and a JSON object of yield_time_ms and max_output_tokens, such as // @exec: {"yield_time_ms": 60000}: "fast" is no object.`},
-		{"unknown options", "// @exec: {\"speed\": 1}\ntext(1)",
-			`exec: the first line has to be // @exec: and a JSON object of yield_time_ms and max_output_tokens, such as // @exec: {"yield_time_ms": 60000}: json: unknown field "speed".`},
+		{
+			"options", "// @exec: {\"yield_time_ms\": 60000, \"max_output_tokens\": 5}\ntext('x'.repeat(100))",
+			head("completed") + "\nWarning: truncated output (original token count: 25)\nTotal output lines: 0\n\nxxxxxxxxxx\n…20 tokens truncated; the rest was not kept…\nxxxxxxxxxx",
+		},
+		{
+			"options that are no JSON", "// @exec: fast\ntext(1)",
+			`exec: the first line has to be // @exec: and a JSON object of yield_time_ms and max_output_tokens, such as // @exec: {"yield_time_ms": 60000}: "fast" is no object.`,
+		},
+		{
+			"unknown options", "// @exec: {\"speed\": 1}\ntext(1)",
+			`exec: the first line has to be // @exec: and a JSON object of yield_time_ms and max_output_tokens, such as // @exec: {"yield_time_ms": 60000}: json: unknown field "speed".`,
+		},
 		{"wrong options", "// @exec: {\"yield_time_ms\": 0.5}\ntext(1)", "exec: yield_time_ms in the first line has to be a whole number above 0."},
 		{"nothing", " \n", "exec: there is no script. Write JavaScript, without JSON or a fence around it."},
 		{"options alone", "// @exec: {}\n", "exec: there is no script behind the first line."},

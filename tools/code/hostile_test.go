@@ -26,8 +26,8 @@ func TestHostileScriptsEndInWords(t *testing.T) {
 		{"bytes at once", `text("x".repeat(1 << 27))`, "Error: the script showed more than 10000 items or 16 MiB"},
 		{"calls", `for (;;) await Promise.all(Array.from({length: 2000}, () => tools.hang()))`, "RangeError: more than 1000 calls are under way"},
 		{"a large input", `await tools.plain("x".repeat(5 << 20))`, "RangeError: the input of tools.plain has more than 4194304 bytes"},
-		{"many large inputs", `const s = "x".repeat(3 << 20); await Promise.all(Array.from({length: 100}, () => tools.refuse(s)))`, "Error: "},
-		{"a large error", `throw new Error("x".repeat(1 << 26))`, "Error: xxx"},
+		{"many large inputs", `const s = "x".repeat(3 << 20); await Promise.all(Array.from({length: 100}, () => tools.plain(s)))`, "RangeError: the inputs of the calls under way have more than 16777216 bytes"},
+		{"a large error", `throw new Error("x".repeat(1 << 25))`, "Error: xxx"},
 		{"an error that lies", `throw Object.defineProperty(new Error(), "message", { get() { throw 1 } })`, "an error that cannot be shown"},
 		{"an error that loops", `throw { toJSON() { throw 1 } }`, "an error that cannot be shown"},
 	} {
@@ -64,5 +64,38 @@ func TestAnEndlessLoopIsEnded(t *testing.T) {
 				t.Errorf("got %s", said(got))
 			}
 		})
+	}
+}
+
+// An engine that its script has broken can say anything. It ends in words, and never takes the run with it.
+func TestBrokenEnginesEndInWords(t *testing.T) {
+	for program, want := range map[string]string{
+		"dies":            "Error: the engine of the script died, and the script with it. It ended with exit status 3",
+		"dies of memory":  "Error: the script took more memory than a script has, and its engine died. Work on less at once.",
+		"speaks no JSON":  "Error: the engine of the script was ended: read a message: invalid character 'h' looking for beginning of value",
+		"makes no sense":  "Error: the engine of the script was ended: read a message: json: cannot unmarshal number into Go struct field Report.calls of type []message.Call",
+		"floods":          "Error: the engine of the script was ended: it showed more than a script may",
+		"speaks too long": "Error: the engine of the script was ended: a line is too long",
+		"calls too much":  "Error: the engine of the script was ended: it made more or larger calls than a script may",
+		"calls strangers": "",
+		"stores too much": "[1 stored values were not kept, \"a\" first: together with what other scripts stored they are too much]",
+	} {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			r := startProgram(t, program, new(sandbox.Sandbox), new(tools.Outputs))
+			got := r.call(t.Context(), "exec", `1`)
+			_, after, _ := strings.Cut(said(got), "Output:")
+			after = strings.TrimPrefix(strings.TrimPrefix(after, "\n"), "Script error:\n")
+			if after != want || got.Failed != strings.HasPrefix(want, "Error") {
+				t.Errorf("got %.1000s", got.Output)
+			}
+		})
+	}
+}
+
+func TestAnEngineThatIsNoneIsToldWithWhatItSays(t *testing.T) {
+	r := startProgram(t, "is none", new(sandbox.Sandbox), new(tools.Outputs))
+	if got := r.call(t.Context(), "exec", `1`); !got.Failed || !strings.Contains(got.Output, "start the engine of the script: ") || !strings.HasSuffix(got.Output, "ended with exit status 2: there is no such command") {
+		t.Errorf("got %.1000s", got.Output)
 	}
 }

@@ -43,6 +43,7 @@
   const addRefused = WeakSet.prototype.add.bind(refused)
   let calls = 0
   let underWay = 0
+  let inputs = 0 // bytes of those under way
   let set = 0
   let setNow = 0
 
@@ -68,9 +69,11 @@
     if (written === undefined) throw new TypeError(`tools.${tool} takes an object or a string`)
     if (written.length > limits.input) throw new RangeError(`the input of tools.${tool} has more than ${limits.input} bytes`)
     if (underWay >= limits.calls) throw new RangeError(`more than ${limits.calls} calls are under way: await some of them before you make more`)
+    if (inputs + written.length > limits.inputs) throw new RangeError(`the inputs of the calls under way have more than ${limits.inputs} bytes: await some of them before you make more`)
     const id = ++calls
     underWay++
-    waiting[id] = { resolve, reject }
+    inputs += written.length
+    waiting[id] = { resolve, reject, size: written.length }
     host.call(id, tool, written, isText)
   })
 
@@ -142,8 +145,11 @@
         words = shown(thrown)
       }
     } catch {}
-    if (words.length > limits.shown) words = slice(words, 0, limits.shown)
-    host.fails(words, slice(stack, 0, 65536))
+    try {
+      host.fails(slice(words, 0, 65536), slice(stack, 0, 65536))
+    } catch {
+      host.fails('an error that cannot be shown', '')
+    }
   }
 
   const start = (names, all) => {
@@ -162,6 +168,7 @@
       if (call === undefined) continue
       delete waiting[id]
       underWay--
+      inputs -= call.size
       if (error === undefined) {
         call.resolve(value)
         continue

@@ -59,7 +59,7 @@ func newScript(o *outbox) (*script, error) {
 		}
 	}
 	limits, err := json.Marshal(map[string]int{
-		"shown": message.MostShown, "input": message.MostInput, "calls": message.MostCalls, "value": message.LargestValue, "timers": message.MostTimers,
+		"shown": message.MostShown, "input": message.MostInput, "inputs": message.MostInputs, "calls": message.MostCalls, "value": message.LargestValue, "timers": message.MostTimers,
 	})
 	if err != nil {
 		return nil, err

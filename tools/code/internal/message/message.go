@@ -21,6 +21,7 @@ const (
 	MostShown    = 16 << 20 // bytes of them
 	MostCalls    = 1_000    // calls under way at once
 	MostInput    = 4 << 20  // bytes of a call's input
+	MostInputs   = 16 << 20 // bytes of the inputs of all that are under way
 	MostTimers   = 10_000   // that are set at once
 	MostStored   = 1 << 20  // bytes of all values that are stored, with their keys
 	LargestValue = 64 << 10 // bytes of one of them
@@ -54,6 +55,7 @@ type Settled struct {
 
 // Report is what the engine tells of a stretch of the script.
 type Report struct {
+	Ready  bool              `json:"ready,omitempty"` // for a script: the first report, and nothing else
 	Calls  []Call            `json:"calls,omitempty"`
 	Items  []Item            `json:"items,omitempty"`
 	Stored map[string]string `json:"stored,omitempty"`
@@ -63,7 +65,7 @@ type Report struct {
 
 // Empty says that there is nothing to tell.
 func (r Report) Empty() bool {
-	return len(r.Calls) == 0 && len(r.Items) == 0 && len(r.Stored) == 0 && !r.Yield && r.End == nil
+	return !r.Ready && len(r.Calls) == 0 && len(r.Items) == 0 && len(r.Stored) == 0 && !r.Yield && r.End == nil
 }
 
 // Call is a call that the script makes.
