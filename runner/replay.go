@@ -375,9 +375,26 @@ func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions
 	}
 	for _, output := range outputs {
 		output.Output = strings.ReplaceAll(output.Output, p.recorded.Workspace.Root, p.so.workspace.Root())
+		var err error
+		if output.Object, err = p.inFreshTree(output.Object); err != nil {
+			return nil, err
+		}
 		servers.Answers[output.Ref()] = output
 	}
 	return servers, nil
+}
+
+// inFreshTree is a JSON value that names the fresh tree where it named the checkout of the run.
+func (p *replay) inFreshTree(value any) (named any, err error) {
+	if value == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(value)
+	if err == nil {
+		raw = bytes.ReplaceAll(raw, jsonText(p.recorded.Workspace.Root), jsonText(p.so.workspace.Root()))
+		err = json.Unmarshal(raw, &named)
+	}
+	return named, err
 }
 
 // jsonText is a text as it stands inside of a JSON string.

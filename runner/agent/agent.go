@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -46,8 +45,7 @@ type Conversation struct {
 	Warn func(code, format string, args ...any)
 
 	state
-	nested   atomic.Int64   // calls that scripts made
-	direct   atomic.Int64   // spent.Calls, for who counts calls of scripts
+	counted  counted        // calls of this run
 	last     model.Settings // of the last request
 	bodies   model.Bodies   // of requests
 	pinned   int            // items at the start that stay word for word
@@ -91,15 +89,13 @@ type Spent struct {
 // Spent tells what was used so far, also after an error.
 func (c *Conversation) Spent() Spent {
 	spent := c.spent
-	spent.Calls += int(c.nested.Load())
+	spent.Calls += c.counted.ofScripts()
 	return spent
 }
 
 // Nested counts a call that a script makes, and says why it is not run: a tools.Dispatcher asks it.
 func (c *Conversation) Nested() (refused string) {
-	limit := int64(c.Limits.Calls)
-	if nested := c.nested.Add(1); limit > 0 && c.direct.Load()+nested > limit {
-		c.nested.Add(-1)
+	if !c.counted.nest(c.Limits.Calls) {
 		return limitWords
 	}
 	return ""
@@ -224,6 +220,7 @@ func (c *Conversation) again(s model.Settings) model.Settings {
 	now := c.Settings
 	s.Model, s.Effort, s.Summary, s.Serial, s.ServiceTier = now.Model, now.Effort, now.Summary, now.Serial, now.ServiceTier
 	s.Stored = s.Stored && now.Stored
+	s.Additional, s.Context = now.Additional, now.Context
 	return s
 }
 
@@ -242,6 +239,10 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 	case failure.Kind == model.HistoryGone && c.previous != "":
 		c.warn("history_gone", "The provider no longer has the conversation that model.state: server left to it; from here on each request carries all of it.")
 		c.previous, c.sent, c.Settings.Stored = "", 0, false
+		return true, nil
+	case c.Settings.Additional && failure.RefusesAdditional():
+		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they stand in the field tools of each request: %s", failure.Message)
+		c.Settings.Additional, c.Settings.Context = false, ""
 		return true, nil
 	case failure.Kind == model.ContextLength:
 		return c.shrink(ctx)

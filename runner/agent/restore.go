@@ -105,6 +105,9 @@ func (p *Past) toolStarted(e transcript.Event) error {
 }
 
 func (p *Past) toolFinished(d transcript.ToolFinished) error {
+	if d.Caller > 0 && d.NotRun && (d.Output == limitWords || strings.HasSuffix(d.Output, tools.NotFromScript)) { // it did not count
+		p.nested--
+	}
 	p.finished[d.Ref()] = d
 	return nil
 }
@@ -124,13 +127,14 @@ func (p *Past) request(d transcript.ModelRequest) error {
 	return nil
 }
 
-// answered says that all that the last answer asked for has its output in the conversation.
+// answered says that all that the last answer asked for has its output in the conversation. Calls of
+// scripts may go on.
 func (p *Past) answered() {
 	for _, call := range p.open {
 		p.found.adopt(call, tools.Result{Found: foundBy(p.finished[refOf(call)])})
 	}
 	p.open, p.denials = nil, nil
-	clear(p.started)
+	maps.DeleteFunc(p.started, func(ref transcript.CallRef, _ start) bool { return ref.Caller == 0 || p.finished[ref].Number > 0 })
 	clear(p.finished)
 }
 
@@ -257,12 +261,14 @@ func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
 	for _, one := range used {
 		c.spent.Usage = c.spent.Usage.Add(model.Usage(one.Usage))
 	}
-	c.nested.Store(int64(p.nested))
-	c.direct.Store(int64(c.spent.Calls))
+	c.counted.restore(c.spent.Calls, p.nested)
 	if len(p.open)+len(p.denials) == 0 { // the request has no answer, or one that waits for nothing
 		c.lastTold = ""
 	}
 	c.foundOut(p.recorded)
+	if !additional(p.recorded) {
+		c.Settings.Additional, c.Settings.Context = false, ""
+	}
 	c.Add(p.aside...)
 }
 
@@ -280,6 +286,15 @@ func (c *Conversation) foundOut(settings json.RawMessage) {
 	}
 }
 
+// additional says whether tools and instructions stood in the input: a run whose endpoint refused
+// that does so no more.
+func additional(settings json.RawMessage) bool {
+	var s struct {
+		Input []json.RawMessage `json:"input"`
+	}
+	return json.Unmarshal(settings, &s) == nil && len(s.Input) > 0
+}
+
 // left splits the calls of the last answer into those that have a result and
 // those that are still to be run. A call that had begun and not ended gets what
 // interrupted says of it.
@@ -291,7 +306,11 @@ func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fres
 			continue
 		}
 		if began, ok := p.started[refOf(call)]; ok {
-			results[call.Number] = interrupted(call, began.seq)
+			named := call
+			named.Name = began.Tool
+			result := interrupted(named, began.seq)
+			result.Output += p.wordsOfScript("\n\nThe calls that it made", func(ref transcript.CallRef) bool { return ref.Caller == call.Number })
+			results[call.Number] = result
 			continue
 		}
 		if i >= p.handed {
@@ -314,8 +333,9 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	if err := c.dropSummary(p); err != nil {
 		return err
 	}
+	c.endScripts(p, interrupted)
 	if len(p.open)+len(p.denials) == 0 {
-		return c.tellStarted(p)
+		return cmp.Or(c.tellStarted(p), c.tellScripts(p))
 	}
 	results, fresh := p.left(interrupted)
 	for _, call := range p.open {
@@ -334,8 +354,9 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	for _, call := range p.open {
 		c.found.adopt(call, results[call.Number])
 	}
+	err = c.tellScripts(p)
 	p.open, p.denials = nil, nil
-	return ctx.Err()
+	return cmp.Or(err, ctx.Err())
 }
 
 // dropSummary takes the order of a summary, and what the model answered to it, out
@@ -354,16 +375,14 @@ func (c *Conversation) dropSummary(p *Past) error {
 // tellStarted tells of the calls that had begun while their answer was still on
 // its way: it is lost, and they stand in no item of the history.
 func (c *Conversation) tellStarted(p *Past) error {
-	if len(p.started) == 0 {
+	lost := p.startedInOrder(func(ref transcript.CallRef) bool { return ref.Caller == 0 })
+	if len(lost) == 0 {
 		return nil
 	}
 	words := "The runner was killed while your answer was on its way, and was started again. These calls of the answer had begun, and their outputs are lost:"
-	inOrder := slices.SortedFunc(maps.Values(p.started), func(a, b start) int { return cmp.Compare(a.seq, b.seq) })
-	for _, began := range inOrder {
+	for _, began := range lost {
 		words += fmt.Sprintf("\n- %s: %s", began.Tool, began.Input)
-		if began.Caller == 0 {
-			c.numbered = max(c.numbered, began.Number)
-		}
+		c.numbered = max(c.numbered, began.Number)
 	}
 	return c.Tell(words + "\nA command may have had some of its effects and not others: look at what is there before you repeat it.")
 }

@@ -83,7 +83,7 @@ type Model struct {
 	ServiceTier     string            `json:"service_tier"`      // "" for the project's own
 	MaxOutputTokens int64             `json:"max_output_tokens"` // 0 for the model's own
 	ContextWindow   int64             `json:"context_window"`    // 0 for the one of the model's profile
-	Tools           string            `json:"tools"`             // auto, freeform, function: the form of apply_patch
+	Tools           string            `json:"tools"`             // auto, freeform, function, builtin, code
 	ParallelCalls   string            `json:"parallel_calls"`    // auto, on, off
 	Programmatic    bool              `json:"programmatic"`
 	Attempts        int               `json:"attempts"`

@@ -132,7 +132,7 @@ func (d *decoder) chatHasLess() {
 		wrong bool
 	}{
 		{"model.state", m.State == "server"},
-		{"model.tools", m.Tools == "freeform" || m.Tools == "builtin"},
+		{"model.tools", m.Tools == "freeform" || m.Tools == "builtin" || m.Tools == "code"},
 		{"model.reasoning_summary", m.Summary != ""},
 		{"model.programmatic", m.Programmatic},
 	} {

@@ -328,6 +328,7 @@ type ToolFinished struct {
 	Detail    map[string]any `json:"detail,omitempty"`
 	NotRun    bool           `json:"not_run,omitempty"` // the tool was not asked
 	Made      string         `json:"made,omitempty"`    // the arguments that hooks had it asked with
+	Object    any            `json:"object,omitempty"`  // what a script got in the place of Output, of a tool from outside
 }
 
 // CallRef tells a call from the others of its run.

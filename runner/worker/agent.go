@@ -53,6 +53,7 @@ type Agent struct {
 	deferred     []string            // names of tools that the model has to look for
 	finding      finding             // by what it does
 	js           javaScript
+	left         scriptsLeft // by scripts of the attempts before
 
 	work    Work // so far, without what the conversation knows
 	patches int  // that it sent
@@ -136,9 +137,15 @@ func (a *Agent) settle(ctx context.Context) error {
 		Instructions: agent.Instructions, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
 		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Whole: !m.Stream,
 	}
-	a.conversation.Use(a.Model.speaker(m))
+	if a.suits.code {
+		a.conversation.Settings.Additional = true
+		if a.Model.Profile.Reasoning {
+			a.conversation.Settings.Context = "all_turns"
+		}
+	}
+	a.conversation.Use(a.speaker(a.Model.Known))
 	for _, fallback := range a.Model.Fallbacks {
-		a.conversation.Fallbacks = append(a.conversation.Fallbacks, fallback.speaker(m))
+		a.conversation.Fallbacks = append(a.conversation.Fallbacks, a.speaker(fallback))
 	}
 	return nil
 }
@@ -147,7 +154,8 @@ func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.P
 
 // GoOn has an agent that was briefed go on from where it was stopped.
 func (a *Agent) GoOn(e Earlier) error {
-	a.work.Plan, a.work.Questions, a.told, a.js.used = e.Plan, e.Past.questions, e.Past.told, e.Past.javaScript
+	a.work.Plan, a.work.Questions, a.told = e.Plan, e.Past.questions, e.Past.told
+	a.left, a.js.used = e.Past.scripts, e.Past.javaScript
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)
 	}
@@ -230,6 +238,7 @@ func (a *Agent) endProcesses() {
 	if a.tools == nil {
 		return
 	}
+	a.endScripts()
 	a.Hooks.Beside(nil)
 	a.endServers()
 	a.js.used = a.tools.repl.Used()

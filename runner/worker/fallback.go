@@ -40,11 +40,15 @@ func (s toolset) String() string {
 	return fmt.Sprintf("%s, apply_patch as %s", strings.Join(s.runs, " and "), form)
 }
 
-// speaker is the model as a conversation has it, by the settings of the job.
-func (m Known) speaker(by job.Model) agent.Speaker {
+// speaker is a model as the conversation has it, by the settings of the job.
+func (a *Agent) speaker(m Known) agent.Speaker {
+	by := a.Job.Model
 	s := agent.Speaker{
 		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: !m.Profile.ParallelCalls,
 		Window: m.Profile.ContextWindow, Price: m.Profile.Price,
+	}
+	if a.suits.code && by.ParallelCalls == "auto" {
+		s.Serial = true // calls that go side by side stand in one script
 	}
 	if !m.Profile.Reasoning {
 		s.Effort, s.Summary = "", ""

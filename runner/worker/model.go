@@ -101,8 +101,9 @@ func adjusted(p model.Profile, m job.Model) model.Profile {
 		p.ContextWindow = m.ContextWindow
 	}
 	if m.Wire == "chat" {
-		p.Patch, p.Shell, p.ToolSearch = "function", "function", false // it has no other tools
+		p.Patch, p.Shell, p.ToolSearch, p.Code = "function", "function", false, false // it has no other tools
 	}
+	p.Code = p.Code && !m.Programmatic
 	if m.ParallelCalls != "auto" {
 		p.ParallelCalls = m.ParallelCalls == "on"
 	}

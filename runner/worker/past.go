@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -20,7 +21,8 @@ type Past struct {
 
 	questions  []question.Question // that the agent put to people
 	told       said                // what the agent was told once
-	javaScript bool                // js_repl was called
+	scripts    scriptsLeft
+	javaScript bool // js_repl was called
 }
 
 // Take adds the next event.
@@ -31,8 +33,12 @@ func (p *Past) Take(e transcript.Event) error {
 			p.told = said{}
 		}
 		p.told.note(e.Data)
+	case transcript.TypeToolStarted:
+		if err := p.scripts.started(e.Data); err != nil {
+			return err
+		}
 	case transcript.TypeToolFinished:
-		if err := p.takeCall(e.Data); err != nil {
+		if err := errors.Join(p.takeCall(e.Data), p.scripts.finished(e.Data)); err != nil {
 			return err
 		}
 	}
@@ -102,6 +108,9 @@ func (e *Earlier) words() []string {
 			words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
 		}
 	}
+	if e.Past.Has("Script running with cell ID ") {
+		words = append(words, "Scripts that had not ended are gone, with their cells; what they had stored when you last heard of them is there.")
+	}
 	if e.Past.javaScript {
 		words = append(words, "The kernel of js_repl has ended, and what was defined in it is gone.")
 	}
@@ -114,6 +123,10 @@ func (e *Earlier) interrupted(call tools.Call, began int64) tools.Result {
 	const head = "The runner was killed while this call ran, and was started again. "
 	patched := e.Found.PatchedAt >= began
 	switch {
+	case call.Name == "exec":
+		return tools.Refuse(head + "The script is gone, with what it stored, and was not run again. What its calls did stands: look at what is there before you make them again.")
+	case call.Name == "wait":
+		return tools.Refuse(head + "All scripts are gone, and none was run again.")
 	case patched && e.Found.Undone:
 		return tools.Refuse(head + "The patch was half applied and has been taken back whole: nothing of it stands. Send it again if it is still right.")
 	case patched && e.Found.Whole && call.Name == patchTool:

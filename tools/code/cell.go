@@ -35,7 +35,7 @@ type cell struct {
 	calls  *tools.Calls
 	ctx    context.Context // of its calls
 	cancel context.CancelFunc
-	ended  chan struct{} // closed once nothing of it runs any more
+	ended  chan struct{} // closed once it has ended, with all of its calls
 
 	mu       sync.Mutex
 	news     chan struct{} // holds one token once the model is to hear of the script
@@ -68,19 +68,18 @@ func (c *cell) start(run message.Run) {
 	var writer sync.WaitGroup
 	writer.Go(func() { c.feed(run) })
 	c.tools.running.Go(func() {
-		defer close(c.ended)
-		err := c.listen()
-		c.finish(err)
+		c.finish(c.listen())
+		close(c.ended)
+		c.engine.end() // nobody waits for a process that has nothing to do any more
 		writer.Wait()
 	})
 }
 
 // listen takes the reports of the engine up to the last one.
 func (c *cell) listen() error {
-	reports := message.NewReader(c.engine.output)
 	for {
 		var report message.Report
-		if err := reports.Read(&report); err != nil {
+		if err := c.engine.reports.Read(&report); err != nil {
 			return err
 		}
 		over, err := c.take(report)
@@ -255,21 +254,21 @@ func (c *cell) stop(why string) {
 	<-c.ended
 }
 
-// finish ends all that belongs to the cell: calls that nobody awaits any more, and the process.
-// The error is what the reports ended with; nil after the last one.
+// finish ends the calls that nobody awaits any more, and says how a script ended that could not say
+// it itself. The error is what the reports ended with; nil after the last one.
 func (c *cell) finish(err error) {
 	c.cancel()
 	c.mu.Lock()
 	c.told = c.told || err != nil && c.stopped == ""
 	c.more.Signal()
 	c.mu.Unlock()
-	if err != nil && !errors.Is(err, io.EOF) {
-		c.engine.process.Kill()
+	how := ""
+	if err != nil {
+		how = c.engine.end()
 	}
 	if c.calls != nil {
 		c.calls.Wait()
 	}
-	how := c.engine.end()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.settled {

@@ -45,6 +45,8 @@ type Nested struct {
 // Tools runs the scripts of a run. Close ends them.
 type Tools struct {
 	options Options
+	ctx     context.Context // of what is started for nobody yet
+	cancel  context.CancelFunc
 	running sync.WaitGroup // all goroutines of engines and cells
 	waiting atomic.Int64   // bytes of results that no engine has taken yet
 
@@ -63,6 +65,7 @@ const mostCells = 8
 
 func New(o Options) *Tools {
 	t := &Tools{options: o, count: o.Cells, stored: map[string]string{}}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.store(o.Stored)
 	return t
 }
@@ -82,6 +85,7 @@ func (t *Tools) Close() {
 	cells, spare := t.cells, t.spare
 	t.cells, t.spare = nil, nil
 	t.mu.Unlock()
+	t.cancel()
 	for _, c := range cells {
 		c.stop("the run is over")
 	}
@@ -145,7 +149,7 @@ func (t *Tools) begin(ctx context.Context, source string) (c *cell, problem stri
 	if problem := t.makeRoom(); problem != "" {
 		return nil, problem, nil
 	}
-	e, err := t.engine()
+	e, err := t.engine(ctx)
 	if err != nil {
 		return nil, "", fmt.Errorf("start the engine of the script: %w", err)
 	}

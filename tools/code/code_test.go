@@ -1,6 +1,7 @@
 package code_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,10 +16,40 @@ import (
 	"github.com/agent-ci/agent-ci/tools/code/engine"
 )
 
-// TestMain is the engine where a test starts it as one.
+// programs are what a test may start as an engine.
+var programs = map[string]func() int{
+	code.EngineCommand: func() int { return engine.Main(os.Stdin, os.Stdout, os.Stderr) },
+	"is none":          func() int { fmt.Fprintln(os.Stderr, "there is no such command"); return 2 },
+	"dies":             says("", 3),
+	"dies of memory":   says("fatal error: runtime: out of memory", 2),
+	"speaks no JSON":   says("", 0, "hello"),
+	"makes no sense":   says("", 0, `{"calls":7}`),
+	"floods":           says("", 0, `{"items":[`+strings.Repeat(`{"kind":"text","value":"x"},`, 20_000)+`{"kind":"text"}]}`),
+	"speaks too long":  says("", 0, `{"items":[{"kind":"text","value":"`+strings.Repeat("x", 40<<20)+`"}]}`),
+	"calls too much":   says("", 0, `{"calls":[`+strings.Repeat(`{"id":1,"tool":"hang","input":"{}"},`, 2)+`{"id":2,"tool":"hang","input":"{}"}]}`),
+	"calls strangers":  says("", 0, `{"calls":[{"id":1,"tool":"exec_command","input":"{}"}]}`, `{"end":{}}`),
+	"stores too much":  says("", 0, `{"stored":{"a":"`+strings.Repeat("x", 70<<10)+`"}}`, `{"end":{}}`),
+}
+
+// says makes an engine that reports what it likes.
+func says(problem string, status int, lines ...string) func() int {
+	return func() int {
+		fmt.Println(`{"ready":true}`)
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		for _, line := range lines {
+			fmt.Println(line)
+		}
+		fmt.Fprintln(os.Stderr, problem)
+		return status
+	}
+}
+
+// TestMain is one of the programs where a test starts it as that.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == code.EngineCommand {
-		os.Exit(engine.Main(os.Stdin, os.Stdout, os.Stderr))
+	if len(os.Args) == 2 {
+		if does, is := programs[os.Args[1]]; is {
+			os.Exit(does())
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -72,6 +103,11 @@ type run struct {
 
 func start(tb testing.TB, box *sandbox.Sandbox, outputs *tools.Outputs, more ...tools.Tool) *run {
 	tb.Helper()
+	return startProgram(tb, code.EngineCommand, box, outputs, more...)
+}
+
+func startProgram(tb testing.TB, program string, box *sandbox.Sandbox, outputs *tools.Outputs, more ...tools.Tool) *run {
+	tb.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
@@ -82,7 +118,7 @@ func start(tb testing.TB, box *sandbox.Sandbox, outputs *tools.Outputs, more ...
 		nested = append(nested, code.Nested{Spec: tool.Spec, Deferred: tool.Foreign})
 	}
 	r := &run{}
-	r.Tools = code.New(code.Options{Sandbox: box, Outputs: outputs, Program: []string{self, code.EngineCommand}, Nested: func() []code.Nested { return nested }})
+	r.Tools = code.New(code.Options{Sandbox: box, Outputs: outputs, Program: []string{self, program}, Nested: func() []code.Nested { return nested }})
 	tb.Cleanup(func() {
 		r.Close()
 		if err := box.Close(); err != nil {

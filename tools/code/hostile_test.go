@@ -66,3 +66,36 @@ func TestAnEndlessLoopIsEnded(t *testing.T) {
 		})
 	}
 }
+
+// An engine that its script has broken can say anything. It ends in words, and never takes the run with it.
+func TestBrokenEnginesEndInWords(t *testing.T) {
+	for program, want := range map[string]string{
+		"dies":            "Error: the engine of the script died, and the script with it. It ended with exit status 3",
+		"dies of memory":  "Error: the script took more memory than a script has, and its engine died. Work on less at once.",
+		"speaks no JSON":  "Error: the engine of the script was ended: read a message: invalid character 'h' looking for beginning of value",
+		"makes no sense":  "Error: the engine of the script was ended: read a message: json: cannot unmarshal number into Go struct field Report.calls of type []message.Call",
+		"floods":          "Error: the engine of the script was ended: it showed more than a script may",
+		"speaks too long": "Error: the engine of the script was ended: a line is too long",
+		"calls too much":  "Error: the engine of the script was ended: it made more or larger calls than a script may",
+		"calls strangers": "",
+		"stores too much": "[1 stored values were not kept, \"a\" first: together with what other scripts stored they are too much]",
+	} {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			r := startProgram(t, program, new(sandbox.Sandbox), new(tools.Outputs))
+			got := r.call(t.Context(), "exec", `1`)
+			_, after, _ := strings.Cut(said(got), "Output:")
+			after = strings.TrimPrefix(strings.TrimPrefix(after, "\n"), "Script error:\n")
+			if after != want || got.Failed != strings.HasPrefix(want, "Error") {
+				t.Errorf("got %.1000s", got.Output)
+			}
+		})
+	}
+}
+
+func TestAnEngineThatIsNoneIsToldWithWhatItSays(t *testing.T) {
+	r := startProgram(t, "is none", new(sandbox.Sandbox), new(tools.Outputs))
+	if got := r.call(t.Context(), "exec", `1`); !got.Failed || !strings.Contains(got.Output, "start the engine of the script: ") || !strings.HasSuffix(got.Output, "ended with exit status 2: there is no such command") {
+		t.Errorf("got %.1000s", got.Output)
+	}
+}

@@ -2,6 +2,7 @@ package code
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -20,14 +21,30 @@ const drainWait = 100 * time.Millisecond
 type engine struct {
 	process               *sandbox.Process
 	input, output, errors *os.File
-	said                  head // on standard error
+	reports               *message.Reader // of output
+	said                  head            // on standard error
 	readers               sync.WaitGroup
+	ended                 func() string
 }
 
 // environ is all of the engine's environment. It is a small program beside those of the run.
 var environ = []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "TZ=UTC"}
 
-func (t *Tools) startEngine() (*engine, error) {
+// startEngine starts an engine and waits until it can take a script.
+func (t *Tools) startEngine(ctx context.Context) (*engine, error) {
+	e, err := t.launch()
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, e.process.Kill)()
+	var first message.Report
+	if err := e.reports.Read(&first); err != nil || !first.Ready {
+		return nil, fmt.Errorf("%s %s", t.options.Program[0], e.end())
+	}
+	return e, nil
+}
+
+func (t *Tools) launch() (*engine, error) {
 	var ours, theirs [3]*os.File
 	for i := range ours {
 		reads, writes, err := os.Pipe()
@@ -47,7 +64,8 @@ func (t *Tools) startEngine() (*engine, error) {
 		closeAll(ours[:])
 		return nil, err
 	}
-	e := &engine{process: process, input: ours[0], output: ours[1], errors: ours[2]}
+	e := &engine{process: process, input: ours[0], output: ours[1], errors: ours[2], reports: message.NewReader(ours[1])}
+	e.ended = sync.OnceValue(e.close)
 	e.readers.Go(func() { _, _ = e.errors.WriteTo(&e.said) })
 	e.readers.Go(func() {
 		<-e.process.Done()
@@ -61,7 +79,9 @@ func (t *Tools) startEngine() (*engine, error) {
 func (e *engine) tell(order message.Order) { _ = message.Write(e.input, order) }
 
 // end ends the process, waits for it and says how it ended.
-func (e *engine) end() string {
+func (e *engine) end() string { return e.ended() }
+
+func (e *engine) close() string {
 	_ = e.input.Close()
 	e.process.Kill()
 	<-e.process.Done()
@@ -124,25 +144,25 @@ func (t *Tools) Warm() {
 	t.spare = s
 	t.running.Go(func() {
 		defer close(s.ready)
-		s.engine, s.err = t.startEngine()
+		s.engine, s.err = t.startEngine(t.ctx)
 	})
 }
 
 // engine is the spare one, or else a new one.
-func (t *Tools) engine() (*engine, error) {
+func (t *Tools) engine(ctx context.Context) (*engine, error) {
 	t.mu.Lock()
 	s := t.spare
 	t.spare = nil
 	t.mu.Unlock()
 	if s == nil {
-		return t.startEngine()
+		return t.startEngine(ctx)
 	}
 	<-s.ready
 	if s.err == nil && s.engine.alive() {
 		return s.engine, nil
 	}
 	s.discard()
-	return t.startEngine()
+	return t.startEngine(ctx)
 }
 
 func (e *engine) alive() bool {

@@ -37,6 +37,8 @@ func Main(input io.Reader, output io.Writer, problems io.Writer) int {
 		fmt.Fprintln(problems, "the engine does not start:", err)
 		return 1
 	}
+	o.add(0, func(r *message.Report) { r.Ready = true })
+	o.flush()
 	orders := message.NewReader(input)
 	var first message.Order
 	if err := orders.Read(&first); err != nil || first.Run == nil {

@@ -55,6 +55,7 @@ type Settled struct {
 
 // Report is what the engine tells of a stretch of the script.
 type Report struct {
+	Ready  bool              `json:"ready,omitempty"` // for a script: the first report, and nothing else
 	Calls  []Call            `json:"calls,omitempty"`
 	Items  []Item            `json:"items,omitempty"`
 	Stored map[string]string `json:"stored,omitempty"`
@@ -64,7 +65,7 @@ type Report struct {
 
 // Empty says that there is nothing to tell.
 func (r Report) Empty() bool {
-	return len(r.Calls) == 0 && len(r.Items) == 0 && len(r.Stored) == 0 && !r.Yield && r.End == nil
+	return !r.Ready && len(r.Calls) == 0 && len(r.Items) == 0 && len(r.Stored) == 0 && !r.Yield && r.End == nil
 }
 
 // Call is a call that the script makes.
