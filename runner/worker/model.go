@@ -161,4 +161,3 @@ func readScript(ctx context.Context, path string) (*model.Script, error) {
 	}
 	return script, nil
 }
-
