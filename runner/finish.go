@@ -352,7 +352,7 @@ func (in *invocation) recordStart(so *reached) error {
 		return nil
 	}
 	event := transcript.RunStarted{
-		RunID: in.rec.ID, Version: in.version, Key: so.task.Key, Publish: cmp.Or(so.project.publish, in.publish, publishLocal), Link: in.env.RunLink(), Artifacts: in.env.Artifacts(), Price: so.model.Price(), OutputSchema: so.output.Source,
+		RunID: in.rec.ID, Version: in.version, Key: so.task.Key, Publish: cmp.Or(so.project.publish, in.publish, publishLocal), Link: in.env.RunLink(), Artifacts: in.env.Artifacts(), Price: so.model.Profile.Price, OutputSchema: so.output.Source,
 	}
 	if in.script != "" {
 		event.Scripted = filepath.Base(in.script)

@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -254,15 +255,20 @@ type recordedAnswers struct {
 	answers []*model.Response
 	failed  map[int][]*model.Failure // by how many answers came before: why another model went on
 	next    int
-	lacked  bool         // one more was asked for
-	asks    bool         // the run put its questions to people
-	hooks   *hooks.Hooks // that say what they said; nil for none
+	lacked  bool                   // one more was asked for
+	asks    bool                   // the run put its questions to people
+	prices  map[string]*price.List // of models, in the run
+	hooks   *hooks.Hooks           // that say what they said; nil for none
 }
 
 // model is the one that a job names, with these answers. Nothing makes the
 // conversation shorter: nobody reads it, and there is no recorded answer to that.
 func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, error) {
-	m, err := worker.NewModel(a, j, warn)
+	m, err := worker.NewModel(a, j, func(name string) model.Profile {
+		profile := model.ProfileAt(name, j.Model.BaseURL)
+		profile.Price = a.prices[name]
+		return profile
+	}, warn)
 	m.Profile.ContextWindow = 0
 	for i := range m.Fallbacks {
 		m.Fallbacks[i].Profile.ContextWindow = 0
@@ -306,7 +312,7 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe 
 // record reads the answers and the outputs of calls, by number. Where answers
 // name the checkout of the run they now name the fresh tree.
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
-	answers := &recordedAnswers{failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings)}
+	answers := &recordedAnswers{failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings), prices: map[string]*price.List{p.recorded.job.Model.Name: p.recorded.Started.Price}}
 	if len(p.recorded.listed.Hooks) > 0 {
 		past := p.recorded.hooks
 		past.Replays, past.Rounds, past.More = true, 0, ""
@@ -333,6 +339,7 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 				return err
 			}
 			before := len(answers.answers)
+			answers.prices[d.To] = d.Price
 			answers.failed[before] = append(answers.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Lasting: true})
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished

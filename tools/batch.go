@@ -9,7 +9,7 @@ import (
 // arrives. Its methods are called from one goroutine.
 //
 // A call that doesn't mutate starts when those before it let it, while the rest
-// of the response is still on its way. One that mutates waits until Commit says
+// of the response is still on its way. One that mutates, or runs a script, waits until Commit says
 // that the response is whole, and so do those behind it. When the response
 // breaks off, Discard keeps all that has not started from ever starting. What
 // has started are the first calls of the batch, without a gap: they run to
@@ -23,10 +23,8 @@ type Batch struct {
 	running    sync.WaitGroup
 	results    []*Result
 
-	decided chan struct{}     // closed by Commit and Discard
-	told    <-chan struct{}   // closed when it is certain whether the last call starts
-	alone   <-chan struct{}   // closed when the last mutating call has ended
-	shared  []<-chan struct{} // each closed when a call after that one has ended
+	decided chan struct{}   // closed by Commit and Discard
+	told    <-chan struct{} // closed when it is certain whether the last call starts
 
 	mu      sync.Mutex
 	started int
@@ -39,21 +37,16 @@ func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 		dispatcher: d, ctx: ctx,
 		slots:   make(chan struct{}, parallelCalls),
 		decided: make(chan struct{}),
-		told:    closed(), alone: closed(),
+		told:    closed(),
 	}
 }
 
 // Start starts a call as soon as it may. It does not wait.
 func (b *Batch) Start(call Call) {
 	t := b.dispatcher.target(call)
-	told, ended := make(chan struct{}), make(chan struct{})
-	before := []<-chan struct{}{b.told, b.alone}
-	if t.Mutates {
-		before = append(append(before, b.shared...), b.decided)
-		b.alone, b.shared = ended, nil
-	} else {
-		b.shared = append(b.shared, ended)
-	}
+	before, ended := b.place(t)
+	before = append(before, b.told)
+	told := make(chan struct{})
 	b.told = told
 
 	result := new(Result)
@@ -73,6 +66,19 @@ func (b *Batch) Start(call Call) {
 		close(told)
 		*result = b.dispatcher.run(b.ctx, t, refused)
 	})
+}
+
+// place is that of a call in the order of all calls. A script has none, since the calls that it
+// makes have theirs.
+func (b *Batch) place(t target) (before []<-chan struct{}, ended chan struct{}) {
+	if t.scripts() {
+		return []<-chan struct{}{b.decided}, make(chan struct{})
+	}
+	before, ended = b.dispatcher.order.enter(t.Mutates)
+	if t.Mutates {
+		before = append(before, b.decided)
+	}
+	return before, ended
 }
 
 // starts decides whether the call whose turn it is may start.

@@ -24,9 +24,14 @@ type Dispatcher struct {
 	// run; empty for none. It is called from several goroutines, also when the run has
 	// been cancelled, and may be nil.
 	Aside func() string
+	// Nested counts a call that a script makes, and says why it is not run; empty where it is.
+	// It is called from several goroutines, and may be nil.
+	Nested func() (refused string)
+
+	order order
 }
 
-// parallelCalls is how many calls run at once.
+// parallelCalls is how many calls of an answer, or of a script, run at once.
 const parallelCalls = 8
 
 // Observer is told of each call, from several goroutines.
@@ -100,6 +105,10 @@ type target struct {
 	err     error    // why the call could not be prepared
 }
 
+func (t target) scripts() bool {
+	return t.entry != nil && t.entry.Scripts && t.refusal == "" && t.err == nil
+}
+
 func (d *Dispatcher) target(call Call) target {
 	t := d.prepared(call)
 	if t.Refused = t.refusal != "" || t.err != nil; !t.Refused && t.ready.Input != call.Input {
@@ -161,7 +170,7 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	if fault == nil {
 		var before string
 		t, before = d.gated(ctx, t)
-		result, ran, fault = d.answer(ctx, t)
+		result, ran, fault = d.answer(d.withCalls(ctx, t), t)
 		if fault == nil && !result.Recorded {
 			result = result.preceded(before)
 		}
@@ -250,6 +259,9 @@ func (d *Dispatcher) aside() string {
 func (r Result) preceded(words string) Result {
 	if len(r.Commands) > 0 {
 		r.Commands[0].Output = words + r.Commands[0].Output
+	}
+	if len(r.Parts) > 0 && r.Parts[0].Image == nil {
+		r.Parts[0].Text = words + r.Parts[0].Text
 	}
 	r.Output = words + r.Output
 	return r

@@ -1,6 +1,9 @@
 package tools
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Gate is asked about calls before and after they run, from several goroutines. A call that
 // is refused anyway is not shown to it.
@@ -57,10 +60,29 @@ func (d *Dispatcher) judged(ctx context.Context, t target, ran bool, result Resu
 			return d.Outputs.whole(whole)
 		})
 		if !result.Recorded {
-			result = made
+			result = made.replacing(result)
 		}
 	}
 	return result, d.Outputs.settle(whole, let)
+}
+
+// replacing is what a gate made of a result, said in all ways in which the result says it.
+func (r Result) replacing(was Result) Result {
+	fields, _ := r.Object.(map[string]any)
+	printed, isText := fields["output"].(string)
+	behind, longer := strings.CutPrefix(r.Output, was.Output)
+	switch {
+	case longer && behind == "":
+		return r
+	case longer && len(r.Parts) > 0:
+		r.Parts = append(r.Parts, Part{Text: strings.TrimPrefix(behind, "\n")})
+	case longer && isText:
+		fields["output"] = printed + behind
+	case longer: // the object says what it said
+	default:
+		r.Parts, r.Object = nil, nil
+	}
+	return r
 }
 
 // rewritten is a call with another input, judged as one of the model's. What was let to run

@@ -104,10 +104,11 @@ func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
 		return r, Whole{Truncated: strings.Contains(r.Output, CutWarning), Bytes: int64(len(r.Output))}
 	}
 	limit, whole := o.budget(r.Budget), Whole{}
-	if len(r.Commands) == 0 {
-		r.Output, whole = o.text(call, r.Output, r.Printed, limit)
-		r.Printed = nil
-		return r, whole
+	switch {
+	case len(r.Parts) > 0:
+		return o.parts(call, r, limit)
+	case len(r.Commands) == 0:
+		return o.printed(call, r, limit)
 	}
 	var all []string
 	for i, ran := range r.Commands {
@@ -120,6 +121,64 @@ func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
 		all = append(all, head+text)
 	}
 	r.Output = strings.Join(all, "\n")
+	return r, whole
+}
+
+// printed is a result whose output is one text.
+func (o *Outputs) printed(call Call, r Result, limit int) (Result, Whole) {
+	text, whole := o.text(call, r.Output, r.Printed, limit)
+	if r.Object = o.cleaned(r.Object); r.Printed != nil {
+		if fields, is := r.Object.(map[string]any); is {
+			fields["output"] = strings.TrimPrefix(text, o.clean(r.Output))
+		}
+	}
+	r.Output, r.Printed = text, nil
+	return r, whole
+}
+
+// cleaned is a JSON value whose texts are fit to be sent.
+func (o *Outputs) cleaned(value any) any {
+	switch v := value.(type) {
+	case string:
+		return o.clean(v)
+	case []any:
+		all := make([]any, len(v))
+		for i, each := range v {
+			all[i] = o.cleaned(each)
+		}
+		return all
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for name, each := range v {
+			all[o.clean(name)] = o.cleaned(each)
+		}
+		return all
+	}
+	return value
+}
+
+// parts is a result of several items. Where their texts are too long together, one text stands for
+// all of them, before the images.
+func (o *Outputs) parts(call Call, r Result, limit int) (Result, Whole) {
+	var texts []string
+	var shown, images []Part
+	for _, part := range r.Parts {
+		if part.Image != nil {
+			images = append(images, part)
+		} else {
+			part.Text = o.clean(part.Text)
+			texts = append(texts, part.Text)
+		}
+		shown = append(shown, part)
+	}
+	text, whole := o.text(call, strings.Join(texts, "\n"), nil, limit)
+	if whole.Truncated {
+		shown = append([]Part{{Text: text}}, images...)
+	}
+	header := o.clean(r.Output)
+	r.Parts = append([]Part{{Text: header}}, shown...)
+	r.Output = strings.TrimSuffix(header+"\n"+text, "\n")
+	whole.parts = append([]outputPart{{text: header + "\n"}}, whole.parts...)
 	return r, whole
 }
 

@@ -26,12 +26,15 @@ type Spec struct {
 	Accepts json.RawMessage
 	Grammar string // in Lark's notation, which constrains the input
 	Builtin string // the API's own type of tool
+	// Returns is the JSON Schema of what a script gets of a call; nil for a text.
+	Returns json.RawMessage
 }
 
 // Call is one call that the model made.
 type Call struct {
 	ID     string
 	Number int // of the call in its run, from 1: an id may come twice; 0 where nobody counts
+	Caller int // of a call that a script makes: the number of the script's own call; Number then counts within it
 	Turn   int // of the answer that it stands in, from 1; 0 where nobody counts
 	Name   string
 	Input  string // as the model wrote it, in the call's form
@@ -88,6 +91,14 @@ type Result struct {
 	// LocalShellAction. Output and Printed are then nothing; the dispatcher makes
 	// an Output of them for whoever reads the run.
 	Commands []Ran
+	// Parts are texts and images that stand behind Output as items of their own. Output is then
+	// their header and not cut; the dispatcher cuts their texts as one, puts the header first among
+	// them, and makes Output all texts together, for whoever reads the run.
+	Parts []Part
+	// Object is what a script gets in the place of Output, as encoding/json decodes it into any; nil
+	// for Output. The dispatcher removes secrets from its texts, and puts what was Printed under
+	// "output".
+	Object any
 	// Images are shown to the model behind Output. Nothing is cut from them, and
 	// they are not searched for secrets; Output describes them for the transcript.
 	Images []Image
@@ -116,6 +127,12 @@ type Ran struct {
 	Took     time.Duration
 }
 
+// Part is a text or an image of a result.
+type Part struct {
+	Text  string
+	Image *Image // nil for a text
+}
+
 // Image is an image file that a model can be shown: a PNG or JPEG.
 type Image struct {
 	MediaType string
@@ -141,6 +158,9 @@ type Tool struct {
 	// by this tool's own hand; such calls run alone. Running a command does not
 	// count: the reference implementation runs commands in parallel too.
 	Mutates bool
+	// Scripts says that its calls make others, by CallsOf. Such a call starts once the answer is
+	// whole, and stands in no order with others: the calls that it makes do.
+	Scripts bool
 	// Foreign says that the tool is not of agent-ci: its arguments mean what its schema says
 	// and nothing else, so that none is renamed or taken away, and no other name stands for it.
 	Foreign bool

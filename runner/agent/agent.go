@@ -9,10 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -30,6 +32,8 @@ type Conversation struct {
 	// Fallbacks are the models to go on with where that of the settings can't, in their
 	// order.
 	Fallbacks []Speaker
+	// Price of the model; nil when it is not known.
+	Price *price.List
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
@@ -44,6 +48,8 @@ type Conversation struct {
 	Warn func(code, format string, args ...any)
 
 	state
+	nested   atomic.Int64   // calls that scripts made
+	direct   atomic.Int64   // spent.Calls, for who counts calls of scripts
 	last     model.Settings // of the last request
 	bodies   model.Bodies   // of requests
 	pinned   int            // items at the start that stay word for word
@@ -82,20 +88,48 @@ type Spent struct {
 	Hosted int // those
 	Usage  model.Usage
 	Models []transcript.ModelUse // that were asked, in their order
+	Cost   float64               // in US dollars; 0 where no price is known
 }
 
 // Spent tells what was used so far, also after an error.
-func (c *Conversation) Spent() Spent { return c.spent }
+func (c *Conversation) Spent() Spent {
+	spent := c.spent
+	spent.Calls += int(c.nested.Load())
+	return spent
+}
 
-// charge books what the model that is asked now has used.
+// Nested counts a call that a script makes, and says why it is not run: a tools.Dispatcher asks it.
+func (c *Conversation) Nested() (refused string) {
+	limit := int64(c.Limits.Calls)
+	if nested := c.nested.Add(1); limit > 0 && c.direct.Load()+nested > limit {
+		c.nested.Add(-1)
+		return limitWords
+	}
+	return ""
+}
+
+// charge books what one answer of the model that is asked now used, at the tier of service
+// that it names.
 func (c *Conversation) charge(u model.Usage) {
 	c.spent.Usage = c.spent.Usage.Add(u)
-	c.spent.Models = transcript.Booked(c.spent.Models, transcript.Usage(u))
+	c.spent.Models = transcript.Booked(c.spent.Models, transcript.Usage(u), c.Price)
+	if !c.Price.Known() {
+		return
+	}
+	c.spent.Cost = price.Sum(c.spent.Cost, transcript.Usage(u).Cost(c.Price))
+	switch c.Price.Bound(u.ServiceTier) {
+	case price.AtMost:
+		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than the run tells; give it as model.price.service.", u.ServiceTier)
+	case price.AtLeast:
+		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and may cost more than the run tells and than limits.cost_usd allows; "+
+			"give it as model.price.service.", u.ServiceTier)
+	}
 }
 
 // Cost is what was spent, in US dollars; false when no price is known.
 func (c *Conversation) Cost() (float64, bool) {
-	return transcript.CostOf(c.spent.Models)
+	cost, known := transcript.CostOf(c.spent.Models)
+	return cost, known || c.spent.Usage.Total() == 0 && c.Price.Known()
 }
 
 // Begin puts the first items into the conversation, which stay in it word for

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -412,7 +413,7 @@ func (f fixture) text(t *testing.T) string {
 	return string(raw)
 }
 
-func dollarForToken() *transcript.Price { return &transcript.Price{Input: 1e6, Output: 1e6} }
+func dollarForToken() *price.List { return &price.List{Rates: price.Rates{Input: 1e6, Output: 1e6}} }
 
 // TestAnImageIsShownAndNotRecorded sends an image over HTTP to a server that
 // holds requests against the API's description.

@@ -37,7 +37,7 @@ type budget struct {
 
 // budgets are those that have a limit.
 func (c *Conversation) budgets() []budget {
-	l, spent := c.Limits, c.spent
+	l, spent := c.Limits, c.Spent()
 	cost, _ := c.Cost()
 	elapsed := time.Duration(0)
 	if l.Time > 0 {

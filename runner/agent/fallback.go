@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -19,14 +20,14 @@ type Speaker struct {
 	// is not known.
 	Window int64
 	// Price is nil when it is not known.
-	Price *transcript.Price
+	Price *price.List
 }
 
 // Use makes s the model that requests go to. The usage of what it answers is its own.
 func (c *Conversation) Use(s Speaker) {
 	c.Settings.Model, c.Settings.Effort, c.Settings.Summary, c.Settings.Serial = s.Model, s.Effort, s.Summary, s.Serial
-	c.Window = s.Window
-	c.spent.Models = append(slices.Clip(c.spent.Models), transcript.ModelUse{Model: s.Model, Price: s.Price})
+	c.Window, c.Price = s.Window, s.Price
+	c.spent.Models = append(slices.Clip(c.spent.Models), transcript.ModelUse{Model: s.Model})
 }
 
 // fallBack goes on with the next model, which is sent the conversation as far as it can

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -48,10 +49,10 @@ const begun = `[{"type":"message","role":"user","content":[{"type":"input_text",
 
 func TestAnotherModelGoesOnWithWhatItCanRead(t *testing.T) {
 	f := converse(t, "version: 1\nturns: [{fail: {status: 404, code: model_not_found, message: gone}}, {output: [{say: Done.}], usage: {input: 1000000, output: 3}}]\n")
-	f.Use(agent.Speaker{Model: "first", Effort: "high", Window: 9, Price: &transcript.Price{Input: 1}})
-	f.Fallbacks = []agent.Speaker{{Model: "second", Serial: true, Window: 1 << 30, Price: &transcript.Price{Input: 5}}, {Model: "third"}}
+	f.Use(agent.Speaker{Model: "first", Effort: "high", Window: 9, Price: dollars(1)})
+	f.Fallbacks = []agent.Speaker{{Model: "second", Serial: true, Window: 1 << 30, Price: dollars(5)}, {Model: "third"}}
 	past := pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":`+begun+`}`))
-	f.Restore(past, []transcript.ModelUse{{Model: "first", Usage: transcript.Usage{Input: 2_000_000}, Price: &transcript.Price{Input: 1}}}, 6)
+	f.Restore(past, []transcript.ModelUse{{Model: "first", Usage: transcript.Usage{Input: 2_000_000}, CostUSD: new(2.0)}}, 6)
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
@@ -67,7 +68,7 @@ func TestAnotherModelGoesOnWithWhatItCanRead(t *testing.T) {
 		}
 	}
 	want := []transcript.ModelFallback{{
-		Turn: 2, From: "first", To: "second", Reason: "not_found", Why: "model request: not_found (HTTP 404): gone", LeftOut: []int{1, 2, 3}, Price: &transcript.Price{Input: 5},
+		Turn: 2, From: "first", To: "second", Reason: "not_found", Why: "model request: not_found (HTTP 404): gone", LeftOut: []int{1, 2, 3}, Price: dollars(5),
 	}}
 	if diff := cmp.Diff(want, f.fallbacks(t)); diff != "" {
 		t.Errorf("fallbacks (-want +got):\n%s", diff)
@@ -109,17 +110,20 @@ func TestARunGoesOnWithTheModelThatItHadComeTo(t *testing.T) {
 }
 
 func TestACostIsKnownWhereEachPriceIs(t *testing.T) {
-	price := &transcript.Price{Input: 1}
 	used := transcript.Usage{Input: 1_000_000}
+	known := transcript.Booked([]transcript.ModelUse{{Model: "a"}}, used, dollars(1))
+	unknown := transcript.Booked([]transcript.ModelUse{{Model: "b"}}, used, nil)
 	for i, test := range []struct {
 		models []transcript.ModelUse
 		cost   float64
 		known  bool
 	}{
 		{nil, 0, false},
-		{[]transcript.ModelUse{{Price: price}}, 0, true},
-		{[]transcript.ModelUse{{Price: price, Usage: used}, {Usage: used}}, 0, false},
-		{[]transcript.ModelUse{{}, {Price: price, Usage: used}}, 1, true},
+		{known, 1, true},
+		{transcript.Booked(known, used, dollars(2)), 3, true},
+		{unknown, 0, false},
+		{append(known, unknown...), 0, false},
+		{append(known, transcript.ModelUse{Model: "c"}), 1, true},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			if cost, known := transcript.CostOf(test.models); cost != test.cost || known != test.known {
@@ -128,3 +132,6 @@ func TestACostIsKnownWhereEachPriceIs(t *testing.T) {
 		})
 	}
 }
+
+// dollars is a price for a million tokens of input.
+func dollars(n float64) *price.List { return &price.List{Rates: price.Rates{Input: n}} }

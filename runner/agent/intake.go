@@ -83,7 +83,7 @@ func (t *intake) obstacle() string {
 		return speakingWords
 	case t.cut:
 		return cutWords
-	case limit > 0 && t.c.spent.Calls+t.hosted+t.handed >= limit:
+	case limit > 0 && t.c.Spent().Calls+t.hosted+t.handed >= limit:
 		return limitWords
 	}
 	return ""
@@ -118,6 +118,7 @@ func (t *intake) settle() {
 	}
 	t.c.spent.Calls += t.handed + t.hosted
 	t.c.spent.Hosted += t.hosted
+	t.c.direct.Store(int64(t.c.spent.Calls))
 }
 
 // drop ends an answer that is of no use any more.

@@ -129,10 +129,21 @@ func outputOf(call tools.Call, result tools.Result, define define) (json.RawMess
 
 // content is a result's text, with its images in a list.
 func content(result tools.Result) any {
-	if len(result.Images) == 0 {
+	if len(result.Images)+len(result.Parts) == 0 {
 		return result.Output
 	}
-	list := []any{inputText{"input_text", result.Output}}
+	parts := result.Parts
+	if len(parts) == 0 {
+		parts = []tools.Part{{Text: result.Output}}
+	}
+	var list []any
+	for _, part := range parts {
+		if part.Image != nil {
+			list = append(list, imageOf(*part.Image))
+		} else {
+			list = append(list, inputText{"input_text", part.Text})
+		}
+	}
 	for _, image := range result.Images {
 		list = append(list, imageOf(image))
 	}

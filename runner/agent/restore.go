@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,10 +33,13 @@ type Past struct {
 	// beforeOrder is the conversation as it was when a summary was ordered, until that
 	// summary replaces it; nil where none was ordered.
 	beforeOrder *position
-	fellTo      string        // the model that the run had come to; empty for its first
-	started     map[int]start // by number
-	finished    map[int]transcript.ToolFinished
+	fellTo      string // the model that the run had come to; empty for its first
+	started     map[transcript.CallRef]start
+	finished    map[transcript.CallRef]transcript.ToolFinished
+	nested      int // calls that scripts made
 }
+
+func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
 
 // start is the beginning of a call.
 type start struct {
@@ -62,7 +66,7 @@ func (p *Past) Take(e transcript.Event) error {
 		return nil
 	}
 	if p.started == nil {
-		p.started, p.finished = map[int]start{}, map[int]transcript.ToolFinished{}
+		p.started, p.finished = map[transcript.CallRef]start{}, map[transcript.CallRef]transcript.ToolFinished{}
 	}
 	return take(p, e)
 }
@@ -93,12 +97,15 @@ func (p *Past) toolStarted(e transcript.Event) error {
 	if err := json.Unmarshal(e.Data, &began.ToolStarted); err != nil {
 		return err
 	}
-	p.started[began.Number] = began
+	if began.Caller > 0 {
+		p.nested++
+	}
+	p.started[began.Ref()] = began
 	return nil
 }
 
 func (p *Past) toolFinished(d transcript.ToolFinished) error {
-	p.finished[d.Number] = d
+	p.finished[d.Ref()] = d
 	return nil
 }
 
@@ -120,7 +127,7 @@ func (p *Past) request(d transcript.ModelRequest) error {
 // answered says that all that the last answer asked for has its output in the conversation.
 func (p *Past) answered() {
 	for _, call := range p.open {
-		p.found.adopt(call, tools.Result{Found: foundBy(p.finished[call.Number])})
+		p.found.adopt(call, tools.Result{Found: foundBy(p.finished[refOf(call)])})
 	}
 	p.open, p.denials = nil, nil
 	clear(p.started)
@@ -194,7 +201,7 @@ func (p *Past) read(items []json.RawMessage) (answer, error) {
 		case len(said.calls) == before || p.unrun != "":
 		case said.cut:
 			p.unrun = cutWords
-		case p.CallLimit > 0 && p.spent.Calls+said.hosted+p.handed >= p.CallLimit:
+		case p.CallLimit > 0 && p.spent.Calls+p.nested+said.hosted+p.handed >= p.CallLimit:
 			p.unrun = limitWords
 		default:
 			p.handed++
@@ -250,6 +257,9 @@ func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
 	for _, one := range used {
 		c.spent.Usage = c.spent.Usage.Add(model.Usage(one.Usage))
 	}
+	c.spent.Cost, _ = transcript.CostOf(used)
+	c.nested.Store(int64(p.nested))
+	c.direct.Store(int64(c.spent.Calls))
 	if len(p.open)+len(p.denials) == 0 { // the request has no answer, or one that waits for nothing
 		c.lastTold = ""
 	}
@@ -277,11 +287,11 @@ func (c *Conversation) foundOut(settings json.RawMessage) {
 func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fresh []tools.Call) {
 	results = map[int]tools.Result{}
 	for i, call := range p.open {
-		if done, ok := p.finished[call.Number]; ok {
+		if done, ok := p.finished[refOf(call)]; ok {
 			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed, Found: foundBy(done)}
 			continue
 		}
-		if began, ok := p.started[call.Number]; ok {
+		if began, ok := p.started[refOf(call)]; ok {
 			results[call.Number] = interrupted(call, began.seq)
 			continue
 		}
@@ -310,7 +320,7 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	}
 	results, fresh := p.left(interrupted)
 	for _, call := range p.open {
-		if p.started[call.Number].seq > 0 && p.finished[call.Number].Number == 0 {
+		if p.started[refOf(call)].seq > 0 && p.finished[refOf(call)].Number == 0 {
 			c.Finished(tools.Finished{Call: call, Tool: call.Name, Result: results[call.Number]})
 		}
 	}
@@ -349,9 +359,12 @@ func (c *Conversation) tellStarted(p *Past) error {
 		return nil
 	}
 	words := "The runner was killed while your answer was on its way, and was started again. These calls of the answer had begun, and their outputs are lost:"
-	for _, number := range slices.Sorted(maps.Keys(p.started)) {
-		words += fmt.Sprintf("\n- %s: %s", p.started[number].Tool, p.started[number].Input)
-		c.numbered = max(c.numbered, number)
+	inOrder := slices.SortedFunc(maps.Values(p.started), func(a, b start) int { return cmp.Compare(a.seq, b.seq) })
+	for _, began := range inOrder {
+		words += fmt.Sprintf("\n- %s: %s", began.Tool, began.Input)
+		if began.Caller == 0 {
+			c.numbered = max(c.numbered, began.Number)
+		}
 	}
 	return c.Tell(words + "\nA command may have had some of its effects and not others: look at what is there before you repeat it.")
 }

@@ -102,12 +102,35 @@ type Identity struct {
 	Audience       string `json:"audience"`   // "" for that of OpenAI's API
 }
 
-// Price is what a model costs, in US dollars for a million tokens. The zero
-// value is the price of the model's profile.
+// Price is what a model costs, in US dollars for a million tokens. One without Input
+// and Output is the price of the model's profile.
 type Price struct {
-	Input  float64 `json:"input"`
-	Cached float64 `json:"cached"` // of Input; 0 for the same
-	Output float64 `json:"output"`
+	Input      float64          `json:"input"`
+	Cached     float64          `json:"cached"`      // of Input; 0 for the same
+	CacheWrite float64          `json:"cache_write"` // of Input; 0 for the one of the model's profile
+	Output     float64          `json:"output"`
+	Tiers      []PriceTier      `json:"tiers"`
+	Service    map[string]Rates `json:"service"` // by the name of a tier of service
+}
+
+// Known says whether the job names a price.
+func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }
+
+// PriceTier is the price of an answer whose input is longer.
+type PriceTier struct {
+	Above      int64   `json:"above"`
+	Input      float64 `json:"input"`
+	Cached     float64 `json:"cached"`
+	CacheWrite float64 `json:"cache_write"`
+	Output     float64 `json:"output"`
+}
+
+// Rates are the prices of one tier of service.
+type Rates struct {
+	Input      float64 `json:"input"`
+	Cached     float64 `json:"cached"`
+	CacheWrite float64 `json:"cache_write"`
+	Output     float64 `json:"output"`
 }
 
 type Tools struct {

@@ -62,6 +62,7 @@ func (d *decoder) relations(needsTask bool) {
 	d.fitIdentity()
 	d.fitFallbacks()
 	d.waitForFlex()
+	d.fitPrice()
 	d.fitServices()
 	d.fitSecrets()
 	d.fitProxies()

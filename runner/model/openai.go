@@ -306,7 +306,8 @@ type wireResponse struct {
 	Incomplete *struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
-	Usage *wireUsage `json:"usage"`
+	Usage       *wireUsage  `json:"usage"`
+	ServiceTier serviceTier `json:"service_tier"`
 }
 
 // whole joins the items that came one by one with the last event. Endpoints
@@ -317,7 +318,7 @@ func (r *itemReader) whole(raw []byte) (*Response, error) {
 		return nil, malformed("the response is not what the API describes", err, raw)
 	}
 	if failure := wire.failure(raw); failure != nil {
-		failure.Usage = wire.Usage.usage()
+		failure.Usage = wire.Usage.usage(wire.ServiceTier)
 		return nil, failure
 	}
 	if len(r.items) == 0 {
@@ -326,7 +327,7 @@ func (r *itemReader) whole(raw []byte) (*Response, error) {
 			r.observe.item(item)
 		}
 	}
-	return &Response{ID: wire.ID, Status: wire.Status, Output: r.items, Usage: wire.Usage.usage()}, nil
+	return &Response{ID: wire.ID, Status: wire.Status, Output: r.items, Usage: wire.Usage.usage(wire.ServiceTier)}, nil
 }
 
 func (r *wireResponse) failure(raw json.RawMessage) *Failure {
@@ -403,5 +404,5 @@ func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
 	if err := json.Unmarshal(answer, &compacted); err != nil || len(compacted.Output) == 0 {
 		return nil, malformed("the compacted conversation is not what the API describes", err, answer)
 	}
-	return weighed(&Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.usage()}, nil, raw)
+	return weighed(&Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.usage(compacted.ServiceTier)}, nil, raw)
 }

@@ -1,12 +1,13 @@
 package transcript
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/price"
 )
 
 const Version = 1
@@ -68,7 +69,7 @@ type RunStarted struct {
 	Publish string          `json:"publish"`       // github, local or none
 	// Price of the model in US dollars for a million tokens; nil when it is not
 	// known.
-	Price *Price `json:"price,omitempty"`
+	Price *price.List `json:"price,omitempty"`
 	// Scripted names the scripted session that stands in for the model; empty
 	// when a model is asked.
 	Scripted string `json:"scripted,omitempty"`
@@ -78,19 +79,6 @@ type RunStarted struct {
 	// Artifacts is the page where the files of the run are to be had that the action
 	// uploads at its end; empty where it uploads none.
 	Artifacts string `json:"artifacts,omitempty"`
-}
-
-// Price is what a model costs in US dollars for a million tokens.
-type Price struct {
-	Input  float64 `json:"input"`
-	Cached float64 `json:"cached"` // of the input; 0 for the same
-	Output float64 `json:"output"`
-}
-
-// Of is what usage costs, in US dollars.
-func (p Price) Of(u Usage) float64 {
-	cached := cmp.Or(p.Cached, p.Input)
-	return (float64(u.Input-u.Cached)*p.Input + float64(u.Cached)*cached + float64(u.Output)*p.Output) / 1e6
 }
 
 // Task is what was asked, as it goes to the model.
@@ -241,12 +229,21 @@ type ModelResponse struct {
 // Incomplete is the status of an answer that broke off.
 const Incomplete = "incomplete"
 
-// Usage counts tokens. Cached is part of Input, Reasoning part of Output.
+// Usage counts tokens. Cached and CacheWrite are parts of Input, Reasoning of Output.
 type Usage struct {
-	Input     int64 `json:"input"`
-	Cached    int64 `json:"cached"`
-	Output    int64 `json:"output"`
-	Reasoning int64 `json:"reasoning"`
+	Input      int64 `json:"input"`
+	Cached     int64 `json:"cached"`
+	CacheWrite int64 `json:"cache_write,omitempty"`
+	Output     int64 `json:"output"`
+	Reasoning  int64 `json:"reasoning"`
+	// ServiceTier is the tier of service at which an answer came, as it says itself;
+	// empty where it doesn't, and of several answers.
+	ServiceTier string `json:"service_tier,omitempty"`
+}
+
+// Cost is what one answer with this usage costs, in US dollars.
+func (u Usage) Cost(list *price.List) float64 {
+	return list.Of(price.Tokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output}, u.ServiceTier)
 }
 
 // ModelRetry says that a request failed and will be sent again, or that the
@@ -281,8 +278,8 @@ type ModelFallback struct {
 	Why    string `json:"why"`    // its words
 	// LeftOut are the places in the conversation, from 0, of items that the other model
 	// can't read: it goes on without them.
-	LeftOut []int  `json:"left_out,omitempty"`
-	Price   *Price `json:"price,omitempty"` // of the other model; missing when it is not known
+	LeftOut []int       `json:"left_out,omitempty"`
+	Price   *price.List `json:"price,omitempty"` // of the other model; missing when it is not known
 }
 
 // Compaction says that the conversation was made shorter. Items stand for all
@@ -301,7 +298,8 @@ type Compaction struct {
 // ToolStarted is durable before the call has any effect.
 type ToolStarted struct {
 	Turn    int    `json:"turn"`
-	Number  int    `json:"number"` // of the call in the run, from 1; an id may come twice
+	Number  int    `json:"number"`           // of the call in the run, from 1; an id may come twice
+	Caller  int    `json:"caller,omitempty"` // number of the call whose script made this one, within which Number then counts
 	CallID  string `json:"call_id"`
 	Tool    string `json:"tool"`
 	Input   string `json:"input"` // the arguments as the model wrote them
@@ -315,6 +313,7 @@ type ToolStarted struct {
 type ToolFinished struct {
 	Turn      int            `json:"turn"`
 	Number    int            `json:"number"`
+	Caller    int            `json:"caller,omitempty"`
 	CallID    string         `json:"call_id"`
 	Tool      string         `json:"tool"`
 	Failed    bool           `json:"failed"`
@@ -327,6 +326,15 @@ type ToolFinished struct {
 	NotRun    bool           `json:"not_run,omitempty"` // the tool was not asked
 	Made      string         `json:"made,omitempty"`    // the arguments that hooks had it asked with
 }
+
+// CallRef tells a call from the others of its run.
+type CallRef struct{ Number, Caller int }
+
+// Ref is which call it is.
+func (d ToolStarted) Ref() CallRef { return CallRef{d.Number, d.Caller} }
+
+// Ref is which call it is.
+func (d ToolFinished) Ref() CallRef { return CallRef{d.Number, d.Caller} }
 
 type Plan struct {
 	Explanation string     `json:"explanation,omitempty"`

@@ -43,6 +43,7 @@ type Hook struct {
 	On      string `json:"on"`
 	SHA256  string `json:"sha256"`           // of its program and arguments
 	Number  int    `json:"number,omitempty"` // of the call that it was asked about
+	Caller  int    `json:"caller,omitempty"` // of a call that a script made, as in ToolStarted
 	Trusted bool   `json:"trusted,omitempty"`
 	// Decision is pass, deny, rewrite, replace, more, or failed: no clean answer came.
 	Decision string  `json:"decision"`

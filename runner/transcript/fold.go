@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/price"
 )
 
 // Project folds the events of a log into a view whose Entries have excerpts of
@@ -48,13 +50,14 @@ type fold struct {
 	// open holds the calls without an end, oldest first: nothing keeps a model
 	// from using an id twice.
 	open     map[callKey][]*Call
-	answered bool // the last request was
-	called   bool // a tool was, since the last request
+	answered bool        // the last request was
+	called   bool        // a tool was, since the last request
+	price    *price.List // of the model that is asked
 }
 
 type callKey struct {
 	agent, id string
-	number    int
+	CallRef
 }
 
 func (f *fold) line(l line) error {
@@ -116,10 +119,10 @@ var folds = map[Type]func(*fold, Event) error{
 	TypePublish:       folding((*fold).publish),
 	TypeModelRequest:  folding((*fold).modelRequest),
 	TypeModelResponse: folding((*fold).modelResponse),
-	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.view.book(d.Usage) }),
-	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.view.book(d.Usage) }),
+	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.spend(d.Usage) }),
+	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.spend(d.Usage) }),
 	TypeModelFallback: folding((*fold).modelFallback),
-	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.view.book(d.Usage) }),
+	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.spend(d.Usage) }),
 	TypeToolStarted:   folding((*fold).toolStarted),
 	TypeToolFinished:  folding((*fold).toolFinished),
 }
@@ -143,7 +146,21 @@ type spending struct {
 	Usage Usage `json:"usage"`
 }
 
-func (f *fold) runStarted(e Event, d RunStarted) { f.view.StartedAt, f.view.Started = e.Time, d }
+func (f *fold) runStarted(e Event, d RunStarted) {
+	f.view.StartedAt, f.view.Started, f.price = e.Time, d, d.Price
+	if d.Price.Known() {
+		f.view.Cost = new(float64)
+	}
+}
+
+// spend books what one answer used.
+func (f *fold) spend(u Usage) {
+	f.view.Usage.add(u)
+	f.view.Models, f.view.Cost = Booked(f.view.Models, u, f.price), nil
+	if cost, known := CostOf(f.view.Models); known {
+		f.view.Cost = &cost
+	}
+}
 
 // runResumed begins another life of the run. It lived without events too, of which
 // the event itself tells.
@@ -192,7 +209,7 @@ type request struct {
 func (f *fold) modelRequest(_ Event, d request) {
 	f.view.Model = d.Model
 	if len(f.view.Models) == 0 {
-		f.view.Models = []ModelUse{{Model: d.Model, Price: f.view.Started.Price}}
+		f.view.Models = []ModelUse{{Model: d.Model}}
 	}
 	f.view.Work.Done, f.view.Work.Published = false, ""
 	f.answered, f.called = false, false
@@ -200,7 +217,7 @@ func (f *fold) modelRequest(_ Event, d request) {
 
 func (f *fold) modelResponse(e Event, d ModelResponse) {
 	f.view.Turns = max(f.view.Turns, d.Turn)
-	f.view.book(d.Usage)
+	f.spend(d.Usage)
 	f.answered = true
 	if f.view.Verify != nil {
 		f.view.Work.Attempts = f.view.Verify.Attempt
@@ -221,15 +238,9 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 	}
 }
 
-// book adds what the model that is asked now has used.
-func (v *View) book(more Usage) {
-	v.Usage.add(more)
-	v.Models = Booked(v.Models, more)
-}
-
 func (f *fold) modelFallback(_ Event, d ModelFallback) {
 	f.view.Fallbacks = append(f.view.Fallbacks, d)
-	f.view.Models = append(f.view.Models, ModelUse{Model: d.To, Price: d.Price})
+	f.view.Models, f.price = append(f.view.Models, ModelUse{Model: d.To}), d.Price
 }
 
 // beforeCalls is where the words of a response belong: before its calls, which
@@ -251,6 +262,7 @@ func (f *fold) beforeCalls(agent string, turn int) int {
 func (u *Usage) add(more Usage) {
 	u.Input += more.Input
 	u.Cached += more.Cached
+	u.CacheWrite += more.CacheWrite
 	u.Output += more.Output
 	u.Reasoning += more.Reasoning
 }
@@ -287,7 +299,7 @@ func PartsText(content json.RawMessage) string {
 }
 
 func (f *fold) toolStarted(e Event, d ToolStarted) {
-	call := f.begin(e, d.Turn, callKey{e.Agent, d.CallID, d.Number}, d.Tool)
+	call := f.begin(e, d.Turn, callKey{e.Agent, d.CallID, d.Ref()}, d.Tool)
 	f.called = true
 	if f.entries {
 		call.Topic = Topic(d.Input)
@@ -306,7 +318,7 @@ func (f *fold) begin(e Event, turn int, key callKey, tool string) *Call {
 }
 
 func (f *fold) toolFinished(e Event, d ToolFinished) {
-	key := callKey{e.Agent, d.CallID, d.Number}
+	key := callKey{e.Agent, d.CallID, d.Ref()}
 	if len(f.open[key]) == 0 {
 		f.begin(e, d.Turn, key, d.Tool)
 	}

@@ -113,9 +113,9 @@ func TestAnAgentWorks(t *testing.T) {
 	cost := 2.0
 	want := Work{
 		Summary: "Mended with [secret TOKEN].", Plan: transcript.Plan{Steps: []transcript.PlanStep{{Step: "Mend", Status: "completed"}}},
-		Spent: agent.Spent{Turns: 2, Calls: 3, Usage: model.Usage{Input: 10000, Output: 5}}, Cost: &cost,
+		Spent: agent.Spent{Turns: 2, Calls: 3, Usage: model.Usage{Input: 10000, Output: 5}, Cost: 2}, Cost: &cost,
 	}
-	want.Spent.Models = []transcript.ModelUse{{Model: "gpt-5", Usage: transcript.Usage{Input: 10000, Output: 5}, Price: &transcript.Price{Input: 200}}}
+	want.Spent.Models = []transcript.ModelUse{{Model: "gpt-5", Usage: transcript.Usage{Input: 10000, Output: 5}, CostUSD: &cost}}
 	if diff := cmp.Diff(want, work); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

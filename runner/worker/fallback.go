@@ -14,13 +14,13 @@ import (
 // fallbacks are the models that may go on in the place of the first, each as its own
 // profile has it. The tools of a run stay as they are, so that all must be offered the
 // same ones.
-func fallbacks(first Known, j *job.Job, warn Warn) ([]Known, error) {
+func fallbacks(first Known, j *job.Job, profiles Profiles, warn Warn) ([]Known, error) {
 	of := *j
 	of.Model.ContextWindow, of.Model.Price = 0, job.Price{} // those of the first
 	tools := toolsetOf(first.Profile, j.Model.Tools)
 	var all []Known
 	for _, name := range j.Model.Fallbacks {
-		next, err := know(name, &of, warn)
+		next, err := know(name, &of, profiles, warn)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func (s toolset) String() string {
 func (m Known) speaker(by job.Model) agent.Speaker {
 	s := agent.Speaker{
 		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: !m.Profile.ParallelCalls,
-		Window: m.Profile.ContextWindow, Price: m.Price(),
+		Window: m.Profile.ContextWindow, Price: m.Profile.Price,
 	}
 	if !m.Profile.Reasoning {
 		s.Effort, s.Summary = "", ""

@@ -28,7 +28,7 @@ type assembler struct {
 
 type callKey struct {
 	agent, id string
-	number    int
+	transcript.CallRef
 }
 
 type turnKey struct {
@@ -109,7 +109,7 @@ func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStart
 	n.Topic = field(transcript.Topic(started.Input))
 	n.End, n.Bad = "did not end", true
 	a.input(n, started.Input)
-	key := callKey{e.Agent, started.CallID, started.Number}
+	key := callKey{e.Agent, started.CallID, started.Ref()}
 	a.calls[key] = append(a.calls[key], n)
 	a.await(n)
 }
@@ -128,7 +128,7 @@ func (a *assembler) input(n *entry, input string) {
 }
 
 func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFinished) {
-	key := callKey{e.Agent, finished.CallID, finished.Number}
+	key := callKey{e.Agent, finished.CallID, finished.Ref()}
 	if len(a.calls[key]) == 0 {
 		a.calls[key] = []*entry{a.enter(e, "call", finished.Tool)}
 	}

@@ -1,0 +1,93 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Ref tells a call from the others of its run.
+type Ref struct{ Number, Caller int }
+
+// Ref is which call of the run this is.
+func (c Call) Ref() Ref { return Ref{c.Number, c.Caller} }
+
+// Calls makes the calls of one script. They are checked, judged, run and recorded as those that
+// the model makes itself, in one order with them.
+type Calls struct {
+	dispatcher *Dispatcher
+	caller     Call
+	slots      chan struct{}
+	running    sync.WaitGroup
+
+	mu   sync.Mutex
+	made int
+}
+
+type callsKey struct{}
+
+// CallsOf is by what a tool with Scripts makes the calls of a script, in Run and after it; nil for
+// any other tool.
+func CallsOf(ctx context.Context) *Calls {
+	calls, _ := ctx.Value(callsKey{}).(*Calls)
+	return calls
+}
+
+// withCalls is ctx for the Run of a call that may make others.
+func (d *Dispatcher) withCalls(ctx context.Context, t target) context.Context {
+	if t.entry == nil || !t.entry.Scripts {
+		return ctx
+	}
+	return context.WithValue(ctx, callsKey{}, &Calls{dispatcher: d, caller: t.Call, slots: make(chan struct{}, parallelCalls)})
+}
+
+// Start starts a call as soon as it may, and does not wait: calls that only read run side by side,
+// one that mutates alone, in the order of Start. Name, Input and Form of the call are the
+// caller's. done gets the result, once, from a goroutine of its own; after ctx has ended, that of
+// a call that was broken off.
+func (c *Calls) Start(ctx context.Context, call Call, done func(Result)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made++
+	call.Number, call.Caller, call.Turn = c.made, c.caller.Number, c.caller.Turn
+	call.ID = fmt.Sprintf("%s.%d", c.caller.ID, c.made)
+	d := c.dispatcher
+	t := d.nested(call)
+	before, ended := d.order.enter(t.Mutates)
+	refused := d.started(t)
+	c.running.Go(func() {
+		defer close(ended)
+		for _, earlier := range before {
+			<-earlier
+		}
+		c.slots <- struct{}{}
+		result := d.run(ctx, t, refused)
+		<-c.slots
+		done(result)
+	})
+}
+
+// Wait waits for the calls that were started.
+func (c *Calls) Wait() { c.running.Wait() }
+
+// nested is the target of a script's call.
+func (d *Dispatcher) nested(call Call) target {
+	call.Refused = d.whyNotNested(call)
+	if call.Refused == "" && d.Nested != nil {
+		call.Refused = d.Nested()
+	}
+	return d.target(call)
+}
+
+// whyNotNested refuses calls that a script can't make.
+func (d *Dispatcher) whyNotNested(call Call) string {
+	e := d.Registry.find(call.Name, d.Offered)
+	if e == nil || !e.Scripts && !slices.Contains(directOnly, e.Spec.Name) {
+		return ""
+	}
+	return e.Spec.Name + " cannot be called from a script. Call it yourself."
+}
+
+// directOnly are tools beside those with Scripts that a model has to call itself.
+var directOnly = []string{"request_user_input"}

@@ -1,0 +1,139 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// scripted is a dispatcher with a tool whose calls run script, and the events that it told of.
+func scripted(script func(ctx context.Context, calls *Calls) Result, others ...Tool) (*Dispatcher, *heard) {
+	told := new(heard)
+	runs := Tool{
+		Spec: Spec{Name: "script", Grammar: "start: /.+/"}, Scripts: true,
+		Run: func(ctx context.Context, _ Call) (Result, error) { return script(ctx, CallsOf(ctx)), nil },
+	}
+	return &Dispatcher{Registry: New(append(others, runs)...), Outputs: &Outputs{}, Observer: told}, told
+}
+
+type heard struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *heard) Started(s Started) error {
+	h.tell("start %s %d of %d refused %t", s.Call.ID, s.Call.Number, s.Call.Caller, s.Refused)
+	return nil
+}
+
+func (h *heard) Finished(f Finished) { h.tell("end %s", f.Call.ID) }
+
+func (h *heard) tell(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, fmt.Sprintf(format, args...))
+}
+
+func anyTool(name string, mutates bool, run func(ctx context.Context) (Result, error)) Tool {
+	return Tool{
+		Spec: Spec{Name: name, Parameters: json.RawMessage(`{"type":"object"}`)}, Mutates: mutates,
+		Run: func(ctx context.Context, _ Call) (Result, error) { return run(ctx) },
+	}
+}
+
+func TestCallsOfAScriptReadTogetherAndWriteAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, most, writing := 0, 0, false
+		work := func(writes bool) func(context.Context) (Result, error) {
+			return func(context.Context) (Result, error) {
+				mu.Lock()
+				now++
+				if most = max(most, now); writing || writes && now > 1 {
+					t.Error("a call that writes did not run alone")
+				}
+				writing = writes
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				now, writing = now-1, false
+				mu.Unlock()
+				return Result{Output: "done"}, nil
+			}
+		}
+		var order []string
+		d, told := scripted(func(ctx context.Context, calls *Calls) Result {
+			for i, name := range []string{"read", "read", "write", "read", "write"} {
+				calls.Start(ctx, Call{Name: name, Input: "{}"}, func(Result) {
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, fmt.Sprint(i))
+				})
+			}
+			calls.Wait()
+			return Result{Output: "all"}
+		}, anyTool("read", false, work(false)), anyTool("write", true, work(true)))
+		began := time.Now()
+		d.Dispatch(t.Context(), []Call{{ID: "c", Number: 7, Name: "script", Input: "x", Form: Freeform}, {ID: "d", Number: 8, Name: "write", Input: "{}"}})
+		if took := time.Since(began); most != 2 || took < 4*time.Second || took > 6*time.Second {
+			t.Errorf("%d calls ran at once, and all took %s", most, took)
+		}
+		if got := strings.Join(order, ""); len(got) != 5 || got[2:] != "234" {
+			t.Errorf("the calls ended in the order %s", got)
+		}
+		if !slices.Contains(told.lines, "start c.3 3 of 7 refused false") {
+			t.Errorf("told of %q", told.lines)
+		}
+	})
+}
+
+func TestACallOfAScriptHasTheOutputInItsObject(t *testing.T) {
+	ran := anyTool("run", false, func(context.Context) (Result, error) {
+		printed := &Printed{head: []byte("the secret"), bytes: 10}
+		return Result{Output: "Exit code: 0\n", Printed: printed, Object: map[string]any{"exit_code": 0, "note": []any{"a secret"}}}, nil
+	})
+	var got Result
+	d, _ := scripted(func(ctx context.Context, calls *Calls) Result {
+		calls.Start(ctx, Call{Name: "run", Input: "{}"}, func(r Result) { got = r })
+		calls.Wait()
+		return Result{Output: "head", Parts: []Part{{Text: "one secret"}, {Image: &Image{}}, {Text: "two"}}}
+	}, ran)
+	d.Outputs.Redact = func(text string) string { return strings.ReplaceAll(text, "secret", "[gone]") }
+	results := d.Dispatch(t.Context(), []Call{{ID: "c", Number: 1, Name: "script", Input: "x", Form: Freeform}})
+	object := fmt.Sprint(got.Object)
+	if got.Output != "Exit code: 0\nthe [gone]" || object != "map[exit_code:0 note:[a [gone]] output:the [gone]]" {
+		t.Errorf("the script got %q and %s", got.Output, object)
+	}
+	if r := results[0]; r.Output != "head\none [gone]\ntwo" || len(r.Parts) != 4 || r.Parts[0].Text != "head" || r.Parts[1].Text != "one [gone]" {
+		t.Errorf("the model got %+v", r)
+	}
+}
+
+func TestAScriptCannotCallScriptsNorWhatItsBudgetForbids(t *testing.T) {
+	read := anyTool("read", false, func(context.Context) (Result, error) { return Result{Output: "read"}, nil })
+	var got []string
+	d, _ := scripted(func(ctx context.Context, calls *Calls) Result {
+		for _, name := range []string{"script", "read", "read", "nothing"} {
+			calls.Start(ctx, Call{Name: name, Input: "{}"}, func(r Result) { got = append(got, r.Output) })
+			calls.Wait()
+		}
+		return Result{}
+	}, read)
+	left := 1
+	d.Nested = func() string {
+		if left--; left < 0 {
+			return "used up"
+		}
+		return ""
+	}
+	d.Dispatch(t.Context(), []Call{{ID: "c", Number: 1, Name: "script", Input: "x", Form: Freeform}})
+	if len(got) != 4 || !strings.Contains(got[0], "cannot be called from a script") || got[1] != "read" || got[2] != "used up" || got[3] != "used up" {
+		t.Errorf("the script got %q", got)
+	}
+}
