@@ -82,7 +82,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
-		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Window: o.Model.Profile.ContextWindow, Price: o.Model.Price(), Plan: a.planWords,
+		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Plan: a.planWords,
 		Limits: agent.Limits{
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
@@ -131,16 +131,15 @@ func (a *Agent) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, profile := a.Job.Model, a.Model.Profile
-	s := model.Settings{
-		Model: m.Name, Instructions: agent.Instructions, Tools: definitions, CacheKey: a.Record.ID,
-		Effort: m.ReasoningEffort, Summary: m.Summary, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
-		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Serial: !profile.ParallelCalls, Whole: !m.Stream,
+	m := a.Job.Model
+	a.conversation.Settings = model.Settings{
+		Instructions: agent.Instructions, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
+		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Whole: !m.Stream,
 	}
-	if !profile.Reasoning {
-		s.Effort, s.Summary = "", ""
+	a.conversation.Use(a.Model.speaker(m))
+	for _, fallback := range a.Model.Fallbacks {
+		a.conversation.Fallbacks = append(a.conversation.Fallbacks, fallback.speaker(m))
 	}
-	a.conversation.Settings = s
 	return nil
 }
 
@@ -153,7 +152,7 @@ func (a *Agent) GoOn(e Earlier) error {
 		a.patches = len(patches)
 	}
 	if e.Past.Turns() > 0 {
-		a.conversation.Restore(&e.Past.Past, e.Usage, a.conversation.Items())
+		a.conversation.Restore(&e.Past.Past, e.Used, a.conversation.Items())
 	}
 	a.earlier = &e
 	return a.servers.Expect(e.Servers)

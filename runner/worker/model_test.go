@@ -13,8 +13,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
-	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // warnings keeps the codes of what people are warned of.
@@ -43,7 +44,7 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 		},
 		{"one call at a time", func(m *job.Model) { m.Name, m.ParallelCalls = "gpt-5", "off" }, func(p *model.Profile) { *p = known; p.ParallelCalls = false }, false},
 		{"several calls", func(m *job.Model) { m.ParallelCalls = "on" }, func(p *model.Profile) { p.ParallelCalls = true }, true},
-		{"a price", func(m *job.Model) { m.Price.Output = 3 }, func(p *model.Profile) { p.Price = model.Price{Output: 3} }, true},
+		{"a price", func(m *job.Model) { m.Price.Output = 3 }, func(p *model.Profile) { p.Price = &price.List{Rates: price.Rates{Output: 3}} }, true},
 		{"no price in the place of one", func(m *job.Model) { m.Name, m.Price.Cached = "gpt-5", 3 }, func(p *model.Profile) { *p = known }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 			want := unknown
 			test.want(&want)
 			var warned warnings
-			got, err := NewModel(nil, j, warned.warn)
+			got, err := NewModel(nil, j, model.ProfileOf, warned.warn)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,18 +70,15 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 
 func TestACostNeedsAPrice(t *testing.T) {
 	j := &job.Job{Model: job.Model{Name: "foo3"}, Limits: job.Limits{CostUSD: 1}}
-	_, err := NewModel(nil, j, new(warnings).warn)
+	_, err := NewModel(nil, j, model.ProfileOf, new(warnings).warn)
 	wantStop(t, err, outcome.InvalidInput, "no_price", "the price of foo3 is not known")
 	j.Model.Price.Input = 0.5
-	got, err := NewModel(nil, j, new(warnings).warn)
+	got, err := NewModel(nil, j, model.ProfileOf, new(warnings).warn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&transcript.Price{Input: 0.5}, got.Price()); diff != "" {
+	if diff := cmp.Diff(&price.List{Rates: price.Rates{Input: 0.5}}, got.Profile.Price); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if price := (Model{}).Price(); price != nil {
-		t.Errorf("nobody costs %v", price)
 	}
 }
 
@@ -102,7 +100,7 @@ func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			j := &job.Job{Model: test.model}
 			j.Model.Name, j.Model.Pause = "gpt-5", job.Duration(7*time.Second)
-			got, err := NewAPIModel(j, test.env, "1.2.3", new(warnings).warn)
+			got, err := NewAPIModel(j, test.env, "1.2.3", record.New("", nil))
 			if test.reason != "" {
 				wantStop(t, err, outcome.InvalidInput, test.reason, test.words)
 				return

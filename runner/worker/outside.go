@@ -55,7 +55,7 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) (outsiders, error)
 		o.deferred[c.Spec.Name] = true
 		o.names = append(o.names, c.Spec.Name)
 	}
-	if a.Model.Profile.ToolSearch {
+	if a.Model.searches() {
 		o.search = search.BuiltinName
 	}
 	return o, nil

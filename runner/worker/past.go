@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
@@ -61,9 +60,9 @@ func (p *Past) takeCall(raw json.RawMessage) error {
 
 // Earlier says of an agent that was stopped what it needs to go on.
 type Earlier struct {
-	Past  *Past
-	Plan  transcript.Plan
-	Usage model.Usage // so far
+	Past *Past
+	Plan transcript.Plan
+	Used []transcript.ModelUse // models, so far
 	// Servers are those of tools as they were last.
 	Servers []transcript.MCPServer
 	Ended   bool // the run had come to an end; else it was killed

@@ -35,6 +35,7 @@ type toolset struct {
 	runs  []string   // tools that run commands
 	shell tools.Form // of shell, where that is one of them
 	patch tools.Form // of apply_patch
+	sees  bool       // images
 }
 
 // commandTools are the tools that run commands, by the name that a profile has
@@ -53,7 +54,7 @@ var (
 // toolsetOf are the tools that suit a model, in the form that the job asks for:
 // auto, freeform, function or builtin.
 func toolsetOf(p model.Profile, form string) toolset {
-	s := toolset{runs: commandTools[p.Commands], shell: shellForms[p.Shell], patch: patchForms[p.Patch]}
+	s := toolset{runs: commandTools[p.Commands], shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
 	switch form {
 	case "freeform", "function":
 		s.patch = patchForms[form]
@@ -70,7 +71,11 @@ func toolsetOf(p model.Profile, form string) toolset {
 // those that suit it, that for questions where there are people to ask, and those that
 // the job names.
 func (s toolset) offered(people bool, named []string) []string {
-	all := append([]string{"update_plan", "read_file", "list_dir", "grep_files", "view_image"}, s.runs...)
+	all := []string{"update_plan", "read_file", "list_dir", "grep_files"}
+	if s.sees {
+		all = append(all, "view_image")
+	}
+	all = append(all, s.runs...)
 	if all = append(all, patchTool); people {
 		all = append(all, questionTool)
 	}

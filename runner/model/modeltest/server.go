@@ -153,7 +153,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, cut, err := s.answer(r, request, number)
-	if err == nil && answer.Usage == (model.Usage{}) {
+	if err == nil && answer.Usage.Total() == 0 {
 		answer.Usage.Input = leastTokens(raw)
 	}
 	switch {
