@@ -362,7 +362,7 @@ func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions
 	if j := p.recorded.job; len(j.MCPServers) == 0 && !slices.ContainsFunc(j.Tools.Dynamic, j.Outward) {
 		return nil, nil
 	}
-	servers := &extensions.Recorded{Answers: make(map[int]transcript.ToolFinished)}
+	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished)}
 	for _, server := range p.recorded.MCPServers {
 		if server.File == "" {
 			continue
@@ -375,7 +375,7 @@ func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions
 	}
 	for _, output := range outputs {
 		output.Output = strings.ReplaceAll(output.Output, p.recorded.Workspace.Root, p.so.workspace.Root())
-		servers.Answers[output.Number] = output
+		servers.Answers[output.Ref()] = output
 	}
 	return servers, nil
 }

@@ -87,21 +87,20 @@ func (r Record) Requests() (found Differences, number int, err error) {
 // without times, ids, temporary folders and addresses. at is the folder of the work in
 // the replay.
 func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Directory, at string) (found Differences, err error) {
-	now := map[int]transcript.ToolFinished{}
+	now := map[transcript.CallRef]transcript.ToolFinished{}
 	_, err = replay.Survey(func(_ *transcript.View, e transcript.Event) error {
 		if e.Type != transcript.TypeToolFinished {
 			return nil
 		}
 		var d transcript.ToolFinished
 		err := json.Unmarshal(e.Data, &d)
-		now[d.Number] = d
+		now[d.Ref()] = d
 		return err
 	})
 	places := strings.NewReplacer(at, r.Workspace.Root, replay.Path(), r.Directory.Path())
-	byNumber := func(a, b transcript.ToolFinished) int { return cmp.Compare(a.Number, b.Number) }
 	for _, was := range slices.SortedStableFunc(slices.Values(recorded), byNumber) { // calls side by side end in any order
-		d := Difference{What: fmt.Sprintf("call %d (%s)", was.Number, was.Tool), masks: tools.RunsCommands(was.Tool)}
-		is, ran := now[was.Number]
+		d := Difference{What: fmt.Sprintf("call %s (%s)", numberOf(was), was.Tool), masks: tools.RunsCommands(was.Tool)}
+		is, ran := now[was.Ref()]
 		if !ran {
 			is.Output, is.Failed = "(not called)", was.Failed
 		}
@@ -113,6 +112,19 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 		}
 	}
 	return found, err
+}
+
+// byNumber has the calls of a script stand before that of the script.
+func byNumber(a, b transcript.ToolFinished) int {
+	return cmp.Or(cmp.Compare(cmp.Or(a.Caller, a.Number), cmp.Or(b.Caller, b.Number)), cmp.Compare(b.Caller, a.Caller), cmp.Compare(a.Number, b.Number))
+}
+
+// numberOf names a call: 5, or 5.2 for the second one that the script of call 5 made.
+func numberOf(call transcript.ToolFinished) string {
+	if call.Caller > 0 {
+		return fmt.Sprintf("%d.%d", call.Caller, call.Number)
+	}
+	return fmt.Sprint(call.Number)
 }
 
 // texts are two outputs as they are compared: where one was cut, as a whole if both

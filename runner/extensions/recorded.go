@@ -19,7 +19,7 @@ import (
 // commands, said in a run before, from its record.
 type Recorded struct {
 	Lists   []mcp.List
-	Answers map[int]transcript.ToolFinished // by the numbers of the calls
+	Answers map[transcript.CallRef]transcript.ToolFinished
 }
 
 // ReadList reads what a server said of its tools, which has to be what was recorded.
@@ -51,7 +51,7 @@ func (r *Recorded) tool(offered mcp.Offered) tools.Tool {
 }
 
 func (r *Recorded) run(_ context.Context, call tools.Call) (tools.Result, error) {
-	answer, is := r.Answers[call.Number]
+	answer, is := r.Answers[transcript.CallRef(call.Ref())]
 	if !is {
 		return tools.Refuse(fmt.Sprintf("The record has no answer to call %d.", call.Number)), nil
 	}
