@@ -122,12 +122,12 @@ func (p *replay) replayEmbedded(outputs []transcript.ToolFinished) ([]tools.Tool
 	if _, err := p.recorded.rec.ReadJSON(embeddedFile, &told); err != nil {
 		return nil, fmt.Errorf("read the tools of the run: %w", err)
 	}
-	answers := make(map[int]transcript.ToolFinished, len(outputs))
+	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(outputs))
 	for _, output := range outputs {
-		answers[output.Number] = output
+		answers[output.Ref()] = output
 	}
 	run := func(_ context.Context, call tools.Call) (tools.Result, error) {
-		answer, is := answers[call.Number]
+		answer, is := answers[transcript.CallRef(call.Ref())]
 		if !is {
 			return tools.Refuse(fmt.Sprintf("The record has no answer to call %d.", call.Number)), nil
 		}
