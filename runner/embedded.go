@@ -132,7 +132,7 @@ func (p *replay) replayEmbedded(outputs []transcript.ToolFinished) ([]tools.Tool
 		if !is {
 			return tools.Refuse("The record has no answer to call " + ref.String() + "."), nil
 		}
-		return tools.Result{Output: answer.Output, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
+		return tools.Result{Output: answer.Output, Object: answer.Object, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
 	}
 	all := make([]tools.Tool, len(told))
 	for i, t := range told {

@@ -220,6 +220,9 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	result.Directory, result.File = rec.Path(), record.ResultFile
 	result.BodyFile, result.Summary, result.Output = p.BodyFile, work.Summary, so.outFile
 	result.Usage, result.CostUSD = transcript.Usage(work.Spent.Usage), work.Cost
+	if work.Spent.Turns > 0 {
+		result.Models = work.Spent.Models
+	}
 	if !p.Change.Empty() {
 		result.Changes = &record.ChangeSummary{Files: len(p.Change.Files), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}
 		result.Stat = workspace.ChangeFiles(p.Change)

@@ -86,7 +86,7 @@ func foreignParts(root any) error {
 		}
 		if reference, there := node["$ref"]; there {
 			text, _ := reference.(string)
-			if _, ok := referred(root, text); !ok {
+			if _, ok := Referred(root, text); !ok {
 				return fmt.Errorf("it refers to %q", text)
 			}
 		}
@@ -165,7 +165,7 @@ func loops(root any) bool {
 func appliedTo(root any, node map[string]any, at place) []subschema {
 	subs := slices.DeleteFunc(subschemas(node), func(s subschema) bool { return s.at != at })
 	if text, ok := node["$ref"].(string); ok && at == samePlace {
-		if to, ok := referred(root, text); ok {
+		if to, ok := Referred(root, text); ok {
 			subs = append(subs, subschema{at: samePlace, schema: to})
 		}
 	}
@@ -193,7 +193,7 @@ func loosened(raw json.RawMessage) (json.RawMessage, []string) {
 		}
 		if reference, there := node["$ref"]; there {
 			text, _ := reference.(string)
-			if _, ok := referred(root, text); !ok {
+			if _, ok := Referred(root, text); !ok {
 				drop(node, "$ref")
 			}
 		}

@@ -61,6 +61,7 @@ type Finished struct {
 	Whole    Whole
 	Duration time.Duration
 	Ran      bool   // the tool was asked
+	Foreign  bool   // the tool is not of agent-ci
 	Made     string // the input that a gate had it asked with; empty for that of Started
 	// Fault is why the tool could not do its work: the run was cancelled, an
 	// error of agent-ci's own, a *Panic. It is nil where the model is at fault.
@@ -186,7 +187,7 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	}
 	result, whole := d.Outputs.finish(t.Call, result)
 	result, whole = d.judged(ctx, t, ran, result, whole)
-	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault, Ran: ran}
+	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault, Ran: ran, Foreign: t.entry != nil && t.entry.Foreign}
 	if ran && t.ready.Input != asked {
 		ended.Made = t.ready.Input
 	}

@@ -150,7 +150,7 @@ func (f *fitting) reference(node, fit map[string]any) {
 		fit[keyword] = fitted
 	}
 	text, _ := node["$ref"].(string)
-	if _, ok := referred(f.root, text); ok {
+	if _, ok := Referred(f.root, text); ok {
 		fit["$ref"] = text
 	}
 }
@@ -363,7 +363,7 @@ func (f *fitting) flatten(fit map[string]any) error {
 func (f *fitting) merge(into, from map[string]any, always bool, seen map[string]bool) {
 	if text, ok := from["$ref"].(string); ok && !seen[text] {
 		seen[text] = true
-		if to, ok := referred(f.root, text); ok {
+		if to, ok := Referred(f.root, text); ok {
 			f.absorb(into, f.schema(to), always, seen)
 		}
 	}
@@ -433,7 +433,7 @@ func prune(root map[string]any) {
 		}
 		seen[identity(node)] = true
 		if text, ok := node["$ref"].(string); ok && !used[text] {
-			to, there := referred(root, text)
+			to, there := Referred(root, text)
 			if there {
 				used[text] = true
 				follow(to)

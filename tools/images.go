@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -42,6 +43,24 @@ func (s *Images) Add(ctx context.Context, file []byte) (words string, err error)
 		"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": hex.EncodeToString(sum[:]),
 	})
 	return fmt.Sprintf("%d×%d, %s, %d bytes", p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data)), nil
+}
+
+// AddURL adds the image in a data URL.
+func (s *Images) AddURL(ctx context.Context, url string) (words string, err error) {
+	head, data, found := strings.Cut(url, ",")
+	if !found || !strings.HasPrefix(head, "data:image/") || !strings.HasSuffix(head, ";base64") {
+		return "", errors.New("image_url has to be a data URL with base64, data:image/png;base64,…")
+	}
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return "", fmt.Errorf("its base64 is broken: %w", err)
+	}
+	return s.Add(ctx, raw)
+}
+
+// URL is the image as a data URL.
+func (i Image) URL() string {
+	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
 // Detail has the digests of the images, for the transcript, which does not have them; nil where

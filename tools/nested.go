@@ -85,8 +85,12 @@ func (d *Dispatcher) whyNotNested(call Call) string {
 	if e == nil || !e.onlyDirect() {
 		return ""
 	}
-	return e.Spec.Name + " cannot be called from a script. Call it yourself."
+	return e.Spec.Name + NotFromScript
 }
+
+// NotFromScript ends the words that refuse a call which a script can't make, and which counts for
+// nothing.
+const NotFromScript = " cannot be called from a script. Call it yourself."
 
 // directOnly are tools beside those with Scripts that a model has to call itself.
 var directOnly = []string{"request_user_input"}

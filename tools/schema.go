@@ -220,7 +220,7 @@ func (s *schema) valuesAt(place, keyword, other string) string {
 	if json.Unmarshal(s.source, &root) != nil {
 		return other
 	}
-	at, _ := referred(root, "#"+strings.TrimPrefix(place, "root"))
+	at, _ := Referred(root, "#"+strings.TrimPrefix(place, "root"))
 	node, _ := at.(map[string]any)
 	value, there := node[keyword]
 	if !there {

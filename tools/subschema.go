@@ -64,9 +64,9 @@ func subschemas(schema map[string]any) []subschema {
 	return found
 }
 
-// referred is what a reference within the document points to; only pointers (RFC 6901) are
+// Referred is what a reference within the document points to; only pointers (RFC 6901) are
 // followed.
-func referred(root any, reference string) (any, bool) {
+func Referred(root any, reference string) (any, bool) {
 	pointer, ok := strings.CutPrefix(reference, "#")
 	if !ok || pointer != "" && pointer[0] != '/' || strings.Contains(pointer, "%") {
 		return nil, false

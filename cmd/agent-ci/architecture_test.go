@@ -36,9 +36,10 @@ var roomKnows = map[string][]string{
 		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",
 	},
 	"runner/doctor": {
-		"runner/confine", "runner/extensions", "runner/intake", "runner/model", "runner/outcome", "runner/sandboxcommand", "runner/settings", "runner/workspace", "gitops", "policy/sandbox",
+		"runner/confine", "runner/extensions", "runner/identity", "runner/intake", "runner/model", "runner/outcome", "runner/sandboxcommand", "runner/settings", "runner/workspace", "gitops", "policy/sandbox",
 	},
 	"runner/feedback": {"runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops"},
+	"runner/identity": {"runner/given", "runner/job", "runner/model", "runner/outcome", "runner/settings"},
 	"runner/intake": {
 		"runner/actions", "runner/agent", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops", "tools",
 	},
@@ -63,7 +64,7 @@ var roomKnows = map[string][]string{
 	"runner/transcript": {"runner/outcome", "gitops/v4a"},
 	"runner/hooks":      {"runner/confine", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops/v4a", "policy", "tools"},
 	"runner/worker": {
-		"runner/agent", "runner/confine", "runner/extensions", "runner/given", "runner/hooks", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/record",
+		"runner/agent", "runner/confine", "runner/extensions", "runner/given", "runner/hooks", "runner/identity", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/record",
 		"runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy", "tools",
 	},
 	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},

@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/tools/code"
+	"github.com/agent-ci/agent-ci/tools/code/engine"
 )
 
 // version is set by the build (-X main.version).
@@ -26,6 +28,9 @@ var version = "unknown"
 var commit string
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == code.EngineCommand {
+		os.Exit(engine.Main(os.Stdin, os.Stdout, os.Stderr))
+	}
 	start := dispatch
 	if filepath.Base(os.Args[0]) == applyPatchName {
 		start = applyPatchAlone

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -29,8 +28,9 @@ type Conversation struct {
 	// Window is how many tokens a request and its answer may have together; 0
 	// when that is not known.
 	Window int64
-	// Price of the model; nil when it is not known.
-	Price *price.List
+	// Fallbacks are the models to go on with where that of the settings can't, in their
+	// order.
+	Fallbacks []Speaker
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
@@ -45,8 +45,7 @@ type Conversation struct {
 	Warn func(code, format string, args ...any)
 
 	state
-	nested   atomic.Int64   // calls that scripts made
-	direct   atomic.Int64   // spent.Calls, for who counts calls of scripts
+	counted  counted        // calls of this run
 	last     model.Settings // of the last request
 	bodies   model.Bodies   // of requests
 	pinned   int            // items at the start that stay word for word
@@ -84,34 +83,34 @@ type Spent struct {
 	Calls  int // of tools, those that the API ran itself included
 	Hosted int // those
 	Usage  model.Usage
-	Cost   float64 // in US dollars; 0 where no price is known
+	Models []transcript.ModelUse // that were asked, in their order
 }
 
 // Spent tells what was used so far, also after an error.
 func (c *Conversation) Spent() Spent {
 	spent := c.spent
-	spent.Calls += int(c.nested.Load())
+	spent.Calls += c.counted.ofScripts()
 	return spent
 }
 
 // Nested counts a call that a script makes, and says why it is not run: a tools.Dispatcher asks it.
 func (c *Conversation) Nested() (refused string) {
-	limit := int64(c.Limits.Calls)
-	if nested := c.nested.Add(1); limit > 0 && c.direct.Load()+nested > limit {
-		c.nested.Add(-1)
+	if !c.counted.nest(c.Limits.Calls) {
 		return limitWords
 	}
 	return ""
 }
 
-// charge books what one answer used, at the tier of service that it names.
+// charge books what one answer of the model that is asked now used, at the tier of service that it
+// names.
 func (c *Conversation) charge(u model.Usage) {
 	c.spent.Usage = c.spent.Usage.Add(u)
-	if !c.Price.Known() {
+	c.spent.Models = transcript.Booked(c.spent.Models, transcript.Usage(u))
+	list := c.spent.Models[len(c.spent.Models)-1].Price
+	if !list.Known() {
 		return
 	}
-	c.spent.Cost = price.Sum(c.spent.Cost, transcript.Usage(u).Cost(c.Price))
-	switch c.Price.Bound(u.ServiceTier) {
+	switch list.Bound(u.ServiceTier) {
 	case price.AtMost:
 		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than the run tells; give it as model.price.service.", u.ServiceTier)
 	case price.AtLeast:
@@ -122,7 +121,7 @@ func (c *Conversation) charge(u model.Usage) {
 
 // Cost is what was spent, in US dollars; false when no price is known.
 func (c *Conversation) Cost() (float64, bool) {
-	return c.spent.Cost, c.Price.Known()
+	return transcript.CostOf(c.spent.Models)
 }
 
 // Begin puts the first items into the conversation, which stay in it word for
@@ -212,8 +211,17 @@ func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*inta
 		if !again {
 			return nil, c.explained(failure).Stop()
 		}
-		settings.Stored = settings.Stored && c.Settings.Stored
+		settings = c.again(settings)
 	}
+}
+
+// again are the settings of a request that is made anew, as they are by now.
+func (c *Conversation) again(s model.Settings) model.Settings {
+	now := c.Settings
+	s.Model, s.Effort, s.Summary, s.Serial, s.ServiceTier = now.Model, now.Effort, now.Summary, now.Serial, now.ServiceTier
+	s.Stored = s.Stored && now.Stored
+	s.Additional, s.Context = now.Additional, now.Context
+	return s
 }
 
 // explained is a failure with what the tools that are offered have to do with it.
@@ -232,8 +240,16 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		c.warn("history_gone", "The provider no longer has the conversation that model.state: server left to it; from here on each request carries all of it.")
 		c.previous, c.sent, c.Settings.Stored = "", 0, false
 		return true, nil
+	case c.Settings.Additional && failure.RefusesAdditional():
+		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they stand in the field tools of each request: %s", failure.Message)
+		c.Settings.Additional, c.Settings.Context = false, ""
+		return true, nil
 	case failure.Kind == model.ContextLength:
 		return c.shrink(ctx)
+	case c.withoutTier(failure):
+		return true, nil
+	case failure.Elsewhere() && len(c.Fallbacks) > 0:
+		return true, c.fallBack(ctx, failure)
 	}
 	return false, nil
 }

@@ -180,6 +180,7 @@ turns:
 		t.Errorf("the second request does not begin with the bytes of the first:\n%s\n%s", prefix, second)
 	}
 	spent := agent.Spent{Turns: 2, Calls: 2, Usage: model.Usage{Input: 30, Cached: 4, Output: 5, Reasoning: 1}}
+	spent.Models = []transcript.ModelUse{{Usage: transcript.Usage(spent.Usage)}}
 	if diff := cmp.Diff(spent, f.Spent()); diff != "" {
 		t.Errorf("spent (-want +got):\n%s", diff)
 	}

@@ -29,18 +29,8 @@ type searchOutput struct {
 	Status    string            `json:"status"`
 }
 
-// additionalTools tell the model of tools in the history.
-type additionalTools struct {
-	Type  string            `json:"type"`
-	Role  string            `json:"role"`
-	Tools []json.RawMessage `json:"tools"`
-}
-
-// The types of the items that tell a model of tools.
-const (
-	searchOutputType    = "tool_search_output"
-	additionalToolsType = "additional_tools"
-)
+// searchOutputType is the type of an item that tells a model of tools, beside model.AdditionalToolsType.
+const searchOutputType = "tool_search_output"
 
 // define gives the definitions of tools by their names.
 type define func(names []string, deferred bool) ([]json.RawMessage, error)
@@ -187,13 +177,13 @@ func (c *Conversation) foundTokens(names []string) int64 {
 // retold puts behind the items of a conversation that was made shorter what tool_search_calls
 // found, the model has called since, and no item tells of any more.
 func (c *Conversation) retold(items []json.RawMessage) ([]json.RawMessage, error) {
-	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return kindOf(item).Type == additionalToolsType })
+	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return kindOf(item).Type == model.AdditionalToolsType })
 	gone := slices.DeleteFunc(c.found.used(c.found.Answers), func(name string) bool { return slices.ContainsFunc(items, tellsOf(name)) })
 	definitions, err := c.definitions(gone, true)
 	if err != nil || len(definitions) == 0 {
 		return items, err
 	}
-	raw, err := model.Encode(additionalTools{additionalToolsType, "developer", definitions})
+	raw, err := model.AdditionalTools(definitions)
 	return append(items, raw), err
 }
 
@@ -205,7 +195,7 @@ func tellsOf(name string) func(item json.RawMessage) bool {
 			Tools []struct{ Name string }
 		}
 		kind := kindOf(item).Type
-		return (kind == searchOutputType || kind == additionalToolsType) && json.Unmarshal(item, &told) == nil &&
+		return (kind == searchOutputType || kind == model.AdditionalToolsType) && json.Unmarshal(item, &told) == nil &&
 			slices.ContainsFunc(told.Tools, func(t struct{ Name string }) bool { return t.Name == name })
 	}
 }

@@ -77,13 +77,12 @@ const (
 
 // obstacle is why the last call, and those behind it, are not run.
 func (t *intake) obstacle() string {
-	limit := t.c.Limits.Calls
 	switch {
 	case t.speaking:
 		return speakingWords
 	case t.cut:
 		return cutWords
-	case limit > 0 && t.c.Spent().Calls+t.hosted+t.handed >= limit:
+	case !t.c.counted.call(t.made(), t.c.Limits.Calls):
 		return limitWords
 	}
 	return ""
@@ -100,6 +99,7 @@ func (t *intake) broken() (kept bool) {
 	if started == 0 {
 		t.batch.Wait()
 		t.intaken = intaken{batch: t.c.Tools.Begin(t.ctx)}
+		t.c.counted.settle(t.made())
 		return false
 	}
 	calls := t.calls[:started]
@@ -118,8 +118,11 @@ func (t *intake) settle() {
 	}
 	t.c.spent.Calls += t.handed + t.hosted
 	t.c.spent.Hosted += t.hosted
-	t.c.direct.Store(int64(t.c.spent.Calls))
+	t.c.counted.settle(t.c.spent.Calls)
 }
+
+// made is how many calls count, with those of the answer so far.
+func (t *intake) made() int { return t.c.spent.Calls + t.hosted + t.handed }
 
 // drop ends an answer that is of no use any more.
 func (t *intake) drop() {

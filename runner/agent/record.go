@@ -160,6 +160,9 @@ func (c *Conversation) Finished(f tools.Finished) {
 		Truncated: f.Whole.Truncated, File: f.Whole.File, Bytes: f.Whole.Bytes, Seconds: f.Duration.Seconds(), Detail: f.Result.Detail,
 		NotRun: !f.Ran, Made: f.Made,
 	}
+	if f.Call.Caller > 0 && f.Foreign { // a replay has the script get the same
+		event.Object = f.Result.Object
+	}
 	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next request meets the same error and ends the run
 	if broken, ok := errors.AsType[*tools.Panic](f.Fault); ok {
 		c.warn("tool_panic", "%s broke down: %v\n%s", f.Tool, broken.Value, broken.Stack)

@@ -33,6 +33,7 @@ type Past struct {
 	// beforeOrder is the conversation as it was when a summary was ordered, until that
 	// summary replaces it; nil where none was ordered.
 	beforeOrder *position
+	fellTo      string // the model that the run had come to; empty for its first
 	started     map[transcript.CallRef]start
 	finished    map[transcript.CallRef]transcript.ToolFinished
 	nested      int // calls that scripts made
@@ -75,6 +76,7 @@ var takes = map[transcript.Type]func(*Past, transcript.Event) error{
 	transcript.TypeModelRequest:  taking((*Past).request),
 	transcript.TypeModelResponse: taking((*Past).response),
 	transcript.TypeCompaction:    taking((*Past).compaction),
+	transcript.TypeModelFallback: taking((*Past).fallback),
 	transcript.TypeRunFinished:   taking((*Past).finish),
 	transcript.TypeToolStarted:   (*Past).toolStarted,
 	transcript.TypeToolFinished:  taking((*Past).toolFinished),
@@ -103,6 +105,9 @@ func (p *Past) toolStarted(e transcript.Event) error {
 }
 
 func (p *Past) toolFinished(d transcript.ToolFinished) error {
+	if d.Caller > 0 && d.NotRun && (d.Output == limitWords || strings.HasSuffix(d.Output, tools.NotFromScript)) { // it did not count
+		p.nested--
+	}
 	p.finished[d.Ref()] = d
 	return nil
 }
@@ -122,13 +127,14 @@ func (p *Past) request(d transcript.ModelRequest) error {
 	return nil
 }
 
-// answered says that all that the last answer asked for has its output in the conversation.
+// answered says that all that the last answer asked for has its output in the conversation. Calls of
+// scripts may go on.
 func (p *Past) answered() {
 	for _, call := range p.open {
 		p.found.adopt(call, tools.Result{Found: foundBy(p.finished[refOf(call)])})
 	}
 	p.open, p.denials = nil, nil
-	clear(p.started)
+	maps.DeleteFunc(p.started, func(ref transcript.CallRef, _ start) bool { return ref.Caller == 0 || p.finished[ref].Number > 0 })
 	clear(p.finished)
 }
 
@@ -238,28 +244,55 @@ func (p *Past) compaction(d transcript.Compaction) error {
 	return nil
 }
 
-// Restore puts the conversation where its past ended, with the tokens that were
-// used by then, and what they cost. begin is how many items at its start stay word for word. What its
+func (p *Past) fallback(d transcript.ModelFallback) error {
+	p.fellTo = d.To
+	history := model.Without(p.history, d.LeftOut)
+	p.position = position{history: history, logged: len(history), measure: measure{lastAnswer: len(history), found: len(p.found.Added)}}
+	return nil
+}
+
+// Restore puts the conversation where its past ended, with the tokens that its models
+// had used by then. begin is how many items at its start stay word for word. What its
 // last answer asked for is finished by Resume.
-func (c *Conversation) Restore(p *Past, used model.Usage, cost float64, begin int) {
+func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
+	c.goOnWith(p.fellTo)
 	c.state, c.pinned = p.state, min(begin, len(p.history))
-	c.spent.Usage, c.spent.Cost = used, cost
-	c.nested.Store(int64(p.nested))
-	c.direct.Store(int64(c.spent.Calls))
+	c.spent.Models = slices.Clone(used)
+	for _, one := range used {
+		c.spent.Usage = c.spent.Usage.Add(model.Usage(one.Usage))
+	}
+	c.counted.restore(c.spent.Calls, p.nested)
 	if len(p.open)+len(p.denials) == 0 { // the request has no answer, or one that waits for nothing
 		c.lastTold = ""
 	}
-	c.Settings.Stored = c.Settings.Stored && stored(p.recorded)
+	c.foundOut(p.recorded)
+	if !additional(p.recorded) {
+		c.Settings.Additional, c.Settings.Context = false, ""
+	}
 	c.Add(p.aside...)
 }
 
-// stored says whether requests left the conversation to the provider: a run
-// that found it gone there does so no more.
-func stored(settings json.RawMessage) bool {
+// foundOut takes over what a run found out by its requests: that the provider has lost
+// the conversation which was left to it, that there is no flex tier.
+func (c *Conversation) foundOut(settings json.RawMessage) {
 	var s struct {
-		Store bool `json:"store"`
+		Store bool   `json:"store"`
+		Tier  string `json:"service_tier"`
 	}
-	return json.Unmarshal(settings, &s) == nil && s.Store
+	known := json.Unmarshal(settings, &s) == nil && settings != nil
+	c.Settings.Stored = c.Settings.Stored && known && s.Store
+	if known && c.Settings.ServiceTier == model.FlexTier {
+		c.Settings.ServiceTier = s.Tier
+	}
+}
+
+// additional says whether tools and instructions stood in the input: a run whose endpoint refused
+// that does so no more.
+func additional(settings json.RawMessage) bool {
+	var s struct {
+		Input []json.RawMessage `json:"input"`
+	}
+	return json.Unmarshal(settings, &s) == nil && len(s.Input) > 0
 }
 
 // left splits the calls of the last answer into those that have a result and
@@ -273,7 +306,11 @@ func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fres
 			continue
 		}
 		if began, ok := p.started[refOf(call)]; ok {
-			results[call.Number] = interrupted(call, began.seq)
+			named := call
+			named.Name = began.Tool
+			result := interrupted(named, began.seq)
+			result.Output += p.wordsOfScript("\n\nThe calls that it made", func(ref transcript.CallRef) bool { return ref.Caller == call.Number })
+			results[call.Number] = result
 			continue
 		}
 		if i >= p.handed {
@@ -296,8 +333,9 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	if err := c.dropSummary(p); err != nil {
 		return err
 	}
+	c.endScripts(p, interrupted)
 	if len(p.open)+len(p.denials) == 0 {
-		return c.tellStarted(p)
+		return cmp.Or(c.tellStarted(p), c.tellScripts(p))
 	}
 	results, fresh := p.left(interrupted)
 	for _, call := range p.open {
@@ -316,8 +354,9 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	for _, call := range p.open {
 		c.found.adopt(call, results[call.Number])
 	}
+	err = c.tellScripts(p)
 	p.open, p.denials = nil, nil
-	return ctx.Err()
+	return cmp.Or(err, ctx.Err())
 }
 
 // dropSummary takes the order of a summary, and what the model answered to it, out
@@ -336,16 +375,14 @@ func (c *Conversation) dropSummary(p *Past) error {
 // tellStarted tells of the calls that had begun while their answer was still on
 // its way: it is lost, and they stand in no item of the history.
 func (c *Conversation) tellStarted(p *Past) error {
-	if len(p.started) == 0 {
+	lost := p.startedInOrder(func(ref transcript.CallRef) bool { return ref.Caller == 0 })
+	if len(lost) == 0 {
 		return nil
 	}
 	words := "The runner was killed while your answer was on its way, and was started again. These calls of the answer had begun, and their outputs are lost:"
-	inOrder := slices.SortedFunc(maps.Values(p.started), func(a, b start) int { return cmp.Compare(a.seq, b.seq) })
-	for _, began := range inOrder {
+	for _, began := range lost {
 		words += fmt.Sprintf("\n- %s: %s", began.Tool, began.Input)
-		if began.Caller == 0 {
-			c.numbered = max(c.numbered, began.Number)
-		}
+		c.numbered = max(c.numbered, began.Number)
 	}
 	return c.Tell(words + "\nA command may have had some of its effects and not others: look at what is there before you repeat it.")
 }

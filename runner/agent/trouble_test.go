@@ -337,7 +337,8 @@ func TestAServerThatTellsNonsenseDoesNotDefeatTheLimits(t *testing.T) {
 		for reason, limits := range map[string]agent.Limits{"tokens": {Tokens: 600}, "cost": {CostUSD: 0.0006}} {
 			t.Run(name+" "+reason, func(t *testing.T) {
 				f, server := talk(t, threeTurns, modeltest.Options{})
-				f.Limits, f.Price = limits, &price.List{Rates: price.Rates{Input: 1, Output: 1}}
+				f.Limits = limits
+				f.Use(agent.Speaker{Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}})
 				for n := 1; n <= 20; n++ {
 					server.Replace(n, stream(fmt.Sprintf("data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r%d\",\"status\":\"completed\",\"output\":"+
 						"[{\"type\":\"function_call\",\"id\":\"f%d\",\"call_id\":\"c%d\",\"status\":\"completed\",\"name\":\"read_file\",\"arguments\":\"{\\\"n\\\":%d}\"}],\"usage\":%s}}\n\n", n, n, n, n, usage)))
@@ -466,7 +467,8 @@ func TestBudgetsAreTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := converse(t, "version: 1\nturns:\n"+calls)
-			f.Limits, f.Price = c.limits, dollarForToken()
+			f.Limits = c.limits
+			f.Use(agent.Speaker{Price: dollarForToken()})
 			_, err := f.Run(t.Context())
 			var stop *outcome.Stop
 			if !errors.As(err, &stop) || stop.Outcome != outcome.BudgetExceeded || stop.Reason != c.reason {

@@ -56,5 +56,5 @@ func (r *Recorded) run(_ context.Context, call tools.Call) (tools.Result, error)
 	if !is {
 		return tools.Refuse("The record has no answer to call " + ref.String() + "."), nil
 	}
-	return tools.Result{Output: answer.Output, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
+	return tools.Result{Output: answer.Output, Object: answer.Object, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
 }

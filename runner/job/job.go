@@ -67,7 +67,10 @@ type SetupStep struct {
 
 type Model struct {
 	Name            string            `json:"name"`
+	Fallbacks       []string          `json:"fallbacks"`   // names of models
 	APIKeyEnv       string            `json:"api_key_env"` // name of the variable, never the key
+	Auth            string            `json:"auth"`        // key, oidc
+	Identity        Identity          `json:"identity"`
 	BaseURL         string            `json:"base_url"`
 	Headers         map[string]string `json:"headers"`
 	Query           map[string]string `json:"query"`
@@ -80,7 +83,7 @@ type Model struct {
 	ServiceTier     string            `json:"service_tier"`      // "" for the project's own
 	MaxOutputTokens int64             `json:"max_output_tokens"` // 0 for the model's own
 	ContextWindow   int64             `json:"context_window"`    // 0 for the one of the model's profile
-	Tools           string            `json:"tools"`             // auto, freeform, function: the form of apply_patch
+	Tools           string            `json:"tools"`             // auto, freeform, function, builtin, code
 	ParallelCalls   string            `json:"parallel_calls"`    // auto, on, off
 	Programmatic    bool              `json:"programmatic"`
 	Attempts        int               `json:"attempts"`
@@ -89,6 +92,15 @@ type Model struct {
 	Outage          Duration          `json:"outage"`
 	Idle            Duration          `json:"idle"`
 	Price           Price             `json:"price"`
+}
+
+// Identity says as whom a run asks for a key, with auth: oidc.
+type Identity struct {
+	Provider       string `json:"provider_id"`
+	ServiceAccount string `json:"service_account_id"`
+	Token          string `json:"token"`      // auto, actions, file, kubernetes
+	TokenFile      string `json:"token_file"` // absolute
+	Audience       string `json:"audience"`   // "" for that of OpenAI's API
 }
 
 // Price is what a model costs, in US dollars for a million tokens. One without Input
@@ -128,6 +140,7 @@ type Tools struct {
 	Programmatic []string         `json:"programmatic"` // that programs may call besides those that change nothing
 	Hosted       []map[string]any `json:"hosted"`       // as they stand in a request
 	Dynamic      []DynamicTool    `json:"dynamic"`
+	JSRepl       bool             `json:"js_repl"`
 }
 
 type Policy struct {

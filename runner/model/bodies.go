@@ -47,8 +47,13 @@ func (b *Bodies) begin(r Request) error {
 	if b.begun != nil && b.continuedBy(r) {
 		return nil
 	}
-	empty := r.Settings.body()
-	empty.Input = []json.RawMessage{}
+	empty, err := r.Settings.body()
+	if err != nil {
+		return err
+	}
+	if empty.Input == nil {
+		empty.Input = []json.RawMessage{}
+	}
 	begun, err := Encode(empty)
 	if err != nil {
 		return err
@@ -67,7 +72,7 @@ func (b *Bodies) add(item json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if len(b.items) > 0 {
+	if !bytes.HasSuffix(b.begun, []byte("[")) {
 		b.begun = append(b.begun, ',')
 	}
 	b.begun, b.items = append(b.begun, raw...), append(b.items, item)

@@ -56,7 +56,11 @@ func imagePart(url string) chatPart {
 // chatRequest is the JSON of a request whose body for the Responses API would have
 // these settings.
 func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
-	messages, err := chatMessages(s.Instructions, history)
+	instructions := ""
+	if s.Instructions != nil {
+		instructions = *s.Instructions
+	}
+	messages, err := chatMessages(instructions, history)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Settings are the parts of a request that stay the same for a whole run, so
@@ -27,6 +28,11 @@ type Settings struct {
 	// MaxOutputTokens is the most that an answer may have, reasoning included;
 	// 0 for the model's own limit.
 	MaxOutputTokens int64
+	// Additional says that the tools that run here, and the instructions, stand as items at the
+	// start of the input. Context is then of how many turns the model has its thoughts; empty for
+	// its own.
+	Additional bool
+	Context    string
 	// Serial says that the model makes one call at a time.
 	Serial bool
 	// Whole says that an answer comes in one piece, not as a stream.
@@ -40,6 +46,13 @@ type Settings struct {
 	// the whole history and nothing is stored.
 	Stored bool
 }
+
+// The tiers that a run knows by name: one that is cheap and may have no room, and the one
+// that always has.
+const (
+	FlexTier    = "flex"
+	DefaultTier = "default"
+)
 
 // Request asks for the next response.
 type Request struct {
@@ -112,8 +125,8 @@ func (o Observer) broken() bool { return o.Broken != nil && o.Broken() }
 // wire.
 type body struct {
 	Model             string            `json:"model"`
-	Instructions      string            `json:"instructions"`
-	Tools             []json.RawMessage `json:"tools"`
+	Instructions      *string           `json:"instructions,omitempty"`
+	Tools             []json.RawMessage `json:"tools,omitzero"`
 	ToolChoice        string            `json:"tool_choice"`
 	ParallelToolCalls bool              `json:"parallel_tool_calls"`
 	Reasoning         *reasoning        `json:"reasoning,omitempty"`
@@ -131,6 +144,7 @@ type body struct {
 type reasoning struct {
 	Effort  string `json:"effort,omitempty"`
 	Summary string `json:"summary,omitempty"`
+	Context string `json:"context,omitempty"`
 }
 
 type textSettings struct {
@@ -147,32 +161,42 @@ type textFormat struct {
 // Body is the JSON of r for the Responses API. Two requests of one run share every byte
 // up to the first item that is new, but for previous_response_id.
 func (r Request) Body() ([]byte, error) {
-	b := r.Settings.body()
-	if b.Input = r.History; b.Store && r.Previous != "" {
+	b, err := r.Settings.body()
+	if err != nil {
+		return nil, err
+	}
+	if b.Store && r.Previous != "" {
 		b.Previous, b.Input = r.Previous, r.History[r.New:]
+	} else {
+		b.Input = slices.Concat(b.Input, r.History)
 	}
 	return Encode(b)
 }
 
 // body is the body of a request without what is in it of the conversation.
-func (s Settings) body() body {
+func (s Settings) body() (body, error) {
 	b := body{
-		Model: s.Model, Instructions: s.Instructions, Tools: s.Tools,
+		Model: s.Model, Instructions: &s.Instructions, Tools: s.Tools,
 		ToolChoice: "auto", ParallelToolCalls: !s.Serial,
 		Store: s.Stored, Stream: !s.Whole, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
 		Text: s.text(), PromptCacheKey: s.CacheKey,
 	}
-	if s.Speaking && len(b.Tools) > 0 {
-		b.ToolChoice = "none"
-	}
 	if b.Tools == nil {
 		b.Tools = []json.RawMessage{}
 	}
-	if s.Effort != "" || s.Summary != "" {
-		b.Reasoning = &reasoning{Effort: s.Effort, Summary: s.Summary}
+	if s.Additional {
+		if err := b.open(); err != nil {
+			return b, err
+		}
+	}
+	if s.Speaking && len(b.Tools) > 0 {
+		b.ToolChoice = "none"
+	}
+	if s.Effort != "" || s.Summary != "" || s.Context != "" {
+		b.Reasoning = &reasoning{s.Effort, s.Summary, s.Context}
 		b.Include = []string{"reasoning.encrypted_content"} // also when stored: what is lost there is sent again
 	}
-	return b
+	return b, nil
 }
 
 // BodyFor is the JSON that m sends for r.
@@ -184,7 +208,11 @@ func BodyFor(m Responder, r Request) ([]byte, error) {
 	case *Retrying:
 		return BodyFor(m.Next, r)
 	case *Chat:
-		return chatRequest(r.Settings.body(), r.History)
+		b, err := r.Settings.body()
+		if err != nil {
+			return nil, err
+		}
+		return chatRequest(b, r.History)
 	}
 	return r.Body()
 }
@@ -200,10 +228,14 @@ func (s Settings) text() *textSettings {
 	return t
 }
 
-// SettingsJSON is the body of a request without its input and its previous
-// response, for the record.
+// SettingsJSON is the body of a request without its previous response, and with that of its
+// input alone which is the same in each request, for the record.
 func (s Settings) SettingsJSON() (json.RawMessage, error) {
-	raw, err := Encode(s.body())
+	b, err := s.body()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := Encode(b)
 	if err != nil {
 		return nil, err
 	}

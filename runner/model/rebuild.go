@@ -34,7 +34,11 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 		raw, err := chatRequest(s, r.history)
 		return fmt.Sprintf("%x", sha256.Sum256(raw)), err
 	}
-	items, tail := r.history, []byte(`,"input":`)
+	head, err := withoutInput(r.settings, s.Input)
+	if err != nil {
+		return "", err
+	}
+	items, tail := slices.Concat(s.Input, r.history), []byte(`,"input":`)
 	if s.Store && r.previous != "" {
 		id, err := Encode(r.previous)
 		if err != nil {
@@ -47,9 +51,20 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 	if err != nil {
 		return "", err
 	}
-	raw := append(bytes.TrimSuffix(bytes.Clone(r.settings), []byte("}")), tail...)
+	raw := append(head, tail...)
 	raw = append(append(raw, list...), '}')
 	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
+}
+
+// withoutInput is the beginning of a body, up to its input: the items with which each begins are its
+// last field.
+func withoutInput(settings json.RawMessage, opening []json.RawMessage) ([]byte, error) {
+	head := bytes.TrimSuffix(bytes.Clone(settings), []byte("}"))
+	if opening == nil {
+		return head, nil
+	}
+	list, err := Encode(opening)
+	return bytes.TrimSuffix(head, append([]byte(`,"input":`), list...)), err
 }
 
 // Response takes an answer.
@@ -66,6 +81,22 @@ func (r *Rebuilt) Rest(output []json.RawMessage) { r.history = append(r.history,
 // only digests: its requests cannot be made again.
 func (r *Rebuilt) LacksImages() bool {
 	return slices.ContainsFunc(r.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(`"image_url":"sha256:`)) })
+}
+
+// Fallback takes that another model goes on, without some items.
+func (r *Rebuilt) Fallback(leftOut []int) {
+	r.history, r.sent, r.previous = Without(r.history, leftOut), 0, ""
+}
+
+// Without is a conversation without the items at these places.
+func Without(items []json.RawMessage, places []int) []json.RawMessage {
+	kept := make([]json.RawMessage, 0, len(items))
+	for i, item := range items {
+		if !slices.Contains(places, i) {
+			kept = append(kept, item)
+		}
+	}
+	return kept
 }
 
 // Compaction takes a conversation that was made shorter.

@@ -47,6 +47,7 @@ const (
 	TypeModelResponse Type = "model.response" // ModelResponse
 	TypeModelRetry    Type = "model.retry"    // ModelRetry
 	TypeModelFailure  Type = "model.failure"  // ModelFailure
+	TypeModelFallback Type = "model.fallback" // ModelFallback
 	TypeCompaction    Type = "compaction"     // Compaction
 	TypeToolStarted   Type = "tool.started"   // ToolStarted
 	TypeToolFinished  Type = "tool.finished"  // ToolFinished
@@ -269,6 +270,19 @@ type ModelFailure struct {
 	Usage    *Usage `json:"usage,omitempty"` // of the answer that failed
 }
 
+// ModelFallback says that another model goes on with the run.
+type ModelFallback struct {
+	Turn   int    `json:"turn"` // the last one before
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Reason string `json:"reason"` // kind of the failure
+	Why    string `json:"why"`    // its words
+	// LeftOut are the places in the conversation, from 0, of items that the other model
+	// can't read: it goes on without them.
+	LeftOut []int       `json:"left_out,omitempty"`
+	Price   *price.List `json:"price,omitempty"` // of the other model; missing when it is not known
+}
+
 // Compaction says that the conversation was made shorter. Items stand for all
 // inputs and outputs before.
 type Compaction struct {
@@ -314,6 +328,7 @@ type ToolFinished struct {
 	Detail    map[string]any `json:"detail,omitempty"`
 	NotRun    bool           `json:"not_run,omitempty"` // the tool was not asked
 	Made      string         `json:"made,omitempty"`    // the arguments that hooks had it asked with
+	Object    any            `json:"object,omitempty"`  // what a script got in the place of Output, of a tool from outside
 }
 
 // CallRef tells a call from the others of its run.

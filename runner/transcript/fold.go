@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/agent-ci/agent-ci/runner/price"
 )
 
 // Project folds the events of a log into a view whose Entries have excerpts of
@@ -126,9 +124,10 @@ var folds = map[Type]func(*fold, Event) error{
 	TypePublish:       folding((*fold).publish),
 	TypeModelRequest:  folding((*fold).modelRequest),
 	TypeModelResponse: folding((*fold).modelResponse),
-	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.spend(d.Usage) }),
-	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.spend(d.Usage) }),
-	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.spend(d.Usage) }),
+	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.view.book(d.Usage) }),
+	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.view.book(d.Usage) }),
+	TypeModelFallback: folding((*fold).modelFallback),
+	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.view.book(d.Usage) }),
 	TypeToolStarted:   folding((*fold).toolStarted),
 	TypeToolFinished:  folding((*fold).toolFinished),
 }
@@ -154,17 +153,7 @@ type spending struct {
 
 func (f *fold) runStarted(e Event, d RunStarted) {
 	f.view.StartedAt, f.view.Started = e.Time, d
-	if d.Price.Known() {
-		f.view.Cost = new(float64)
-	}
-}
-
-// spend books what one answer used.
-func (f *fold) spend(u Usage) {
-	f.view.Usage.add(u)
-	if f.view.Cost != nil {
-		*f.view.Cost = price.Sum(*f.view.Cost, u.Cost(f.view.Started.Price))
-	}
+	f.view.Models = []ModelUse{{Price: d.Price}} // its name is told by the first request
 }
 
 // runResumed begins another life of the run. It lived without events too, of which
@@ -213,13 +202,19 @@ type request struct {
 
 func (f *fold) modelRequest(_ Event, d request) {
 	f.view.Model = d.Model
+	if len(f.view.Models) == 0 { // a record whose beginning is gone
+		f.view.Models = []ModelUse{{}}
+	}
+	if first := &f.view.Models[0]; first.Model == "" {
+		first.Model = d.Model
+	}
 	f.view.Work.Done, f.view.Work.Published = false, ""
 	f.answered, f.called = false, false
 }
 
 func (f *fold) modelResponse(e Event, d ModelResponse) {
 	f.view.Turns = max(f.view.Turns, d.Turn)
-	f.spend(d.Usage)
+	f.view.book(d.Usage)
 	f.answered = true
 	if f.view.Verify != nil {
 		f.view.Work.Attempts = f.view.Verify.Attempt
@@ -241,6 +236,17 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 			at++
 		}
 	}
+}
+
+// book adds what the model that is asked now has used.
+func (v *View) book(more Usage) {
+	v.Usage.add(more)
+	v.Models = Booked(v.Models, more)
+}
+
+func (f *fold) modelFallback(_ Event, d ModelFallback) {
+	f.view.Fallbacks = append(f.view.Fallbacks, d)
+	f.view.Models = append(f.view.Models, ModelUse{Model: d.To, Price: d.Price})
 }
 
 // beforeCalls is where the words of a response belong: before its calls, which

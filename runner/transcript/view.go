@@ -35,9 +35,8 @@ type View struct {
 	// Compactions is how often the conversation was made shorter.
 	Compactions int
 	Usage       Usage
-	// Cost is that in US dollars, each answer by the tiers that it came at; nil when no
-	// price is known.
-	Cost *float64
+	Models      []ModelUse      // that were asked, in their order
+	Fallbacks   []ModelFallback // from one of these to the next
 	// LastMessage is the last message of the run's own agent, whole.
 	LastMessage string
 	Finished    *RunFinished // nil while the run goes on, or when it was killed

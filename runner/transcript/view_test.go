@@ -326,13 +326,13 @@ func TestEachAnswerIsBookedAtItsTier(t *testing.T) {
 		{"a price of nothing", new(price.List), []transcripttest.Happening{answered(transcript.Usage{Input: 400_000})}, 0},
 	} {
 		view := projected(t, append([]transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Price: test.list}}}, test.run...))
-		if view.Cost == nil || math.Abs(*view.Cost-test.want) > 1e-9 {
-			t.Errorf("%s: costs %v, want %v", test.name, view.Cost, test.want)
+		if cost, known := transcript.CostOf(view.Models); !known || math.Abs(cost-test.want) > 1e-9 {
+			t.Errorf("%s: costs %v (known: %t), want %v", test.name, cost, known, test.want)
 		}
 	}
 	unpriced := projected(t, []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{}}, answered(transcript.Usage{Input: 1})})
-	if unpriced.Cost != nil {
-		t.Errorf("costs %v without a price", *unpriced.Cost)
+	if cost, known := transcript.CostOf(unpriced.Models); known {
+		t.Errorf("costs %v without a price", cost)
 	}
 }
 

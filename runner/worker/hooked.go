@@ -54,7 +54,15 @@ func (a *Agent) halted() error {
 
 // specs are the tools that the model is told of, as hooks describe them.
 func (a *Agent) specs() []tools.Spec {
-	specs := a.conversation.Tools.Registry.Specs(a.conversation.Tools.Offered)
+	offered := a.conversation.Tools.Offered
+	if a.suits.code {
+		offered = slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !direct(name) })
+	}
+	return a.described(a.conversation.Tools.Registry.Specs(offered))
+}
+
+// described are tools as hooks describe them.
+func (a *Agent) described(specs []tools.Spec) []tools.Spec {
 	for i, spec := range specs {
 		if words, changed := a.hooked.descriptions[spec.Name]; changed {
 			specs[i].Description = words

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 )
 
@@ -53,7 +54,7 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 			want := unknown
 			test.want(&want)
 			var warned warnings
-			got, err := NewModel(nil, j, model.ProfileOf(j.Model.Name), warned.warn)
+			got, err := NewModel(nil, j, model.ProfileOf, warned.warn)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,10 +70,10 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 
 func TestACostNeedsAPrice(t *testing.T) {
 	j := &job.Job{Model: job.Model{Name: "foo3"}, Limits: job.Limits{CostUSD: 1}}
-	_, err := NewModel(nil, j, model.ProfileOf(j.Model.Name), new(warnings).warn)
+	_, err := NewModel(nil, j, model.ProfileOf, new(warnings).warn)
 	wantStop(t, err, outcome.InvalidInput, "no_price", "the price of foo3 is not known")
 	j.Model.Price.Input = 0.5
-	got, err := NewModel(nil, j, model.ProfileOf(j.Model.Name), new(warnings).warn)
+	got, err := NewModel(nil, j, model.ProfileOf, new(warnings).warn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			j := &job.Job{Model: test.model}
 			j.Model.Name, j.Model.Pause = "gpt-5", job.Duration(7*time.Second)
-			got, err := NewAPIModel(j, test.env, "1.2.3", new(warnings).warn)
+			got, err := NewAPIModel(j, test.env, "1.2.3", record.New("", nil))
 			if test.reason != "" {
 				wantStop(t, err, outcome.InvalidInput, test.reason, test.words)
 				return

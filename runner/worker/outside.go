@@ -43,6 +43,9 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) (outsiders, error)
 	switch {
 	case len(deferred) == 0:
 		return o, nil
+	case a.suits.code: // scripts look for them
+		o.deferFrom(deferred)
+		return o, nil
 	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names) && len(allowed) > search.MostOffered:
 		return o, outcome.Stopf(outcome.InvalidInput, "too_many_tools",
 			"tools.deny has the tool by which a model looks for others (%s, or %s), and there are %d tools from outside, of which it is told of %d at most; take the name out of tools.deny, or offer fewer by tools.allow.",
@@ -50,15 +53,20 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) (outsiders, error)
 	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names):
 		return o, nil
 	}
-	o.deferred, o.finders, o.search = map[string]bool{}, a.finders(deferred), search.FunctionName
+	o.deferFrom(deferred)
+	o.finders, o.search = a.finders(deferred), search.FunctionName
+	if a.Model.searches() {
+		o.search = search.BuiltinName
+	}
+	return o, nil
+}
+
+func (o *outsiders) deferFrom(deferred []search.Candidate) {
+	o.deferred = map[string]bool{}
 	for _, c := range deferred {
 		o.deferred[c.Spec.Name] = true
 		o.names = append(o.names, c.Spec.Name)
 	}
-	if a.Model.Profile.ToolSearch {
-		o.search = search.BuiltinName
-	}
-	return o, nil
 }
 
 // finding are the tools by which a model looks for others.

@@ -3,14 +3,15 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
 // Past is an agent that was stopped, as the events of its run tell of it. What the
@@ -18,8 +19,10 @@ import (
 type Past struct {
 	agent.Past
 
-	questions []question.Question // that the agent put to people
-	told      said                // what the agent was told once
+	questions  []question.Question // that the agent put to people
+	told       said                // what the agent was told once
+	scripts    scriptsLeft
+	javaScript bool // js_repl was called
 }
 
 // Take adds the next event.
@@ -30,36 +33,42 @@ func (p *Past) Take(e transcript.Event) error {
 			p.told = said{}
 		}
 		p.told.note(e.Data)
+	case transcript.TypeToolStarted:
+		if err := p.scripts.started(e.Data); err != nil {
+			return err
+		}
 	case transcript.TypeToolFinished:
-		if err := p.takeQuestions(e.Data); err != nil {
+		if err := errors.Join(p.takeCall(e.Data), p.scripts.finished(e.Data)); err != nil {
 			return err
 		}
 	}
 	return p.Past.Take(e)
 }
 
-// takeQuestions takes the questions of a call that put them to people.
-func (p *Past) takeQuestions(raw json.RawMessage) error {
+// takeCall takes what a call leaves behind it: the questions of one that put them to people, and
+// that a kernel was used.
+func (p *Past) takeCall(raw json.RawMessage) error {
 	var call struct {
 		Tool   string
 		Failed bool
 		Detail struct{ Questions json.RawMessage }
 	}
-	if err := json.Unmarshal(raw, &call); err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
+	err := json.Unmarshal(raw, &call)
+	p.javaScript = p.javaScript || call.Tool == repl.Name
+	if err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
 		return err
 	}
 	var questions []question.Question
-	err := json.Unmarshal(call.Detail.Questions, &questions)
+	err = json.Unmarshal(call.Detail.Questions, &questions)
 	p.questions = append(p.questions, questions...)
 	return err
 }
 
 // Earlier says of an agent that was stopped what it needs to go on.
 type Earlier struct {
-	Past  *Past
-	Plan  transcript.Plan
-	Usage model.Usage // so far
-	Cost  float64     // of that; 0 where no price was known
+	Past *Past
+	Plan transcript.Plan
+	Used []transcript.ModelUse // models, so far
 	// Servers are those of tools as they were last.
 	Servers []transcript.MCPServer
 	Ended   bool // the run had come to an end; else it was killed
@@ -99,6 +108,12 @@ func (e *Earlier) words() []string {
 			words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
 		}
 	}
+	if e.Past.Has("Script running with cell ID ") {
+		words = append(words, "Scripts that had not ended are gone, with their cells; what they had stored when you last heard of them is there.")
+	}
+	if e.Past.javaScript {
+		words = append(words, "The kernel of js_repl has ended, and what was defined in it is gone.")
+	}
 	return words
 }
 
@@ -108,6 +123,10 @@ func (e *Earlier) interrupted(call tools.Call, began int64) tools.Result {
 	const head = "The runner was killed while this call ran, and was started again. "
 	patched := e.Found.PatchedAt >= began
 	switch {
+	case call.Name == "exec":
+		return tools.Refuse(head + "The script is gone, with what it stored, and was not run again. What its calls did stands: look at what is there before you make them again.")
+	case call.Name == "wait":
+		return tools.Refuse(head + "All scripts are gone, and none was run again.")
 	case patched && e.Found.Undone:
 		return tools.Refuse(head + "The patch was half applied and has been taken back whole: nothing of it stands. Send it again if it is still right.")
 	case patched && e.Found.Whole && call.Name == patchTool:

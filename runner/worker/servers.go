@@ -55,7 +55,7 @@ func (a *Agent) freezeTools(ctx context.Context) (err error) {
 		return err
 	}
 	a.frozen = true
-	if len(a.hooked.descriptions) > 0 && len(a.deferred) > 0 { // they are found by the words that hooks gave
+	if len(a.hooked.descriptions) > 0 && (len(a.deferred) > 0 || a.suits.code) { // they are found, and declared, by the words that hooks gave
 		if err := a.useTools(ctx, a.tools); err != nil {
 			return err
 		}
@@ -78,6 +78,8 @@ func (a *Agent) allow(outside outsiders) []string {
 	named := a.Job.Tools.Allow
 	allow := a.known(named)
 	switch {
+	case len(named) > 0 && a.suits.code:
+		return append(allow, scriptTools...)
 	case len(named) > 0 && outside.search != "":
 		return append(allow, search.BuiltinName, search.FunctionName)
 	case len(allow) == 0 && !slices.ContainsFunc(named, a.servers.MayBe):

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -14,11 +15,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
 // patchTool is the name of the tool that applies patches, and questionTool of that
@@ -35,6 +38,7 @@ type toolset struct {
 	shell tools.Form // of shell, where that is one of them
 	patch tools.Form // of apply_patch
 	sees  bool       // images
+	code  bool       // the model calls all of them in scripts
 }
 
 // commandTools are the tools that run commands, by the name that a profile has
@@ -51,9 +55,14 @@ var (
 )
 
 // toolsetOf are the tools that suit a model, in the form that the job asks for:
-// auto, freeform, function or builtin.
+// auto, freeform, function, builtin or code.
 func toolsetOf(p model.Profile, form string) toolset {
 	s := toolset{runs: commandTools[p.Commands], shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
+	switch {
+	case form == "code", form == "auto" && p.Code:
+		s.code, s.runs, s.shell, s.patch = true, commandTools["exec_command"], tools.Function, tools.Freeform
+		return s
+	}
 	switch form {
 	case "freeform", "function":
 		s.patch = patchForms[form]
@@ -105,6 +114,8 @@ type toolbox struct {
 	sandbox  *sandbox.Sandbox
 	seen     *seen
 	commands *command.Tools
+	repl     *repl.Repl  // nil where the job has none
+	scripts  *code.Tools // nil where the model writes none
 	services *confine.Services
 	jobs     *extensions.Answering // tools of the job's own; nil before they can be called
 }
@@ -134,6 +145,9 @@ func (a *Agent) equip(ctx context.Context) error {
 	if a.tools.jobs, err = a.dynamic.Open(ctx, box, base, a.hookedEnv(a.Sandboxes.AgentEnv())); err != nil {
 		return err
 	}
+	if err := a.findNode(ctx, box); err != nil {
+		return err
+	}
 	if err := a.useTools(ctx, a.tools); err != nil {
 		return err
 	}
@@ -148,6 +162,9 @@ func (a *Agent) equip(ctx context.Context) error {
 	}
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.OfPatches() {
 		a.Sandboxes.LinkProgram(patchTool)
+	}
+	if a.suits.code {
+		a.tools.scripts.Warm()
 	}
 	return nil
 }
@@ -172,14 +189,21 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 		return err
 	}
 	a.deferred = outside.names
-	registry := tools.New(append(a.allTools(ctx, box, outputs), outside.tools()...)...)
-	if err := registry.Restrict(a.allow(outside), a.known(a.Job.Tools.Deny)); err != nil {
-		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
+	all := append(a.allTools(ctx, box, outputs), outside.tools()...)
+	offered := outside.offered(append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.js.offered()...))
+	var registry *tools.Registry
+	if a.suits.code {
+		offered = slices.Concat(scriptTools, offered, outside.names)
+		registry, err = a.inScripts(box, outputs, all, offered, outside)
+	} else {
+		registry, err = a.registry(all, outside)
 	}
-	if err := a.letPrograms(registry); err != nil {
+	if err == nil {
+		err = a.letPrograms(registry)
+	}
+	if err != nil {
 		return err
 	}
-	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered, Nested: a.conversation.Nested}
 	if a.Hooks != nil {
 		dispatcher.Gate = a.Hooks
@@ -189,6 +213,15 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	}
 	a.conversation.Tools = dispatcher
 	return nil
+}
+
+// registry has tools, as far as the job lets them be called.
+func (a *Agent) registry(all []tools.Tool, outside outsiders) (*tools.Registry, error) {
+	registry := tools.New(all...)
+	if err := registry.Restrict(a.allow(outside), a.known(a.Job.Tools.Deny)); err != nil {
+		return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
+	}
+	return registry, nil
 }
 
 // allTools are those of a toolbox, in the order in which the model is told of them.
@@ -209,7 +242,8 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	if a.Ask == nil {
 		ask = nil
 	}
-	return append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
+	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
+	return append(all, a.replTools(box, outputs)...)
 }
 
 // ignoredFile says of a file below dir whether git ignores it. A file of which that
@@ -223,8 +257,14 @@ func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
 
 // close ends what the agent's commands left running.
 func (t *toolbox) close() error {
+	if t.scripts != nil {
+		t.scripts.Close()
+	}
 	if t.commands != nil {
 		t.commands.Close()
+	}
+	if t.repl != nil {
+		t.repl.Close()
 	}
 	err := errors.Join(t.jobs.Close(), t.services.Close(), t.sandbox.Close())
 	t.seen.close()

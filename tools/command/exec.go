@@ -26,6 +26,7 @@ var execSpec = tools.Spec{
 	// Published versions of the tool and other agents' tools have this too.
 	Accepts: json.RawMessage(`{"type":"object","properties":{` + execProperties +
 		`,"timeout_ms":{"type":"number"}},"required":["cmd"],"additionalProperties":false}`),
+	Returns: returns,
 }
 
 const execProperties = `"cmd":{"type":"string","description":"Shell command to execute."},` +
@@ -72,7 +73,11 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []launch) 
 	began := time.Now()
 	if p, ok := t.patchIn(l.argv); ok {
 		result, err := t.applyPatch(ctx, p, l.workdir)
-		result.Output = fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", time.Since(began).Seconds(), result.Output)
+		took := time.Since(began).Seconds()
+		if !result.Failed {
+			result.Object = map[string]any{"exit_code": 0, "output": result.Output, "wall_time_seconds": took}
+		}
+		result.Output = fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", took, result.Output)
 		return result, err
 	}
 	if denial, denied := t.denial(l); denied {

@@ -3,6 +3,7 @@ package command
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"syscall"
@@ -30,6 +31,12 @@ func (p part) last(r *running) (tools.Result, error) {
 	}
 	result := p.result(fmt.Sprintf("Process exited with code %d", ended.ExitCode), ended.Output, ended.Printed)
 	result.Failed, result.Detail = ended.ExitCode != 0, detailOf(ended)
+	object := p.object(result.Printed)
+	object["exit_code"] = ended.ExitCode
+	if ended.Output != "" {
+		object["warning"] = ended.Output
+	}
+	result.Object = object
 	return result, nil
 }
 
@@ -37,6 +44,9 @@ func (p part) last(r *running) (tools.Result, error) {
 func (p part) ongoing(s *session) tools.Result {
 	result := p.result(fmt.Sprintf("Process running with session ID %d", s.id), "", s.output.Take())
 	result.Detail = map[string]any{"session_id": s.id}
+	object := p.object(result.Printed)
+	object["session_id"] = s.id
+	result.Object = object
 	return result
 }
 
@@ -51,6 +61,24 @@ func (p part) result(state, warning string, printed *tools.Printed) tools.Result
 	fmt.Fprintf(&header, "Output:\n%s", warning)
 	return tools.Result{Output: header.String(), Printed: printed, Budget: p.budget}
 }
+
+// object is what a script gets, but for what the dispatcher adds to it: the output.
+func (p part) object(printed *tools.Printed) map[string]any {
+	return map[string]any{
+		"chunk_id": p.chunkID(), "wall_time_seconds": p.took.Seconds(), "original_token_count": tools.Tokens(printed.Bytes()),
+	}
+}
+
+// returns is the schema of that.
+var returns = json.RawMessage(`{"type":"object","properties":{` +
+	`"chunk_id":{"type":"string"},` +
+	`"exit_code":{"type":"number","description":"Once it has exited."},` +
+	`"original_token_count":{"type":"number","description":"Of the output before it was cut."},` +
+	`"output":{"type":"string"},` +
+	`"session_id":{"type":"number","description":"While it still runs."},` +
+	`"wall_time_seconds":{"type":"number"},` +
+	`"warning":{"type":"string","description":"What is known of why it failed."}` +
+	`},"required":["output","wall_time_seconds"],"additionalProperties":false}`)
 
 // chunkID is made of the call's id and not of chance, so that a recorded
 // session gives the same transcript each time.

@@ -30,6 +30,7 @@ var stdinSpec = tools.Spec{
 		`"yield_time_ms":{"type":"number","description":"How long to wait for the command to exit, in milliseconds: 250 to 30000, by default 250; a poll 5000 to 300000, by default 5000."},` +
 		`"max_output_tokens":{"type":"number","description":"Most tokens of output to return."}` +
 		`},"required":["session_id"],"additionalProperties":false}`),
+	Returns: returns,
 }
 
 type stdinArguments struct {

@@ -3,7 +3,6 @@ package dynamic
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -61,15 +60,7 @@ func resultOf(ctx context.Context, items []json.RawMessage) tools.Result {
 
 // shown adds the image in a data URL, and gives words that stand for it.
 func shown(ctx context.Context, images *tools.Images, url string) string {
-	head, data, found := strings.Cut(url, ",")
-	if !found || !strings.HasPrefix(head, "data:image/") || !strings.HasSuffix(head, ";base64") {
-		return "[An image is left out: image_url has to be a data URL with base64, data:image/png;base64,…]"
-	}
-	raw, err := base64.StdEncoding.DecodeString(data)
-	if err != nil {
-		return fmt.Sprintf("[An image is left out: its base64 is broken: %v]", err)
-	}
-	words, err := images.Add(ctx, raw)
+	words, err := images.AddURL(ctx, url)
 	if err != nil {
 		return fmt.Sprintf("[An image is left out: %v]", err)
 	}

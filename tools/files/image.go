@@ -25,6 +25,7 @@ var imageSpec = tools.Spec{
 		`},"required":["path"],"additionalProperties":false}`),
 	// The reference implementation's later versions have detail too.
 	Accepts: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"detail":{"type":"string"}},"required":["path"],"additionalProperties":false}`),
+	Returns: json.RawMessage(`{"type":"object","properties":{"image_url":{"type":"string","description":"A data URL."}},"required":["image_url"],"additionalProperties":false}`),
 }
 
 // viewImage is view_image. Decoded images are large, so one is decoded at a
@@ -55,7 +56,11 @@ func (v viewImage) view(ctx context.Context, a struct{ Path string }) (tools.Res
 	case err != nil:
 		return tools.Result{}, refusal(fmt.Sprintf("%s can't be shown: the image is broken: %v", a.Path, err))
 	}
-	return shown(a.Path, p), nil
+	result := shown(a.Path, p)
+	if call, _ := tools.CallOf(ctx); call.Caller > 0 {
+		result.Object = map[string]any{"image_url": result.Images[0].URL()}
+	}
+	return result, nil
 }
 
 // read reads all of an image file.

@@ -42,7 +42,11 @@ func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessa
 		}
 		return s.broken(err, detail), nil
 	}
-	return s.result(answer, detail), nil
+	result := s.result(answer, detail)
+	if call, _ := tools.CallOf(ctx); call.Caller > 0 {
+		result.Object = object(answer)
+	}
+	return result, nil
 }
 
 // within gives a call a time of its own, which ends with the session.

@@ -66,7 +66,7 @@ func offer(list List, tool Listed) (Offered, error) {
 	}
 	return Offered{
 		Server: list.Server, Tool: tool.Tool, SHA256: tool.SHA256, Unchecked: unchecked,
-		Spec: tools.Spec{Description: description, Parameters: parameters, Accepts: accepts},
+		Spec: tools.Spec{Description: description, Parameters: parameters, Accepts: accepts, Returns: returns},
 	}, nil
 }
 

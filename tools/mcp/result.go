@@ -37,6 +37,22 @@ func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tool
 	return tools.Result{Output: text, Images: o.images.Shown, Failed: answer.IsError, Detail: detail}
 }
 
+// returns is the schema of what a script gets: an answer as the server gave it.
+var returns = json.RawMessage(`{"type":"object","properties":{` +
+	`"content":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"text":{"type":"string"},"data":{"type":"string"},"mimeType":{"type":"string"}},"required":["type"],"additionalProperties":true}},` +
+	`"structuredContent":{"type":"object"},` +
+	`"isError":{"type":"boolean"}` +
+	`},"required":["content"],"additionalProperties":true}`)
+
+// object is an answer for a script; nil where it can't be written.
+func object(answer *sdk.CallToolResult) (object any) {
+	raw, err := json.Marshal(answer)
+	if err != nil || json.Unmarshal(raw, &object) != nil {
+		return nil
+	}
+	return object
+}
+
 // output gathers the parts of a result.
 type output struct {
 	parts  []string

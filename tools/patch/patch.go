@@ -67,6 +67,7 @@ func spec(offer tools.Form) tools.Spec {
 			Name:        name,
 			Description: "Edits files. This is a freeform tool: write the patch itself, not JSON around it.",
 			Grammar:     v4a.Grammar,
+			Returns:     nothing,
 		}
 	}
 	return tools.Spec{
@@ -75,8 +76,12 @@ func spec(offer tools.Form) tools.Spec {
 		Parameters: json.RawMessage(`{"type":"object","properties":{` +
 			`"input":{"type":"string","description":"The whole patch, from \"*** Begin Patch\" to \"*** End Patch\"."}` +
 			`},"required":["input"],"additionalProperties":false}`),
+		Returns: nothing,
 	}
 }
+
+// nothing is what a script gets of a patch that was applied.
+var nothing = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 
 // run applies a patch as a whole, or changes nothing. The output of an
 // operation has no header: its item has a status.
@@ -91,6 +96,9 @@ func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error
 	began := time.Now()
 	result, err := p.Apply(ctx, p.options.Dir.Path, text)
 	result.Output = layout(result.Failed, time.Since(began), result.Output)
+	if !result.Failed {
+		result.Object = map[string]any{}
+	}
 	return result, err
 }
 

@@ -140,15 +140,25 @@ func inputOf(u transcript.Usage) string {
 }
 
 func costOf(v *transcript.View) string {
-	if v.Cost == nil {
+	cost, known := transcript.CostOf(v.Models)
+	if !known {
 		return "not known: no price is recorded"
 	}
-	return fmt.Sprintf("$%.4f", *v.Cost)
+	return fmt.Sprintf("$%.4f", cost)
+}
+
+// modelNames are the models of a run in the order in which they were asked.
+func modelNames(models []transcript.ModelUse) string {
+	var names []string
+	for _, m := range models {
+		names = append(names, m.Model)
+	}
+	return strings.Join(names, ", then ")
 }
 
 func (o *overview) Usage() []fact {
 	v := o.View
-	model := field(v.Model)
+	model := field(modelNames(v.Models))
 	if v.Started.Scripted != "" {
 		model = "scripted answers"
 	}

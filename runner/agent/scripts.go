@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// startedInOrder are the calls that had begun and have no place in the history yet, as they began.
+func (p *Past) startedInOrder(which func(transcript.CallRef) bool) []start {
+	all := slices.SortedFunc(maps.Values(p.started), func(a, b start) int { return cmp.Compare(a.seq, b.seq) })
+	return slices.DeleteFunc(all, func(began start) bool { return !which(began.Ref()) })
+}
+
+// endScripts ends the calls of scripts that a killed run left: the scripts are gone with it.
+func (c *Conversation) endScripts(p *Past, interrupted Interrupted) {
+	for _, began := range p.startedInOrder(func(ref transcript.CallRef) bool { return ref.Caller > 0 && p.finished[ref].Number == 0 }) {
+		call := tools.Call{
+			ID: began.CallID, Number: began.Number, Caller: began.Caller, Turn: began.Turn, Name: began.Tool, Input: began.Input,
+		}
+		result := interrupted(call, began.seq)
+		c.Finished(tools.Finished{Call: call, Tool: began.Tool, Result: result})
+		p.finished[began.Ref()] = transcript.ToolFinished{Number: began.Number, Caller: began.Caller, Failed: result.Failed, Output: result.Output}
+	}
+}
+
+// tellScripts tells of the calls that were made, since the last request, by scripts whose own call
+// was answered before.
+func (c *Conversation) tellScripts(p *Past) error {
+	open := map[int]bool{}
+	for _, call := range p.open {
+		open[call.Number] = true
+	}
+	words := p.wordsOfScript("The runner was killed while scripts ran, and was started again: the scripts are gone. The last calls that they made",
+		func(ref transcript.CallRef) bool { return ref.Caller > 0 && !open[ref.Caller] })
+	if words == "" {
+		return nil
+	}
+	return c.Tell(words)
+}
+
+// What is told of the calls of a script that is gone: how many of them, the last ones, and how many
+// bytes of the input and of the output of each.
+const (
+	toldCalls  = 40
+	toldInput  = 300
+	toldOutput = 600
+)
+
+// wordsOfScript tells of the calls of scripts behind a head; empty where there are none.
+func (p *Past) wordsOfScript(head string, which func(transcript.CallRef) bool) string {
+	calls := p.startedInOrder(which)
+	if len(calls) == 0 {
+		return ""
+	}
+	var words strings.Builder
+	words.WriteString(head)
+	if more := len(calls) - toldCalls; more > 0 {
+		fmt.Fprintf(&words, ", behind %d others", more)
+		calls = calls[more:]
+	}
+	words.WriteString(", and what came of each:")
+	for _, began := range calls {
+		fmt.Fprintf(&words, "\n- %s %s: %s", began.Tool, tools.Visible(began.Input, toldInput), tools.Visible(p.finished[began.Ref()].Output, toldOutput))
+	}
+	return words.String()
+}

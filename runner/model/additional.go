@@ -1,0 +1,93 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+)
+
+// AdditionalToolsType is the type of an item that tells the model of tools.
+const AdditionalToolsType = "additional_tools"
+
+// additionalTools are tools in the input.
+type additionalTools struct {
+	Type  string            `json:"type"`
+	Role  string            `json:"role"`
+	Tools []json.RawMessage `json:"tools"`
+}
+
+// AdditionalTools is an item that tells the model of tools.
+func AdditionalTools(definitions []json.RawMessage) (json.RawMessage, error) {
+	return Encode(additionalTools{AdditionalToolsType, "developer", definitions})
+}
+
+// namespace is a group of tools.
+type namespace struct {
+	Type        string            `json:"type"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Tools       []json.RawMessage `json:"tools"`
+}
+
+type message struct {
+	Type    string     `json:"type"`
+	Role    string     `json:"role"`
+	Content []textPart `json:"content"`
+}
+
+type textPart struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// open moves the tools that run here, and the instructions, to the start of the input. Those that
+// the API runs itself have no other place.
+func (b *body) open() error {
+	here, hosted, err := split(b.Tools)
+	if err != nil {
+		return err
+	}
+	b.Tools = hosted
+	if len(here) > 0 {
+		group, err := Encode(namespace{"namespace", "functions", "Tools of the runner.", here})
+		if err != nil {
+			return err
+		}
+		tools, err := AdditionalTools([]json.RawMessage{group})
+		if err != nil {
+			return err
+		}
+		b.Input = append(b.Input, tools)
+	}
+	instructions, err := Encode(message{"message", "developer", []textPart{{"input_text", *b.Instructions}}})
+	b.Instructions, b.Input = nil, append(b.Input, instructions)
+	return err
+}
+
+// split parts the tools that run here from those that the API runs itself.
+func split(tools []json.RawMessage) (here, hosted []json.RawMessage, err error) {
+	for _, tool := range tools {
+		var is struct{ Type string }
+		if err := json.Unmarshal(tool, &is); err != nil {
+			return nil, nil, fmt.Errorf("read tool definition: %w", err)
+		}
+		if is.Type == "function" || is.Type == "custom" {
+			here = append(here, tool)
+		} else {
+			hosted = append(hosted, tool)
+		}
+	}
+	return here, hosted, nil
+}
+
+// notAdditional is how endpoints refuse items of tools: by the name, or the place, of what they do
+// not know.
+var notAdditional = regexp.MustCompile(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
+	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,40}\b(?:item|input|type)\b`)
+
+// RefusesAdditional says that an endpoint does not take tools and instructions as items of the
+// input.
+func (f *Failure) RefusesAdditional() bool {
+	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notAdditional.MatchString(f.Message)
+}

@@ -1,0 +1,302 @@
+package code
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+)
+
+const (
+	// mostWaiting is how many bytes of results wait for engines at once, of all cells.
+	mostWaiting = 64 << 20
+	// mostValue is how many bytes of JSON one result may have.
+	mostValue = 16 << 20
+	// mostSettled is how many bytes of results go to an engine in one message, apart from the last.
+	mostSettled = 8 << 20
+)
+
+// cell is a script that runs, and what it shows.
+type cell struct {
+	id     string
+	tools  *Tools
+	engine *engine
+	names  map[string]string // of tools, by those that the script has for them
+	calls  *tools.Calls
+	ctx    context.Context // of its calls
+	cancel context.CancelFunc
+	ended  chan struct{} // closed once it has ended, with all of its calls
+
+	mu       sync.Mutex
+	news     chan struct{} // holds one token once the model is to hear of the script
+	items    []message.Item
+	counted  counts
+	stored   map[string]string // since it was last told
+	underWay map[int]bool
+	settled  []message.Settled
+	more     *sync.Cond // than there was of settled, or over
+	stopped  string     // why it was ended from outside
+	told     bool       // by the engine that it has ended
+	end      message.End
+}
+
+// counts are what the engine has a script show, counted again.
+type counts struct{ items, bytes int }
+
+func newCell(ctx context.Context, t *Tools, e *engine, number int, names map[string]string) *cell {
+	c := &cell{
+		id: strconv.Itoa(number), tools: t, engine: e, names: names, calls: tools.CallsOf(ctx),
+		ended: make(chan struct{}), news: make(chan struct{}, 1), stored: map[string]string{}, underWay: map[int]bool{},
+	}
+	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it goes on behind its call
+	c.more = sync.NewCond(&c.mu)
+	return c
+}
+
+// start runs the script until it ends or is stopped.
+func (c *cell) start(run message.Run) {
+	var writer sync.WaitGroup
+	writer.Go(func() { c.feed(run) })
+	c.tools.running.Go(func() {
+		c.finish(c.listen())
+		close(c.ended)
+		c.engine.end() // nobody waits for a process that has nothing to do any more
+		writer.Wait()
+	})
+}
+
+// listen takes the reports of the engine up to the last one.
+func (c *cell) listen() error {
+	for {
+		var report message.Report
+		if err := c.engine.reports.Read(&report); err != nil {
+			return err
+		}
+		over, err := c.take(report)
+		if err != nil || over {
+			return err
+		}
+	}
+}
+
+// take takes a report, which may be anything. An error says what in it can't be.
+func (c *cell) take(report message.Report) (over bool, err error) {
+	if refused := c.tools.store(report.Stored); len(refused) > 0 {
+		for _, key := range refused {
+			delete(report.Stored, key)
+		}
+		words := fmt.Sprintf("[%d stored values were not kept, %.100q first: together with what other scripts stored they are too much]", len(refused), refused[0])
+		report.Items = append(report.Items, message.Item{Kind: message.Text, Value: words})
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, item := range report.Items {
+		c.counted.items++
+		if c.counted.bytes += len(item.Value); c.counted.bytes > message.MostShown || c.counted.items > message.MostItems {
+			return false, errors.New("it showed more than a script may")
+		}
+	}
+	c.items = append(c.items, report.Items...)
+	maps.Copy(c.stored, report.Stored)
+	if report.Yield {
+		c.tell()
+	}
+	if report.End != nil {
+		c.end, c.told = *report.End, true
+		return true, nil
+	}
+	for _, call := range report.Calls {
+		if err := c.call(call); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// tell has whoever waits for the cell answer the model.
+func (c *cell) tell() {
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
+}
+
+// call starts a call of the script.
+func (c *cell) call(call message.Call) error {
+	if c.underWay[call.ID] || len(c.underWay) >= message.MostCalls || len(call.Input) > message.MostInput {
+		return errors.New("it made more or larger calls than a script may")
+	}
+	c.underWay[call.ID] = true
+	name, known := c.names[call.Tool]
+	if !known || c.calls == nil {
+		c.answer(call.ID, tools.Refuse("there is no tool "+strconv.Quote(call.Tool)))
+		return nil
+	}
+	form := tools.Function
+	if call.Text {
+		form = tools.Freeform
+	}
+	c.calls.Start(c.ctx, tools.Call{Name: name, Input: call.Input, Form: form}, func(r tools.Result) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.answer(call.ID, r)
+	})
+	return nil
+}
+
+// answer has the result of a call go to the script.
+func (c *cell) answer(id int, r tools.Result) {
+	delete(c.underWay, id)
+	s := settledBy(id, r)
+	if c.tools.waiting.Add(size(s)) > mostWaiting {
+		c.tools.waiting.Add(-size(s))
+		s = message.Settled{ID: id, Error: "the results of this script and of others that wait to be read are too much at once; make fewer calls side by side"}
+		c.tools.waiting.Add(size(s))
+	}
+	c.settled = append(c.settled, s)
+	c.more.Signal()
+}
+
+func size(s message.Settled) int64 { return int64(len(s.Value) + len(s.Error)) }
+
+// settledBy is what a script gets of a result.
+func settledBy(id int, r tools.Result) message.Settled {
+	value := r.Object
+	switch {
+	case value != nil:
+	case r.Failed:
+		return message.Settled{ID: id, Error: orElse(r.Output, "the call failed")}
+	case len(r.Images) > 0:
+		value = withImages(r)
+	default:
+		value = r.Output
+	}
+	var raw bytes.Buffer
+	encoder := json.NewEncoder(&raw)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return message.Settled{ID: id, Error: fmt.Sprintf("the result can't be given to a script: %v", err)}
+	}
+	if raw.Len() > mostValue {
+		return message.Settled{ID: id, Error: fmt.Sprintf("the result has more than %d MiB; ask for less", mostValue>>20)}
+	}
+	return message.Settled{ID: id, Value: bytes.TrimSuffix(raw.Bytes(), []byte("\n"))}
+}
+
+// withImages is a result with images that has no form of its own.
+func withImages(r tools.Result) any {
+	images := make([]map[string]string, len(r.Images))
+	for i, image := range r.Images {
+		images[i] = map[string]string{"image_url": image.URL()}
+	}
+	return map[string]any{"text": r.Output, "images": images}
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// feed gives the engine the script and then results, many at a time, until the cell is over.
+func (c *cell) feed(run message.Run) {
+	c.engine.tell(message.Order{Run: &run})
+	for {
+		batch, over := c.batch()
+		if over {
+			return
+		}
+		c.engine.tell(message.Order{Settled: batch})
+	}
+}
+
+func (c *cell) batch() (batch []message.Settled, over bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.settled) == 0 && !c.told && c.stopped == "" {
+		c.more.Wait()
+	}
+	if c.told || c.stopped != "" {
+		return nil, true
+	}
+	n, bytes := 0, int64(0)
+	for n < len(c.settled) && bytes < mostSettled {
+		bytes += size(c.settled[n])
+		n++
+	}
+	batch = c.settled[:n]
+	c.settled = append([]message.Settled(nil), c.settled[n:]...)
+	c.tools.waiting.Add(-bytes)
+	return batch, false
+}
+
+// stop ends the script from outside.
+func (c *cell) stop(why string) {
+	c.mu.Lock()
+	if c.stopped == "" && !c.told {
+		c.stopped = why
+	}
+	c.more.Signal()
+	c.mu.Unlock()
+	c.cancel()
+	c.engine.process.Kill()
+	<-c.ended
+}
+
+// finish ends the calls that nobody awaits any more, and says how a script ended that could not say
+// it itself. The error is what the reports ended with; nil after the last one.
+func (c *cell) finish(err error) {
+	c.cancel()
+	c.mu.Lock()
+	c.told = c.told || err != nil && c.stopped == ""
+	c.more.Signal()
+	c.mu.Unlock()
+	how := ""
+	if err != nil {
+		how = c.engine.end()
+	}
+	if c.calls != nil {
+		c.calls.Wait()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.settled {
+		c.tools.waiting.Add(-size(s))
+	}
+	c.settled = nil
+	if err != nil {
+		c.end = message.End{Failed: true, Error: lost(err, how)}
+	}
+}
+
+// lost says why an engine gave no end.
+func lost(err error, how string) string {
+	switch {
+	case strings.Contains(how, "memory"):
+		return "Error: the script took more memory than a script has, and its engine died. Work on less at once."
+	case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
+		return "Error: the engine of the script died, and the script with it. It " + how
+	}
+	return fmt.Sprintf("Error: the engine of the script was ended: %v", err)
+}
+
+// over says whether nothing of the cell runs any more.
+func (c *cell) over() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,181 @@
+package code_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"image/png"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// waitFor waits for a cell until it has ended.
+func (r *run) waitFor(t *testing.T, id string) tools.Result {
+	t.Helper()
+	for {
+		got := r.call(t.Context(), "wait", fmt.Sprintf(`{"cell_id":%q,"yield_time_ms":60000}`, id))
+		if got.Detail["status"] != "running" {
+			return got
+		}
+	}
+}
+
+func TestCellsGoOn(t *testing.T) {
+	var open chan struct{}
+	gate := tools.Tool{
+		Spec: tools.Spec{Name: "gate", Parameters: echo.Spec.Parameters},
+		Run: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+			select {
+			case <-open:
+			case <-ctx.Done():
+			}
+			return tools.Result{Output: "opened"}, ctx.Err()
+		},
+	}
+	yielding := func(t *testing.T, script string) *run {
+		t.Helper()
+		open = make(chan struct{})
+		r := start(t, new(sandbox.Sandbox), new(tools.Outputs), gate)
+		if got := said(r.call(t.Context(), "exec", script)); got != head("running with cell ID 1")+"\nbefore" {
+			t.Fatalf("got %s", got)
+		}
+		return r
+	}
+	const script = `text("before"); yield_control(); text(await tools.gate())`
+
+	t.Run("wait", func(t *testing.T) {
+		r := yielding(t, script)
+		if got := said(r.call(t.Context(), "wait", `{"cell_id":"1","yield_time_ms":1}`)); got != head("running with cell ID 1") {
+			t.Errorf("got %s", got)
+		}
+		close(open)
+		if got := said(r.waitFor(t, "1")); got != head("completed")+"\nopened" {
+			t.Errorf("got %s", got)
+		}
+		if got := r.call(t.Context(), "wait", `{"cell_id":"1"}`); !got.Failed || said(got) != head("failed")+"\nScript error:\nexec cell 1 not found\nNo cell is running." {
+			t.Errorf("got %s", said(got))
+		}
+	})
+	t.Run("terminate", func(t *testing.T) {
+		r := yielding(t, script)
+		if got := r.call(t.Context(), "wait", `{"cell_id":1,"terminate":true}`); got.Failed || said(got) != head("terminated") {
+			t.Errorf("got %s", said(got))
+		}
+	})
+	t.Run("another meanwhile", func(t *testing.T) {
+		r := yielding(t, script)
+		if got := said(r.call(t.Context(), "exec", `text("other")`)); got != head("completed")+"\nother" {
+			t.Errorf("got %s", got)
+		}
+		if got := said(r.call(t.Context(), "wait", `{"cell_id":"99"}`)); got != head("failed")+"\nScript error:\nexec cell 99 not found\nThe cells are 1." {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("yield time", func(t *testing.T) {
+		open = make(chan struct{})
+		r := start(t, new(sandbox.Sandbox), new(tools.Outputs), gate)
+		got := r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 1}\nawait tools.gate()")
+		if said(got) != head("running with cell ID 1") || got.Detail["status"] != "running" {
+			t.Errorf("got %s", said(got))
+		}
+	})
+	t.Run("busy", func(t *testing.T) {
+		r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
+		if got := said(r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 500}\ntext('begun'); for (;;);")); got != head("running with cell ID 1")+"\nbegun" {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("too many", func(t *testing.T) {
+		open = make(chan struct{})
+		r := start(t, new(sandbox.Sandbox), new(tools.Outputs), gate)
+		for range 8 {
+			r.call(t.Context(), "exec", `yield_control(); await tools.gate()`)
+		}
+		if got := r.call(t.Context(), "exec", `1`); got.Output != "exec: 8 scripts are running already, cells 1, 2, 3, 4, 5, 6, 7, 8. Wait for one of them, or end it by wait with terminate." {
+			t.Errorf("got %s", got.Output)
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		open = make(chan struct{})
+		r := start(t, new(sandbox.Sandbox), new(tools.Outputs), gate)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		if got := r.call(ctx, "exec", `text("a"); await tools.gate()`); !got.Failed || !strings.HasPrefix(got.Output, "aborted after") {
+			t.Errorf("got %s", got.Output)
+		}
+	})
+}
+
+func TestWhatIsStoredLastsForTheRun(t *testing.T) {
+	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
+	for _, test := range []struct{ script, want string }{
+		{`globalThis.gone = 1; store("a", {b: [1]}); text(load("a")); text(load("c"))`, head("completed") + "\n{\"b\":[1]}\nundefined"},
+		{`text(typeof gone); text(load("a").b[0]); load("a").b = 2; text(load("a"))`, head("completed") + "\nundefined\n1\n{\"b\":[1]}"},
+		{`store("f", () => 1)`, head("failed") + "\nScript error:\nTypeError: store: the value of \"f\" is nothing that JSON can write; null empties it\n    at exec_main.mjs:1:6"},
+		{`store(1, 1)`, head("failed") + "\nScript error:\nTypeError: the key of a stored value is a string\n    at exec_main.mjs:1:6"},
+		{`try { store("long", "x".repeat(65535)) } catch (e) { text(e.message) }`, head("completed") + "\nstore: the value of \"long\" has more than 65536 bytes as JSON"},
+		{`try { store("long", "ü".repeat(40000)) } catch (e) { text(e.message) }`, head("completed") + "\nstore: the value has more than 65536 bytes as JSON"},
+		{
+			`let n = 0; try { for (;;) store("k" + n++, "x".repeat(60000)) } catch (e) { text(n + e.message) }`,
+			head("completed") + "\n18store: all values and keys together have more than 1048576 bytes; store null or something shorter under keys that are not needed",
+		},
+		{`for (let n = 0; n < 18; n++) store("k" + n, null); store("k0", "x".repeat(60000)); text("room")`, head("completed") + "\nroom"},
+		{`store("z", 1); throw 2`, head("failed") + "\nScript error:\n2"},
+		{`text(load("z"))`, head("completed") + "\n1"},
+	} {
+		if got := said(r.call(t.Context(), "exec", test.script)); got != test.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", test.script, got, test.want)
+		}
+	}
+}
+
+func TestImages(t *testing.T) {
+	var file bytes.Buffer
+	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 2, 3))); err != nil {
+		t.Fatal(err)
+	}
+	data := base64.StdEncoding.EncodeToString(file.Bytes())
+	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
+	got := r.call(t.Context(), "exec", fmt.Sprintf(`const data = %q
+		image("data:image/png;base64," + data); text("between"); image({image_url: "data:image/png;base64," + data})
+		image({type: "image", data, mimeType: "image/png"}); generatedImage({image_url: "data:image/png;base64," + data, output_hint: "hint"})`, data))
+	var kinds []string
+	for _, part := range got.Parts {
+		if part.Image != nil {
+			kinds = append(kinds, part.Image.MediaType)
+			continue
+		}
+		kinds = append(kinds, part.Text)
+	}
+	want := fmt.Sprint([]string{got.Parts[0].Text, "image/png", "between", "image/png", "image/png", "image/png", "hint"})
+	if fmt.Sprint(kinds) != want {
+		t.Errorf("got %v, want %v", kinds, want)
+	}
+}
+
+func TestClosingEndsScripts(t *testing.T) {
+	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
+	r.call(t.Context(), "exec", `yield_control(); await tools.hang()`)
+	r.call(t.Context(), "exec", `yield_control(); for (;;);`)
+	r.Close()
+	if got := r.call(t.Context(), "exec", `1`); got.Output != "exec: the run is over" {
+		t.Errorf("got %s", got.Output)
+	}
+}
+
+func TestAnEngineThatDoesNotStart(t *testing.T) {
+	box := new(sandbox.Sandbox)
+	if err := box.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, box, new(tools.Outputs))
+	if got := r.call(t.Context(), "exec", `1`); !got.Failed || !strings.Contains(got.Output, "start the engine of the script") {
+		t.Errorf("got %s", got.Output)
+	}
+}

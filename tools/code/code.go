@@ -1,0 +1,239 @@
+package code
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/code/declare"
+	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+)
+
+// EngineCommand is the argument with which agent-ci runs as the engine of a script.
+const EngineCommand = "code-engine"
+
+// Options say where scripts run and what they may call.
+type Options struct {
+	Sandbox *sandbox.Sandbox
+	Outputs *tools.Outputs
+	// Program is the engine's argument vector, which commands of the sandbox can start: agent-ci
+	// with EngineCommand.
+	Program []string
+	// Nested are the tools that a script may call. What a model was told of those that are not
+	// Deferred must not change.
+	Nested func() []Nested
+
+	// Cells is how many scripts the run had before, and Stored what they left, as the Detail of
+	// their results has it: of a run that goes on.
+	Cells  int
+	Stored map[string]string
+}
+
+// Nested is a tool that scripts can call.
+type Nested struct {
+	Spec     tools.Spec
+	Deferred bool // the model is not told of it but in ALL_TOOLS
+}
+
+// Tools runs the scripts of a run. Close ends them.
+type Tools struct {
+	options Options
+	ctx     context.Context // of what is started for nobody yet
+	cancel  context.CancelFunc
+	running sync.WaitGroup // all goroutines of engines and cells
+	waiting atomic.Int64   // bytes of results that no engine has taken yet
+
+	mu     sync.Mutex
+	closed bool
+	count  int // of all cells that there ever were
+	cells  []*cell
+	spare  *spare
+	offer  offer // as it was last
+	stored map[string]string
+	held   int // bytes of stored
+}
+
+// mostCells is how many cells there are at once, also such that have ended and were not told of.
+const mostCells = 8
+
+func New(o Options) *Tools {
+	t := &Tools{options: o, count: o.Cells, stored: map[string]string{}}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.store(o.Stored)
+	return t
+}
+
+// All returns the tools: exec, wait.
+func (t *Tools) All() []tools.Tool {
+	return []tools.Tool{
+		{Spec: execSpec(t.options.Nested()), Run: t.exec, Scripts: true},
+		{Spec: waitSpec, Run: t.wait, Scripts: true},
+	}
+}
+
+// Close ends all scripts and waits for them.
+func (t *Tools) Close() {
+	t.mu.Lock()
+	t.closed = true
+	cells, spare := t.cells, t.spare
+	t.cells, t.spare = nil, nil
+	t.mu.Unlock()
+	t.cancel()
+	for _, c := range cells {
+		c.stop("the run is over")
+	}
+	if spare != nil {
+		spare.discard()
+	}
+	t.running.Wait()
+}
+
+// offer is what a script can call.
+type offer struct {
+	all   []Nested
+	names map[string]string // of tools, by those that the script has for them
+	told  []message.Tool    // of them
+}
+
+// nested is what a script can call now.
+func (t *Tools) nested() offer {
+	all := t.options.Nested()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.EqualFunc(all, t.offer.all, same) {
+		t.offer = newOffer(all)
+	}
+	return t.offer
+}
+
+func same(a, b Nested) bool {
+	return a.Deferred == b.Deferred && a.Spec.Name == b.Spec.Name && a.Spec.Description == b.Spec.Description &&
+		bytes.Equal(a.Spec.Parameters, b.Spec.Parameters) && bytes.Equal(a.Spec.Returns, b.Spec.Returns)
+}
+
+func newOffer(all []Nested) offer {
+	given := namesOf(all)
+	o := offer{all: all, names: make(map[string]string, len(all))}
+	for _, n := range all {
+		name := given[n.Spec.Name]
+		o.names[name] = n.Spec.Name
+		about := tools.Visible(n.Spec.Description, mostAbout)
+		if n.Deferred {
+			about = strings.TrimSpace(about + "\n" + declare.Method(name, tools.Spec{Parameters: n.Spec.Parameters, Accepts: n.Spec.Accepts, Grammar: n.Spec.Grammar, Returns: n.Spec.Returns}))
+		}
+		o.told = append(o.told, message.Tool{Name: name, Description: about})
+	}
+	slices.SortFunc(o.told, func(a, b message.Tool) int { return strings.Compare(a.Name, b.Name) })
+	return o
+}
+
+const mostAbout = 4000 // bytes of a description in ALL_TOOLS
+
+func namesOf(all []Nested) map[string]string {
+	names := make([]string, len(all))
+	for i, n := range all {
+		names[i] = n.Spec.Name
+	}
+	return declare.Names(names)
+}
+
+// begin starts a script as a new cell. The words say why it can't be started now.
+func (t *Tools) begin(ctx context.Context, source string) (c *cell, problem string, err error) {
+	if problem := t.makeRoom(); problem != "" {
+		return nil, problem, nil
+	}
+	e, err := t.engine(ctx)
+	if err != nil {
+		return nil, "", fmt.Errorf("start the engine of the script: %w", err)
+	}
+	if c = t.add(ctx, e, source); c == nil {
+		e.end()
+		return nil, "exec: the run is over", nil
+	}
+	return c, "", nil
+}
+
+// add makes a cell of an engine; nil after Close.
+func (t *Tools) add(ctx context.Context, e *engine, source string) *cell {
+	o := t.nested()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil
+	}
+	t.count++
+	c := newCell(ctx, t, e, t.count, o.names)
+	t.cells = append(t.cells, c)
+	c.start(message.Run{Source: source, Tools: o.told, Stored: maps.Clone(t.stored)})
+	return c
+}
+
+// makeRoom drops the oldest cell that has ended where there are too many.
+func (t *Tools) makeRoom() (problem string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.cells) < mostCells {
+		return ""
+	}
+	if i := slices.IndexFunc(t.cells, (*cell).over); i >= 0 {
+		t.cells = slices.Delete(t.cells, i, i+1)
+		return ""
+	}
+	return fmt.Sprintf("exec: %d scripts are running already, cells %s. Wait for one of them, or end it by wait with terminate.", mostCells, ids(t.cells))
+}
+
+// find is the cell of an id, or nil; where there is none, words name those that there are.
+func (t *Tools) find(id string) (c *cell, words string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.IndexFunc(t.cells, func(c *cell) bool { return c.id == id })
+	switch {
+	case i >= 0:
+		return t.cells[i], ""
+	case len(t.cells) == 0:
+		return nil, "No cell is running."
+	}
+	return nil, "The cells are " + ids(t.cells) + "."
+}
+
+func (t *Tools) forget(c *cell) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cells = slices.DeleteFunc(t.cells, func(other *cell) bool { return other == c })
+}
+
+func ids(cells []*cell) string {
+	all := make([]string, len(cells))
+	for i, c := range cells {
+		all[i] = c.id
+	}
+	return strings.Join(all, ", ")
+}
+
+// store keeps what a script stored, within the limits, and names what it does not keep.
+func (t *Tools) store(values map[string]string) (refused []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value := values[key]
+		held := t.held + len(value)
+		if old, there := t.stored[key]; there {
+			held -= len(old)
+		} else {
+			held += len(key)
+		}
+		if len(value) > message.LargestValue || held > message.MostStored {
+			refused = append(refused, key)
+			continue
+		}
+		t.held, t.stored[key] = held, value
+	}
+	return refused
+}

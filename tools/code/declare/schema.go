@@ -1,0 +1,268 @@
+package declare
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// writer writes one schema.
+type writer struct {
+	root    any
+	remarks bool
+	types   int
+	within  []string // references that are being followed
+}
+
+const unknown = "unknown"
+
+// of is the type of what fits a schema, whose lines after the first stand indented.
+func (w *writer) of(at any, indent, depth int) string {
+	w.types++
+	node, is := at.(map[string]any)
+	if !is || depth > deepest || w.types > mostTypes {
+		return unknown
+	}
+	if reference, is := node["$ref"].(string); is {
+		return w.referred(reference, indent, depth)
+	}
+	if value, is := node["const"]; is {
+		return literals([]any{value})
+	}
+	if values, is := node["enum"].([]any); is && len(values) > 0 {
+		return literals(values)
+	}
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if options, is := node[keyword].([]any); is && len(options) > 0 {
+			return w.joined(options, " | ", indent, depth)
+		}
+	}
+	if parts, is := node["allOf"].([]any); is && len(parts) > 0 {
+		return w.whole(node, parts, indent, depth)
+	}
+	switch kind := node["type"].(type) {
+	case string:
+		return nullable(node, w.kind(kind, node, indent, depth))
+	case []any:
+		return w.kinds(kind, node, indent, depth)
+	}
+	return w.untyped(node, indent, depth)
+}
+
+// untyped is a schema that says by its keywords alone what it is for.
+func (w *writer) untyped(node map[string]any, indent, depth int) string {
+	switch {
+	case node["properties"] != nil:
+		return w.object(node, indent, depth)
+	case node["items"] != nil || node["prefixItems"] != nil:
+		return w.array(node, indent, depth)
+	}
+	return unknown
+}
+
+// whole is what fits several schemas and what stands beside them.
+func (w *writer) whole(node map[string]any, parts []any, indent, depth int) string {
+	if node["properties"] != nil {
+		rest := maps.Clone(node)
+		delete(rest, "allOf")
+		parts = append([]any{rest}, parts...)
+	}
+	return w.joined(parts, " & ", indent, depth)
+}
+
+func (w *writer) referred(reference string, indent, depth int) string {
+	if slices.Contains(w.within, reference) {
+		return unknown
+	}
+	at, there := tools.Referred(w.root, reference)
+	if !there {
+		return unknown
+	}
+	w.within = append(w.within, reference)
+	defer func() { w.within = w.within[:len(w.within)-1] }()
+	return w.of(at, indent, depth+1)
+}
+
+// joined is a type of several, each once.
+func (w *writer) joined(schemas []any, sign string, indent, depth int) string {
+	var all []string
+	for _, schema := range schemas {
+		text := w.of(schema, indent, depth+1)
+		if sign == " & " && strings.Contains(text, " | ") {
+			text = "(" + text + ")"
+		}
+		if text == unknown && sign == " | " {
+			return unknown
+		}
+		if !slices.Contains(all, text) && (text != unknown || sign == " | ") {
+			all = append(all, text)
+		}
+	}
+	if len(all) == 0 {
+		return unknown
+	}
+	return strings.Join(all, sign)
+}
+
+func (w *writer) kinds(kinds []any, node map[string]any, indent, depth int) string {
+	var all []string
+	for _, kind := range kinds {
+		name, _ := kind.(string)
+		if text := w.kind(name, node, indent, depth); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	if len(all) == 0 || slices.Contains(all, unknown) {
+		return unknown
+	}
+	return strings.Join(all, " | ")
+}
+
+func (w *writer) kind(name string, node map[string]any, indent, depth int) string {
+	switch name {
+	case "string", "number", "boolean", "null":
+		return name
+	case "integer":
+		return "number"
+	case "array":
+		return w.array(node, indent, depth)
+	case "object":
+		return w.object(node, indent, depth)
+	}
+	return unknown
+}
+
+func nullable(node map[string]any, text string) string {
+	if node["nullable"] == true && text != unknown {
+		return text + " | null"
+	}
+	return text
+}
+
+func (w *writer) array(node map[string]any, indent, depth int) string {
+	if first, is := node["prefixItems"].([]any); is && len(first) > 0 {
+		all := make([]string, len(first))
+		for i, item := range first {
+			all[i] = w.of(item, indent, depth+1)
+		}
+		if node["items"] != false {
+			all = append(all, "...unknown[]")
+		}
+		return "[" + strings.Join(all, ", ") + "]"
+	}
+	items := unknown
+	if node["items"] != nil {
+		items = w.of(node["items"], indent, depth+1)
+	}
+	if strings.Contains(items, " | ") || strings.Contains(items, " & ") {
+		return "Array<" + items + ">"
+	}
+	return items + "[]"
+}
+
+func (w *writer) object(node map[string]any, indent, depth int) string {
+	properties, _ := node["properties"].(map[string]any)
+	rest, more := w.rest(node, len(properties) > 0, indent, depth)
+	if len(properties) == 0 && !more {
+		return "{}"
+	}
+	if len(properties) == 0 {
+		return "Record<string, " + rest + ">"
+	}
+	required, _ := node["required"].([]any)
+	margin := strings.Repeat("  ", indent+1)
+	var all strings.Builder
+	all.WriteString("{\n")
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		mark := "?"
+		if slices.Contains(required, any(name)) {
+			mark = ""
+		}
+		all.WriteString(w.remark(properties[name], indent+1))
+		fmt.Fprintf(&all, "%s%s%s: %s;\n", margin, key(name), mark, w.of(properties[name], indent+1, depth+1))
+	}
+	if more {
+		fmt.Fprintf(&all, "%s[name: string]: unknown;\n", margin)
+	}
+	all.WriteString(strings.Repeat("  ", indent) + "}")
+	return all.String()
+}
+
+// rest is the type of properties that have no schema of their own, if there may be any.
+func (w *writer) rest(node map[string]any, named bool, indent, depth int) (text string, more bool) {
+	switch rest := node["additionalProperties"].(type) {
+	case map[string]any:
+		return w.of(rest, indent, depth+1), true
+	case bool:
+		return unknown, rest
+	}
+	return unknown, !named
+}
+
+// remark is the description of a property, in one line.
+func (w *writer) remark(schema any, indent int) string {
+	node, _ := schema.(map[string]any)
+	text, _ := node["description"].(string)
+	if !w.remarks || text == "" {
+		return ""
+	}
+	return comment(strings.Join(strings.Fields(tools.Visible(text, mostRemark)), " "), indent)
+}
+
+// literals is one of some values; their kind where they are too many or too long.
+func literals(values []any) string {
+	var all, kinds []string
+	short := len(values) <= mostValues
+	for _, value := range values {
+		text, kind := literal(value)
+		short = short && kind != unknown && len(text) <= mostLiteral
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+		all = append(all, text)
+	}
+	if !short {
+		all = kinds
+	}
+	if slices.Contains(all, unknown) {
+		return unknown
+	}
+	return strings.Join(all, " | ")
+}
+
+func literal(value any) (text, kind string) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return "", unknown
+	}
+	switch value.(type) {
+	case string:
+		return quoted(raw), "string"
+	case float64:
+		return string(raw), "number"
+	case bool:
+		return string(raw), "boolean"
+	case nil:
+		return "null", "null"
+	}
+	return "", unknown
+}
+
+// quoted is a text as a literal of one line that does not end a block of code around it.
+func quoted(raw []byte) string { return strings.ReplaceAll(string(raw), "`", "\\u0060") }
+
+// key is the name of a property as a type has it.
+func key(name string) string {
+	if name != "" && Identifier(name) == name {
+		return name
+	}
+	raw, err := json.Marshal(tools.Visible(name, mostLiteral))
+	if err != nil {
+		return `""`
+	}
+	return quoted(raw)
+}

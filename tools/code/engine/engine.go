@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"modernc.org/quickjs"
+
+	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+)
+
+const (
+	// mostBusy is how long a script may compute without waiting for anything, and mostComputed
+	// how long in all.
+	mostBusy     = 30 * time.Second
+	mostComputed = 5 * time.Minute
+	// grace is how long the language may take to notice that.
+	grace = 500 * time.Millisecond
+	// tellEvery is how often a script that computes is told of.
+	tellEvery = 50 * time.Millisecond
+)
+
+// Main is the process: it runs one script and gives the exit status.
+func Main(input io.Reader, output io.Writer, problems io.Writer) int {
+	os.Clearenv()
+	if err := confine(); err != nil {
+		fmt.Fprintln(problems, "the engine can't limit itself:", err)
+		return 1
+	}
+	o := &outbox{to: output}
+	s, err := newScript(o)
+	if err != nil {
+		fmt.Fprintln(problems, "the engine does not start:", err)
+		return 1
+	}
+	o.add(0, func(r *message.Report) { r.Ready = true })
+	o.flush()
+	orders := message.NewReader(input)
+	var first message.Order
+	if err := orders.Read(&first); err != nil || first.Run == nil {
+		return 0 // nobody needs it any more
+	}
+	settled := make(chan []message.Settled)
+	go listen(orders, settled) // until the process ends
+	s.begin(*first.Run)
+	s.serve(settled)
+	return 0
+}
+
+// listen hands on what became of calls. The host that has gone needs no answer.
+func listen(orders *message.Reader, settled chan<- []message.Settled) {
+	for {
+		var order message.Order
+		if orders.Read(&order) != nil {
+			os.Exit(0)
+		}
+		settled <- order.Settled
+	}
+}
+
+// serve goes on with the script, as its calls and timers end, until it has ended.
+func (s *script) serve(settled <-chan []message.Settled) {
+	for !s.ended {
+		due, is := s.timers.next()
+		if !is && s.underWay == 0 {
+			s.end(message.End{Failed: true, Error: s.stuck()})
+			return
+		}
+		timer := time.NewTimer(time.Until(due))
+		if !is {
+			timer.Stop()
+		}
+		select {
+		case batch := <-settled:
+			s.settle(append(batch, more(settled)...))
+		case <-timer.C:
+			s.fire()
+		}
+		timer.Stop()
+	}
+}
+
+// stuck says why a script that has not ended waits for nothing.
+func (s *script) stuck() string {
+	if _, err := s.vm.Eval("new ArrayBuffer(1 << 20); 0", quickjs.EvalGlobal); err != nil {
+		return told(noMemory, "", "") // there was none left to fail with
+	}
+	return "Error: the script waits for what cannot come: no call is under way and no timer is set."
+}
+
+// more are those that are there already.
+func more(settled <-chan []message.Settled) (all []message.Settled) {
+	for {
+		select {
+		case batch := <-settled:
+			all = append(all, batch...)
+		default:
+			return all
+		}
+	}
+}
+
+// outbox gathers what is to be reported, and writes it in few pieces.
+type outbox struct {
+	mu    sync.Mutex
+	to    io.Writer
+	next  message.Report
+	bytes int
+	over  bool
+}
+
+// mostGathered is how many bytes are gathered before they are written.
+const mostGathered = 1 << 20
+
+func (o *outbox) add(bytes int, change func(*message.Report)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	change(&o.next)
+	if o.bytes += bytes; o.bytes >= mostGathered {
+		o.write()
+	}
+}
+
+func (o *outbox) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.write()
+}
+
+// end tells of the end, once.
+func (o *outbox) end(end message.End) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.next.End = &end
+	o.write()
+	o.over = true
+}
+
+func (o *outbox) write() {
+	if o.over || o.next.Empty() {
+		return
+	}
+	if err := message.Write(o.to, o.next); err != nil {
+		os.Exit(1) // nobody listens
+	}
+	o.next, o.bytes = message.Report{}, 0
+}
+
+// stopped is what a host function panics with to end the script, past all that could catch it.
+type stopped struct{ message.End }
+
+// turn lets the script compute until it waits, and reports what it did.
+func (s *script) turn(do func() error) {
+	most := min(mostBusy, mostComputed-s.computed)
+	began := time.Now()
+	overdue := message.End{Failed: true, Error: fmt.Sprintf("Error: the script computed for %.0f s without waiting for anything, and was ended.", mostBusy.Seconds())}
+	if most < mostBusy {
+		overdue.Error = fmt.Sprintf("Error: the script computed for %.0f minutes in all, and was ended.", mostComputed.Minutes())
+	}
+	watch := time.AfterFunc(most+grace, func() {
+		s.outbox.end(overdue)
+		os.Exit(0)
+	})
+	defer watch.Stop()
+	stopTelling := s.tell()
+	end := s.compute(do, began.Add(most))
+	stopTelling()
+	s.computed += time.Since(began)
+	switch {
+	case end != nil:
+		s.end(*end)
+	case time.Since(began) >= most:
+		s.end(overdue)
+	default:
+		s.outbox.flush()
+	}
+}
+
+// tell reports what the script does while it computes, until it is stopped.
+func (s *script) tell() (stop func()) {
+	over := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		often := time.NewTicker(tellEvery)
+		defer often.Stop()
+		for {
+			select {
+			case <-often.C:
+				s.outbox.flush()
+			case <-over:
+				return
+			}
+		}
+	})
+	return func() {
+		close(over)
+		telling.Wait()
+	}
+}
+
+// compute runs JavaScript and then all jobs that wait for nothing. The end is that of the script,
+// or nil.
+func (s *script) compute(do func() error, until time.Time) (end *message.End) {
+	defer func() {
+		switch value := recover().(type) {
+		case nil:
+		case stopped:
+			end = &value.End
+		default:
+			panic(value)
+		}
+	}()
+	if err := s.within(until, do); err != nil {
+		return failure(err, until)
+	}
+	for time.Now().Before(until) {
+		jobs := 0
+		err := s.within(until, func() (err error) {
+			jobs, err = s.vm.ExecutePendingJobs()
+			return err
+		})
+		if _, thrown := errors.AsType[*quickjs.Error](err); thrown || jobs == 0 {
+			return failure(err, until)
+		}
+	}
+	return nil
+}
+
+// within lets JavaScript run until some time.
+func (s *script) within(until time.Time, do func() error) error {
+	if err := s.vm.SetEvalTimeout(max(time.Until(until), time.Millisecond)); err != nil {
+		return err
+	}
+	return do()
+}
+
+// failure is the end that an error means which the script could not be given; one of a script that was
+// interrupted means nothing.
+func failure(err error, until time.Time) *message.End {
+	if err == nil || !time.Now().Before(until) {
+		return nil
+	}
+	return &message.End{Failed: true, Error: err.Error()}
+}

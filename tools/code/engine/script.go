@@ -1,0 +1,241 @@
+package engine
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"modernc.org/quickjs"
+	"modernc.org/quickjs/intl"
+
+	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+)
+
+//go:embed prelude.js
+var prelude string
+
+// memory is how many bytes a script may have.
+const memory = 256 << 20
+
+// main is what the script is called in stacks.
+const main = "exec_main.mjs"
+
+// script is one script, with the language that it is written in. All of it belongs to one goroutine.
+type script struct {
+	vm     *quickjs.VM
+	enter  quickjs.Value // the prelude's way in
+	outbox *outbox
+	source string
+	loaded bool
+
+	stored   map[string]string
+	held     int // bytes of stored
+	items    int
+	shown    int // bytes of items
+	underWay int // calls
+	timers   timers
+	computed time.Duration
+	ended    bool
+}
+
+// newScript makes all that does not depend on the script itself.
+func newScript(o *outbox) (*script, error) {
+	vm, err := quickjs.NewVM()
+	if err != nil {
+		return nil, err
+	}
+	s := &script{vm: vm, outbox: o, stored: map[string]string{}}
+	vm.SetCanBlock(false)
+	vm.SetMemoryLimit(memory)
+	vm.SetModuleLoader(s.load, s.resolve)
+	if err := intl.Register(vm); err != nil {
+		return nil, err
+	}
+	for name, function := range s.functions() {
+		if err := vm.RegisterHostFunc("agent_"+name, function); err != nil {
+			return nil, err
+		}
+	}
+	limits, err := json.Marshal(map[string]int{
+		"shown": message.MostShown, "input": message.MostInput, "inputs": message.MostInputs, "calls": message.MostCalls, "value": message.LargestValue, "timers": message.MostTimers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := vm.Eval(fmt.Sprintf("globalThis.agent_limits = %q; 0", limits), quickjs.EvalGlobal); err != nil {
+		return nil, err
+	}
+	s.enter, err = vm.EvalValue(prelude, quickjs.EvalGlobal)
+	return s, err
+}
+
+// resolve lets nothing be imported but the script itself, by the prelude, which is first.
+func (s *script) resolve(_ *quickjs.VM, _, name string) (string, error) {
+	if s.loaded || name != main {
+		return "", errors.New("nothing can be imported in a script; what there is to call is in tools")
+	}
+	s.loaded = true
+	return name, nil
+}
+
+func (s *script) load(*quickjs.VM, string) (string, error) { return s.source, nil }
+
+// functions are those that the prelude builds on.
+func (s *script) functions() map[string]quickjs.HostFunc {
+	return map[string]quickjs.HostFunc{
+		"call": s.call, "item": s.item, "stored": s.recall, "keep": s.keep, "timer": s.setTimer, "untimer": s.clearTimer,
+		"yields": func([]any) (any, error) {
+			s.outbox.add(mostGathered, func(r *message.Report) { r.Yield = true })
+			return nil, nil
+		},
+		"ends":   func([]any) (any, error) { panic(stopped{}) },
+		"floods": func([]any) (any, error) { panic(flood()) },
+		"fails": func(arguments []any) (any, error) {
+			panic(stopped{message.End{Failed: true, Error: told(argument[string](arguments, 0), argument[string](arguments, 1), s.source)}})
+		},
+	}
+}
+
+// argument is one of those that the prelude gave, of which nothing else is certain.
+func argument[T any](arguments []any, i int) T {
+	var none T
+	if i >= len(arguments) {
+		return none
+	}
+	value, is := arguments[i].(T)
+	if !is {
+		return none
+	}
+	return value
+}
+
+func number(arguments []any, i int) float64 {
+	if i < len(arguments) {
+		switch n := arguments[i].(type) {
+		case int:
+			return float64(n)
+		case float64:
+			return n
+		}
+	}
+	return 0
+}
+
+func (s *script) call(arguments []any) (any, error) {
+	c := message.Call{
+		ID: int(number(arguments, 0)), Tool: argument[string](arguments, 1), Input: argument[string](arguments, 2), Text: argument[bool](arguments, 3),
+	}
+	if s.underWay++; s.underWay > message.MostCalls || len(c.Input) > message.MostInput {
+		panic(stopped{message.End{Failed: true, Error: "Error: the script made too many or too large calls at once."}})
+	}
+	s.outbox.add(len(c.Input), func(r *message.Report) { r.Calls = append(r.Calls, c) })
+	return nil, nil
+}
+
+func (s *script) item(arguments []any) (any, error) {
+	i := message.Item{Kind: message.Kind(argument[string](arguments, 0)), Value: argument[string](arguments, 1)}
+	s.items++
+	if s.shown += len(i.Value); s.items > message.MostItems || s.shown > message.MostShown {
+		panic(flood())
+	}
+	s.outbox.add(len(i.Value), func(r *message.Report) { r.Items = append(r.Items, i) })
+	return nil, nil
+}
+
+// flood ends a script that shows too much.
+func flood() stopped {
+	return stopped{message.End{Failed: true, Error: fmt.Sprintf("Error: the script showed more than %d items or %d MiB, and was ended. Show less: filter, count, or show the part that matters.",
+		message.MostItems, message.MostShown>>20)}}
+}
+
+func (s *script) recall(arguments []any) (any, error) {
+	value, there := s.stored[argument[string](arguments, 0)]
+	if !there {
+		return nil, nil
+	}
+	return value, nil
+}
+
+// keep stores a value, or says why not.
+func (s *script) keep(arguments []any) (any, error) {
+	key, value := argument[string](arguments, 0), argument[string](arguments, 1)
+	held := s.held + len(value)
+	if old, there := s.stored[key]; there {
+		held -= len(old)
+	} else {
+		held += len(key)
+	}
+	switch {
+	case len(value) > message.LargestValue:
+		return fmt.Sprintf("the value has more than %d bytes as JSON", message.LargestValue), nil
+	case held > message.MostStored:
+		return fmt.Sprintf("all values and keys together have more than %d bytes; store null or something shorter under keys that are not needed", message.MostStored), nil
+	}
+	s.held, s.stored[key] = held, value
+	s.outbox.add(len(key)+len(value), func(r *message.Report) {
+		if r.Stored == nil {
+			r.Stored = map[string]string{}
+		}
+		r.Stored[key] = value
+	})
+	return nil, nil
+}
+
+// longestDelay is 24 days, as timers of other engines have it.
+const longestDelay = 1<<31 - 1
+
+func (s *script) setTimer(arguments []any) (any, error) {
+	delay := time.Duration(min(max(number(arguments, 1), 0), longestDelay) * float64(time.Millisecond))
+	s.timers.set(int(number(arguments, 0)), time.Now().Add(delay))
+	if len(s.timers.queue) > message.MostTimers {
+		panic(stopped{message.End{Failed: true, Error: "Error: the script set too many timers."}})
+	}
+	return nil, nil
+}
+
+func (s *script) clearTimer(arguments []any) (any, error) {
+	s.timers.clear(int(number(arguments, 0)))
+	return nil, nil
+}
+
+// begin starts the script.
+func (s *script) begin(run message.Run) {
+	s.source = run.Source
+	for key, value := range run.Stored {
+		s.stored[key] = value
+		s.held += len(key) + len(value)
+	}
+	names := make([]string, len(run.Tools))
+	for i, tool := range run.Tools {
+		names[i] = tool.Name
+	}
+	s.goOn("start", map[string]any{"names": names, "all": run.Tools})
+}
+
+// settle goes on with what became of calls.
+func (s *script) settle(settled []message.Settled) {
+	s.underWay -= len(settled)
+	s.goOn("settle", settled)
+}
+
+// fire goes on with the timers that are due.
+func (s *script) fire() { s.goOn("fire", s.timers.take(time.Now())) }
+
+func (s *script) goOn(kind string, given any) {
+	text, err := json.Marshal(given)
+	if err != nil {
+		s.end(message.End{Failed: true, Error: err.Error()})
+		return
+	}
+	s.turn(func() error {
+		_, err := s.enter.Call(quickjs.UndefinedValue, kind, string(text))
+		return err
+	})
+}
+
+func (s *script) end(end message.End) {
+	s.ended = true
+	s.outbox.end(end)
+}

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// mostFrames is how many of a stack are told.
+const mostFrames = 10
+
+var (
+	frame    = regexp.MustCompile(`^    at (.*) \((exec_main\.mjs:\d+:\d+)\)$`)
+	parsing  = regexp.MustCompile(`^    at exec_main\.mjs:(\d+):(\d+)$`)
+	inScript = regexp.MustCompile(`exec_main\.mjs:(\d+):(\d+)`)
+	callee   = regexp.MustCompile(`[\p{L}_$][\p{L}\p{N}_$]*(?:\s*\.\s*#?[\p{L}_$][\p{L}\p{N}_$]*)*\s*$`)
+)
+
+// Errors of the language that are told in other words.
+const (
+	noFunction = "TypeError: not a function"
+	noMemory   = "RangeError: out of memory"
+)
+
+// told is an error of a script in words, with the stack as models know it. What was no sentence of
+// the language has no stack, only its place.
+func told(words, stack, source string) string {
+	lines := strings.Split(strings.TrimSuffix(stack, "\n"), "\n")
+	if place := parsing.FindStringSubmatch(lines[0]); place != nil && strings.HasPrefix(words, "SyntaxError") {
+		return fmt.Sprintf("%s (line %s, column %s)", words, place[1], place[2])
+	}
+	switch words {
+	case noFunction:
+		words = named(words, stack, source)
+	case noMemory:
+		words += fmt.Sprintf(": a script has %d MiB", memory>>20)
+	}
+	frames := 0
+	for _, line := range lines {
+		at := frame.FindStringSubmatch(line)
+		if at == nil || frames == mostFrames {
+			continue
+		}
+		frames++
+		words += "\n    at " + where(at[1], at[2])
+	}
+	return words
+}
+
+// where is a place, with the function that has it if that has a name.
+func where(function, place string) string {
+	if function == "<anonymous>" {
+		return place
+	}
+	return function + " (" + place + ")"
+}
+
+// named says what is no function, which the language does not.
+func named(words, stack, source string) string {
+	place := inScript.FindStringSubmatch(stack)
+	if place == nil {
+		return words
+	}
+	line, _ := strconv.Atoi(place[1])
+	column, _ := strconv.Atoi(place[2])
+	lines := strings.Split(source, "\n")
+	if line < 1 || line > len(lines) {
+		return words
+	}
+	before := []rune(strings.TrimSuffix(lines[line-1], "\r"))
+	name := callee.FindString(string(before[:min(max(column-1, 0), len(before))]))
+	if name = strings.Join(strings.Fields(name), ""); name == "" {
+		return words
+	}
+	return "TypeError: " + name + " is not a function"
+}

@@ -1,0 +1,197 @@
+package code
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+)
+
+// How long a call waits for its script, as the reference implementation has it, and the most.
+const (
+	execYield = 30 * time.Second
+	waitYield = 10 * time.Second
+	mostYield = 10 * time.Minute
+)
+
+// exec runs a script until it has ended, yields, or its time is over, after which it goes on as a
+// cell. When ctx ends first the script is ended.
+func (t *Tools) exec(ctx context.Context, call tools.Call) (tools.Result, error) {
+	began := time.Now()
+	o, problem := optionsIn(call.Input)
+	if problem != "" {
+		return tools.Refuse(problem), nil
+	}
+	c, problem, err := t.begin(ctx, call.Input)
+	if problem != "" || err != nil {
+		return tools.Refuse(problem), err
+	}
+	defer t.Warm() // the model writes another script now
+	return c.answerAfter(ctx, began, o.yield, o.budget)
+}
+
+// wait goes on with a cell, or ends it.
+func (t *Tools) wait(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a struct {
+		Cell      json.RawMessage `json:"cell_id"`
+		YieldMS   float64         `json:"yield_time_ms"`
+		MaxTokens float64         `json:"max_tokens"`
+		Terminate bool            `json:"terminate"`
+	}
+	if err := call.Arguments(&a); err != nil {
+		return tools.Result{}, err
+	}
+	began, id := time.Now(), strings.Trim(string(a.Cell), `" `)
+	c, words := t.find(id)
+	if c == nil {
+		return layout(statusFailed, began, []tools.Part{failure(fmt.Sprintf("exec cell %.20s not found", id)), {Text: words}}), nil
+	}
+	if a.Terminate {
+		c.stop("by the model")
+	}
+	return c.answerAfter(ctx, began, patience(a.YieldMS, waitYield), tokens(a.MaxTokens))
+}
+
+// answerAfter is the answer about a cell once there is something to tell, or the time is over.
+func (c *cell) answerAfter(ctx context.Context, began time.Time, yield time.Duration, budget int) (tools.Result, error) {
+	over := time.NewTimer(yield)
+	defer over.Stop()
+	select {
+	case <-c.ended:
+	case <-c.news:
+	case <-over.C:
+	case <-ctx.Done():
+		c.stop("the call was cancelled")
+		return c.result(context.WithoutCancel(ctx), began), ctx.Err()
+	}
+	result := c.result(ctx, began)
+	result.Budget = budget
+	return result, nil
+}
+
+func patience(ms float64, otherwise time.Duration) time.Duration {
+	switch {
+	case ms <= 0:
+		return otherwise
+	case ms >= float64(mostYield/time.Millisecond):
+		return mostYield
+	}
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
+// tokens reads a number of tokens; anything that is no number of them asks for none.
+func tokens(asked float64) int {
+	const most = 1 << 30
+	if asked >= 1 && asked < most {
+		return int(asked)
+	}
+	return 0
+}
+
+// status is what became of a script.
+type status string
+
+const (
+	statusCompleted  status = "completed"
+	statusFailed     status = "failed"
+	statusTerminated status = "terminated"
+	statusRunning    status = "running"
+)
+
+// result is what there is to tell of the cell, once. A cell that has ended is forgotten then.
+func (c *cell) result(ctx context.Context, began time.Time) tools.Result {
+	over := c.over()
+	c.mu.Lock()
+	items, stored, end, stopped := c.items, c.stored, c.end, c.stopped != ""
+	c.items, c.stored = nil, map[string]string{}
+	c.mu.Unlock()
+	now := statusRunning
+	var images tools.Images
+	parts := partsOf(ctx, &images, items)
+	switch {
+	case !over:
+	case stopped:
+		now = statusTerminated
+	case end.Failed:
+		now = statusFailed
+		parts = append(parts, failure(end.Error))
+	default:
+		now = statusCompleted
+	}
+	if over {
+		c.tools.forget(c)
+	}
+	r := layout(now, began, parts)
+	if now == statusRunning {
+		r.Output = strings.Replace(r.Output, "Script running", "Script running with cell ID "+c.id, 1)
+	}
+	r.Detail = map[string]any{"cell": c.id, "status": string(now)}
+	for name, value := range images.Detail() {
+		r.Detail[name] = value
+	}
+	if len(stored) > 0 {
+		r.Detail["stored"] = c.tools.clean(stored)
+	}
+	return r
+}
+
+// clean is what a script stored, without secrets.
+func (t *Tools) clean(stored map[string]string) map[string]any {
+	all := make(map[string]any, len(stored))
+	for key, value := range stored {
+		if t.options.Outputs != nil && t.options.Outputs.Redact != nil {
+			key, value = t.options.Outputs.Redact(key), t.options.Outputs.Redact(value)
+		}
+		all[key] = value
+	}
+	return all
+}
+
+// layout is the reference implementation's, which models know.
+func layout(now status, began time.Time, parts []tools.Part) tools.Result {
+	return tools.Result{
+		Output: fmt.Sprintf("Script %s\nWall time %.1f seconds\nOutput:", now, time.Since(began).Seconds()),
+		Parts:  parts,
+		Failed: now == statusFailed,
+	}
+}
+
+func failure(words string) tools.Part { return tools.Part{Text: "Script error:\n" + words} }
+
+// mostParts is how many items an answer has before texts that follow each other are made one.
+const mostParts = 200
+
+// partsOf are items as the model gets them.
+func partsOf(ctx context.Context, images *tools.Images, items []message.Item) []tools.Part {
+	var parts []tools.Part
+	join := len(items) > mostParts
+	for _, item := range items {
+		part := partOf(ctx, images, item)
+		last := len(parts) - 1
+		switch {
+		case part.Image == nil && part.Text == "":
+		case join && part.Image == nil && last >= 0 && parts[last].Image == nil:
+			parts[last].Text += "\n" + part.Text
+		default:
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func partOf(ctx context.Context, images *tools.Images, item message.Item) tools.Part {
+	switch item.Kind {
+	case message.Image:
+		if _, err := images.AddURL(ctx, item.Value); err != nil {
+			return tools.Part{Text: fmt.Sprintf("[An image is left out: %v]", err)}
+		}
+		return tools.Part{Image: &images.Shown[len(images.Shown)-1]}
+	case message.Audio:
+		return tools.Part{Text: "[Audio is left out: it can't be shown here. Make text of it with a tool.]"}
+	}
+	return tools.Part{Text: item.Value}
+}

@@ -1,0 +1,66 @@
+package message_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	sent := []message.Report{
+		{Items: []message.Item{{Kind: message.Text, Value: "a\nb<&>\u2028"}}, Calls: []message.Call{{ID: 1, Tool: "a", Input: "{}"}}},
+		{Items: []message.Item{{Kind: message.Text, Value: strings.Repeat("x", 1<<20)}}},
+		{End: &message.End{Failed: true, Error: "Error: no"}},
+	}
+	var line bytes.Buffer
+	for _, report := range sent {
+		if err := message.Write(&line, report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader := message.NewReader(&line)
+	for _, want := range sent {
+		var got message.Report
+		if err := reader.Read(&got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	if err := reader.Read(new(message.Report)); !errors.Is(err, io.EOF) {
+		t.Errorf("behind the last: %v", err)
+	}
+}
+
+func TestLinesAreBounded(t *testing.T) {
+	for _, end := range []string{"", "\n"} {
+		endless := io.MultiReader(strings.NewReader(`"`+strings.Repeat("x", message.Longest)), strings.NewReader(end))
+		if err := message.NewReader(endless).Read(new(message.Report)); !errors.Is(err, message.ErrTooLong) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add([]byte(`{"calls":[{"id":1,"tool":"a","input":"{}","text":true}],"items":[{"kind":"text","value":"x"}],"stored":{"a":"1"},"yield":true}` + "\n" + `{"end":{"failed":true}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		reader := message.NewReader(bytes.NewReader(data))
+		for range bytes.Count(data, []byte("\n")) + 1 {
+			var report message.Report
+			if reader.Read(&report) == nil && !report.Empty() {
+				if err := message.Write(io.Discard, report); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if err := reader.Read(new(message.Report)); err == nil {
+			t.Error("there are more lines than there are")
+		}
+	})
+}

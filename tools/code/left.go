@@ -1,0 +1,24 @@
+package code
+
+import "maps"
+
+// Running is how many scripts run.
+func (t *Tools) Running() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	running := 0
+	for _, c := range t.cells {
+		if !c.over() {
+			running++
+		}
+	}
+	return running
+}
+
+// Left is what the scripts that come after Close begin with: how many there were before, and what
+// these stored.
+func (t *Tools) Left() (cells int, stored map[string]string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.count, maps.Clone(t.stored)
+}

@@ -1,0 +1,70 @@
+package code
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// pragma begins the line before a script that says how it is run.
+const pragma = "// @exec:"
+
+// scriptOptions are what that line can say.
+type scriptOptions struct {
+	yield  time.Duration
+	budget int // tokens of output; 0 for the most
+}
+
+// optionsIn reads the first line of a script; the problem says why the script can't be run.
+func optionsIn(source string) (o scriptOptions, problem string) {
+	if strings.TrimSpace(source) == "" {
+		return o, "exec: there is no script. Write JavaScript, without JSON or a fence around it."
+	}
+	first, rest, _ := strings.Cut(source, "\n")
+	said, is := strings.CutPrefix(strings.TrimSpace(first), pragma)
+	if !is {
+		return scriptOptions{yield: execYield}, ""
+	}
+	var a struct {
+		YieldMS   *float64 `json:"yield_time_ms"`
+		MaxTokens *float64 `json:"max_output_tokens"`
+	}
+	if err := strictly(said, &a); err != nil {
+		return o, fmt.Sprintf("exec: the first line has to be %s and a JSON object of yield_time_ms and max_output_tokens, such as %s {\"yield_time_ms\": 60000}: %v.", pragma, pragma, err)
+	}
+	for name, value := range map[string]*float64{"yield_time_ms": a.YieldMS, "max_output_tokens": a.MaxTokens} {
+		if value != nil && (*value < 1 || *value != float64(int64(*value))) {
+			return o, fmt.Sprintf("exec: %s in the first line has to be a whole number above 0.", name)
+		}
+	}
+	if strings.TrimSpace(rest) == "" {
+		return o, "exec: there is no script behind the first line."
+	}
+	o.yield = execYield
+	if a.YieldMS != nil {
+		o.yield = patience(*a.YieldMS, execYield)
+	}
+	if a.MaxTokens != nil {
+		o.budget = tokens(*a.MaxTokens)
+	}
+	return o, ""
+}
+
+// strictly reads one JSON object and nothing else.
+func strictly(text string, into any) error {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return fmt.Errorf("%.40q is no object", strings.TrimSpace(text))
+	}
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return fmt.Errorf("there is more behind the object")
+	}
+	return nil
+}
