@@ -313,7 +313,8 @@ func TestAnAnswerIsBookedAtTheTierThatItNames(t *testing.T) {
 			f.Model.(*model.Retrying).Attempts = 1
 			server.Replace(1, stream(fmt.Sprintf(events[test.status], fmt.Sprintf(answer, test.status, test.tier))))
 			var warned []string
-			f.Price, f.Warn = list, func(code, _ string, _ ...any) { warned = append(warned, code) }
+			f.Use(agent.Speaker{Price: list})
+			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
 			if _, err := f.Run(t.Context()); (err != nil) != (test.status == "incomplete") {
 				t.Fatal(err)
 			}

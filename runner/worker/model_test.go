@@ -121,8 +121,12 @@ func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
 		{"an address where nobody knows", job.Model{Name: "gpt-5-mini", BaseURL: "https://models.example.com/v1"}, 5, nil, nil, warnings{"no_price"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			rec := record.New("", nil)
+			got, err := NewAPIModel(&job.Job{Model: test.model, Limits: job.Limits{CostUSD: test.limit}}, test.env, "1.2.3", rec)
 			var warned warnings
-			got, err := NewAPIModel(&job.Job{Model: test.model, Limits: job.Limits{CostUSD: test.limit}}, test.env, "1.2.3", warned.warn)
+			for _, w := range rec.Warnings() {
+				warned.warn(w.Code, w.Message)
+			}
 			if test.reason != "" {
 				wantStop(t, err, outcome.InvalidInput, test.reason, "give it as model.price")
 				return
