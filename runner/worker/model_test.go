@@ -161,7 +161,7 @@ func TestWhatAnAPIMayRefuseIsWarnedOf(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var warned warnings
-			if _, err := NewModel(nil, &job.Job{Model: test.model}, model.ProfileOf(test.model.Name), warned.warn); err != nil {
+			if _, err := NewModel(nil, &job.Job{Model: test.model}, model.ProfileOf, warned.warn); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, warned); diff != "" {
