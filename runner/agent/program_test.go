@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -175,7 +174,7 @@ func TestAProgramGoesOnAfterARestart(t *testing.T) {
 		event(transcript.TypeToolStarted, `{"turn":1,"number":1,"program":"p","call_id":"one","tool":"read_file","input":"{}"}`),
 		event(transcript.TypeToolFinished, `{"turn":1,"number":1,"program":"p","call_id":"one","tool":"read_file","output":"before"}`),
 	)
-	f.Restore(p, model.Usage{}, 0, 0)
+	f.Restore(p, nil, 0)
 	if err := f.Resume(t.Context(), p, nil); err != nil {
 		t.Fatal(err)
 	}
