@@ -102,13 +102,17 @@ func TestCommandsAreConfinedWhereTheMachineOffersIt(t *testing.T) {
 }
 
 // conditions are those of scripts: [confined], all layers are there; [landlock],
-// that is the only one, as in most containers; [overlay], commands work in one. Without
+// that is the only one, as in most containers; [overlay], commands work in one; [ci],
+// programs that scripts need must be there. Without
 // any, commands of scripts run unconfined, as a user of such a machine has to say.
 var conditions = map[string]sandbox.Level{"confined": sandbox.LevelFull, "landlock": sandbox.LevelLandlock}
 
 func condition(name string) (bool, error) {
-	if name == "overlay" {
+	switch name {
+	case "overlay":
 		return overlaid(), nil
+	case "ci":
+		return os.Getenv("CI") != "", nil
 	}
 	level, ok := conditions[name]
 	if !ok {

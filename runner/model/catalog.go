@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/price"
 )
@@ -27,39 +26,35 @@ type entry struct {
 	source                 string
 }
 
-// catalog has the entries by the names of models.
-var catalog = sync.OnceValue(func() map[string][]entry {
-	table, err := readCatalog(catalogTSV)
-	if err != nil {
-		panic(err) // the table is part of the program; a test reads it
-	}
-	return table
-})
-
-func readCatalog(tsv string) (map[string][]entry, error) {
-	lines := strings.Split(strings.TrimSuffix(tsv, "\n"), "\n")
-	columns := strings.Split(lines[0], "\t")
-	table := make(map[string][]entry, len(lines))
-	for i, line := range lines[1:] {
-		cells := strings.Split(line, "\t")
-		if len(cells) != len(columns) {
-			return nil, fmt.Errorf("read the table of models: line %d has %d cells, not %d", i+2, len(cells), len(columns))
+// readCatalog reads the rows of models whose bare name is wanted: a run asks for one
+// model of hundreds.
+func readCatalog(tsv string, wanted func(name string) bool) ([]entry, error) {
+	head, rows, _ := strings.Cut(strings.TrimSuffix(tsv, "\n"), "\n")
+	columns := strings.Split(head, "\t")
+	var entries []entry
+	for line := range strings.SplitSeq(rows, "\n") {
+		_, behind, _ := strings.Cut(line, "\t")
+		name, _, _ := strings.Cut(behind, "\t")
+		if !wanted(bareName(name)) {
+			continue
 		}
-		row := make(map[string]string, len(cells))
-		for n, name := range columns {
-			row[name] = cells[n]
-		}
-		e, err := entryOf(row)
+		e, err := entryOf(columns, strings.Split(line, "\t"))
 		if err != nil {
-			return nil, fmt.Errorf("read the table of models: line %d: %w", i+2, err)
+			return nil, fmt.Errorf("read the table of models: %s: %w", name, err)
 		}
-		name := bareName(e.model)
-		table[name] = append(table[name], e)
+		entries = append(entries, e)
 	}
-	return table, nil
+	return entries, nil
 }
 
-func entryOf(row map[string]string) (entry, error) {
+func entryOf(columns, cells []string) (entry, error) {
+	if len(cells) != len(columns) {
+		return entry{}, fmt.Errorf("there are %d cells, not %d", len(cells), len(columns))
+	}
+	row := make(map[string]string, len(cells))
+	for i, name := range columns {
+		row[name] = cells[i]
+	}
 	e := entry{
 		provider: row["provider"], model: row["model"],
 		reasoning: row["reasoning"] == "yes", images: row["images"] == "yes", source: row["source"] + ", " + row["date"],
@@ -186,7 +181,7 @@ func find(name, baseURL string) (entry, bool) {
 	provider := providerAt(baseURL)
 	prefix, _, _ := strings.Cut(strings.ToLower(name), "/")
 	for _, spelling := range []string{bareName(name), plainName(name)} {
-		all := catalog()[spelling]
+		all := rowsOf(spelling)
 		if provider != "" {
 			all = of(provider, all)
 		} else if named := of(prefix, all); len(named) > 0 {
@@ -197,6 +192,15 @@ func find(name, baseURL string) (entry, bool) {
 		}
 	}
 	return entry{}, false
+}
+
+// rowsOf is what the table has of a bare name.
+func rowsOf(name string) []entry {
+	entries, err := readCatalog(catalogTSV, func(other string) bool { return other == name })
+	if err != nil {
+		panic(err) // the table is part of the program; a test reads it
+	}
+	return entries
 }
 
 func of(provider string, all []entry) []entry {

@@ -11,14 +11,14 @@ import (
 
 // javaScript is what an agent knows of js_repl.
 type javaScript struct {
-	sought bool // node was looked for
-	found  bool // and can be used
-	used   bool // by kernels that are gone
+	sought  bool   // node was looked for
+	missing string // why it can't be used then
+	used    bool   // by kernels that are gone
 }
 
 // offered are the tools that the model is told of.
 func (js javaScript) offered() []string {
-	if !js.found {
+	if !js.sought || js.missing != "" {
 		return nil
 	}
 	return []string{repl.Name, repl.ResetName}
@@ -33,8 +33,9 @@ func (a *Agent) findNode(ctx context.Context, box *sandbox.Sandbox) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if a.js.sought, a.js.found = true, err == nil; err != nil {
-		a.Record.Warn("no_node", "The model is not offered js_repl (tools.js_repl): %s.", outcome.Trimmed(err))
+	if a.js.sought = true; err != nil {
+		a.js.missing = outcome.Trimmed(err)
+		a.Record.Warn("no_node", "The model is not offered js_repl (tools.js_repl): %s.", a.js.missing)
 	}
 	return nil
 }
@@ -52,6 +53,6 @@ func (a *Agent) replTools(box *toolbox, outputs *tools.Outputs) []tools.Tool {
 func (a *Agent) replOptions(box *sandbox.Sandbox, outputs *tools.Outputs) repl.Options {
 	return repl.Options{
 		Sandbox: box, Outputs: outputs, Offer: a.suits.patch, Dir: a.workDir(), Env: a.hookedEnv(a.Sandboxes.AgentEnv()),
-		Judge: a.Sandboxes.Commands().Decide, Used: a.js.used,
+		Judge: a.Sandboxes.Commands().Decide, Missing: a.js.missing, Used: a.js.used,
 	}
 }

@@ -82,6 +82,104 @@ func TestACostNeedsAPrice(t *testing.T) {
 	}
 }
 
+func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
+	listed := model.ProfileOf("gpt-5.4").Price
+	for _, test := range []struct {
+		name   string
+		model  job.Model
+		limit  float64
+		env    settings.Environment
+		want   *price.List
+		warned warnings
+		reason string // of the refusal; empty for none
+	}{
+		{"a price that the table has", job.Model{Name: "gpt-5.4"}, 5, nil, listed, nil, ""},
+		{"another limit at that", job.Model{Name: "gpt-5.4"}, 0.5, nil, listed, nil, ""},
+		{"the default without a price", job.Model{Name: "gpt-6-sol"}, 5, nil, nil, warnings{"no_price"}, ""},
+		{"another without a price", job.Model{Name: "gpt-6-sol"}, 4, nil, nil, nil, "no_price"},
+		{"no limit", job.Model{Name: "gpt-6-sol"}, 0, nil, nil, nil, ""},
+		{
+			"the job's price, with writes to the cache",
+			job.Model{Name: "gpt-6-sol", Price: job.Price{
+				Input: 4, Output: 20, Tiers: []job.PriceTier{{Above: 9, Input: 8, CacheWrite: 9, Output: 30}}, Service: map[string]job.Rates{"flex": {Input: 2, Output: 10}},
+			}},
+			5, nil,
+			&price.List{
+				Rates: price.Rates{Input: 4, CacheWrite: 5, Output: 20}, Tiers: []price.Tier{{Above: 9, Rates: price.Rates{Input: 8, CacheWrite: 9, Output: 30}}},
+				Service: map[string]price.Rates{"flex": {Input: 2, CacheWrite: 2.5, Output: 10}},
+			}, nil, "",
+		},
+		{"the job's price before the table's", job.Model{Name: "gpt-5.4", Price: job.Price{Output: 3}}, 5, nil, &price.List{Rates: price.Rates{Output: 3}}, nil, ""},
+		{"the provider of the job's address", job.Model{Name: "gpt-5-mini", BaseURL: "https://x.openai.azure.com/openai/v1"}, 5, nil, &price.List{Rates: price.Rates{Input: 0.25, Cached: 0.03, Output: 2}}, nil, ""},
+		{
+			"that of the environment's",
+			job.Model{Name: "gpt-5-mini"},
+			5,
+			settings.Environment{"OPENAI_BASE_URL=https://x.openai.azure.com/openai/v1"},
+			&price.List{Rates: price.Rates{Input: 0.25, Cached: 0.03, Output: 2}}, nil, "",
+		},
+		{"an address where nobody knows", job.Model{Name: "gpt-5-mini", BaseURL: "https://models.example.com/v1"}, 5, nil, nil, warnings{"no_price"}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var warned warnings
+			got, err := NewAPIModel(&job.Job{Model: test.model, Limits: job.Limits{CostUSD: test.limit}}, test.env, "1.2.3", warned.warn)
+			if test.reason != "" {
+				wantStop(t, err, outcome.InvalidInput, test.reason, "give it as model.price")
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got.Profile.Price); diff != "" {
+				t.Errorf("price (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.warned, warned); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatAnAPIMayRefuseIsWarnedOf(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		model job.Model
+		want  warnings
+	}{
+		{"what the model takes", job.Model{Name: "gpt-5.4", ReasoningEffort: "xhigh", MaxOutputTokens: 128_000, ContextWindow: 922_000}, nil},
+		{"an effort that it does not take", job.Model{Name: "gpt-5-pro", ReasoningEffort: "medium"}, warnings{"reasoning_effort"}},
+		{"one that Codex does not offer", job.Model{Name: "gpt-6.1-sol", ReasoningEffort: "minimal"}, warnings{"reasoning_effort"}},
+		{"no effort", job.Model{Name: "gpt-5-pro"}, nil},
+		{"an effort for a model that does not reason", job.Model{Name: "gpt-4.1", ReasoningEffort: "medium"}, nil},
+		{"efforts that are not known", job.Model{Name: "gpt-6-luna", ReasoningEffort: "minimal"}, nil},
+		{"a longer answer", job.Model{Name: "gpt-5.4", MaxOutputTokens: 128_001}, warnings{"output_limit"}},
+		{"a longer conversation", job.Model{Name: "gpt-5.4", ContextWindow: 922_001}, warnings{"input_limit"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var warned warnings
+			if _, err := NewModel(nil, &job.Job{Model: test.model}, model.ProfileOf(test.model.Name), warned.warn); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, warned); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNobodyIsPaidForAScriptedSession(t *testing.T) {
+	path := session(t, "version: 1\nturns: [{output: [{say: One.}]}]\n")
+	j := &job.Job{Model: job.Model{Name: "gpt-5.4"}, Limits: job.Limits{CostUSD: job.DefaultCostUSD}}
+	got, err := NewScriptedModel(t.Context(), path, j)
+	if err != nil || got.Profile.Price.Known() {
+		t.Errorf("price %v, %v", got.Profile.Price, err)
+	}
+	j.Model.Price.Input = 2
+	if got, err = NewScriptedModel(t.Context(), path, j); err != nil || !got.Profile.Price.Known() {
+		t.Errorf("the job's price %v, %v", got.Profile.Price, err)
+	}
+}
+
 func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
 	for _, test := range []struct {
 		name          string

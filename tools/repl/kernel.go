@@ -34,9 +34,19 @@ func argv() []string {
 // standard streams, and bounds its memory where the system does that.
 var launcher = []string{"sh", "-c", fmt.Sprintf(`ulimit -S -d %d 2>/dev/null; exec "$@" 3<&0 4>&1 </dev/null >&2`, mostData<<10), "sh"}
 
-// Denial is why the rules on commands let no kernel start, in words for the model; empty where
-// they do.
-func (o Options) Denial() string {
+// denial is why no kernel is started, in words for the model; empty where one is.
+func (o Options) denial() string {
+	switch words := o.refusal(); {
+	case words != "":
+		return "js_repl can't be used, since it runs node: " + words
+	case o.Missing != "":
+		return "js_repl can't be used: " + o.Missing
+	}
+	return ""
+}
+
+// refusal is what the rules on commands have against a kernel; empty for nothing.
+func (o Options) refusal() string {
 	if o.Judge == nil {
 		return ""
 	}
@@ -44,7 +54,7 @@ func (o Options) Denial() string {
 	if d.Action != policy.Refuse {
 		return ""
 	}
-	return "js_repl can't be used: it runs node, and " + d.Words()
+	return d.Words()
 }
 
 // kernel is a process of Node that runs code, and keeps what that defines until its end.

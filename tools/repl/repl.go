@@ -26,6 +26,8 @@ type Options struct {
 	Env     []string   // all of the environment
 	// Judge is asked before a kernel starts, as of a command; nil lets all.
 	Judge func(policy.Request) policy.Decision
+	// Missing is why no kernel can be had, by Find; empty where one can.
+	Missing string
 	// Used says that the model made calls before, of a kernel that is gone.
 	Used bool
 }
@@ -142,7 +144,7 @@ func (r *Repl) ready() (before, problem string) {
 		r.lost = true
 	}
 	if r.kernel == nil {
-		if words := r.options.Denial(); words != "" {
+		if words := r.options.denial(); words != "" {
 			return "", words
 		}
 		k, err := start(r.options)

@@ -445,7 +445,7 @@ func TestRulesThatRefuseNodeRefuseTheKernel(t *testing.T) {
 	r := repl.New(o)
 	d := tools.Dispatcher{Registry: tools.New(r.Tools()...), Outputs: o.Outputs}
 	got := d.Dispatch(t.Context(), []tools.Call{{ID: "a", Number: 1, Name: repl.Name, Input: "1", Form: tools.Freeform}})[0]
-	if !got.Failed || !strings.HasPrefix(got.Output, "js_repl can't be used: it runs node, and ") || len(asked) != 2 || asked[0] != "node" {
+	if !got.Failed || !strings.HasPrefix(got.Output, "js_repl can't be used, since it runs node: ") || len(asked) != 2 || asked[0] != "node" {
 		t.Errorf("got %+v; asked of %v", got, asked)
 	}
 }

@@ -5,17 +5,24 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // mostFrames is how many of a stack are told.
 const mostFrames = 10
 
-var (
-	frame    = regexp.MustCompile(`^    at (.*) \((exec_main\.mjs:\d+:\d+)\)$`)
-	parsing  = regexp.MustCompile(`^    at exec_main\.mjs:(\d+):(\d+)$`)
-	inScript = regexp.MustCompile(`exec_main\.mjs:(\d+):(\d+)`)
-	callee   = regexp.MustCompile(`[\p{L}_$][\p{L}\p{N}_$]*(?:\s*\.\s*#?[\p{L}_$][\p{L}\p{N}_$]*)*\s*$`)
-)
+// patterns find places in stacks, and names in scripts.
+type patterns struct{ frame, parsing, place, callee *regexp.Regexp }
+
+// made makes them once an error is told.
+var made = sync.OnceValue(func() patterns {
+	return patterns{
+		frame:   regexp.MustCompile(`^    at (.*) \((exec_main\.mjs:\d+:\d+)\)$`),
+		parsing: regexp.MustCompile(`^    at exec_main\.mjs:(\d+):(\d+)$`),
+		place:   regexp.MustCompile(`exec_main\.mjs:(\d+):(\d+)`),
+		callee:  regexp.MustCompile(`[\p{L}_$][\p{L}\p{N}_$]*(?:\s*\.\s*#?[\p{L}_$][\p{L}\p{N}_$]*)*\s*$`),
+	}
+})
 
 // Errors of the language that are told in other words.
 const (
@@ -27,7 +34,7 @@ const (
 // the language has no stack, only its place.
 func told(words, stack, source string) string {
 	lines := strings.Split(strings.TrimSuffix(stack, "\n"), "\n")
-	if place := parsing.FindStringSubmatch(lines[0]); place != nil && strings.HasPrefix(words, "SyntaxError") {
+	if place := made().parsing.FindStringSubmatch(lines[0]); place != nil && strings.HasPrefix(words, "SyntaxError") {
 		return fmt.Sprintf("%s (line %s, column %s)", words, place[1], place[2])
 	}
 	switch words {
@@ -38,7 +45,7 @@ func told(words, stack, source string) string {
 	}
 	frames := 0
 	for _, line := range lines {
-		at := frame.FindStringSubmatch(line)
+		at := made().frame.FindStringSubmatch(line)
 		if at == nil || frames == mostFrames {
 			continue
 		}
@@ -58,7 +65,7 @@ func where(function, place string) string {
 
 // named says what is no function, which the language does not.
 func named(words, stack, source string) string {
-	place := inScript.FindStringSubmatch(stack)
+	place := made().place.FindStringSubmatch(stack)
 	if place == nil {
 		return words
 	}
@@ -69,7 +76,7 @@ func named(words, stack, source string) string {
 		return words
 	}
 	before := []rune(strings.TrimSuffix(lines[line-1], "\r"))
-	name := callee.FindString(string(before[:min(max(column-1, 0), len(before))]))
+	name := made().callee.FindString(string(before[:min(max(column-1, 0), len(before))]))
 	if name = strings.Join(strings.Fields(name), ""); name == "" {
 		return words
 	}
