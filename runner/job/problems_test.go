@@ -69,6 +69,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 			"job.yml:3:43: model.tools: does not go with model.wire: chat; leave it out",
 		}},
 		{"programs over chat", start + "model: {wire: chat, programmatic: true}", []string{"job.yml:3:35: model.programmatic: does not go with model.wire: chat; leave it out"}},
+		{"programs beside scripts", start + "model: {tools: code, programmatic: true}", []string{"job.yml:3:36: model.programmatic: does not go with model.tools: code, where the model's scripts call the tools; leave one of them out"}},
 		{"tools for no programs", start + "tools: {programmatic: [apply_patch]}", []string{"job.yml:3:23: tools.programmatic: is for programs, which model.programmatic does not let there be; set model.programmatic: true"}},
 		{
 			"tiers without a price", start + "model: {price: {tiers: [{above: 2, input: 1, output: 1}], service: {flex: {input: 1, output: 1}}}}",

@@ -160,19 +160,42 @@ func (a *assembler) program(n *entry, p transcript.Program) {
 // asked.
 func (a *assembler) settings(n *entry, raw json.RawMessage) {
 	var settings struct {
-		Instructions string `json:"instructions"`
-		Tools        []struct {
-			Type string `json:"type"`
-			Name string `json:"name"`
-		} `json:"tools"`
+		Instructions string        `json:"instructions"`
+		Tools        []offeredTool `json:"tools"`
 	}
 	if json.Unmarshal(raw, &settings) != nil {
 		return
 	}
 	a.part(n, "Instructions", settings.Instructions)
-	var names []string
-	for _, tool := range settings.Tools {
-		names = append(names, cmp.Or(tool.Name, tool.Type))
+	a.part(n, "Tools offered", strings.Join(toolNames(settings.Tools), ", "))
+}
+
+// offeredTool is a tool that a model was told of, or a namespace of such.
+type offeredTool struct {
+	Type  string        `json:"type"`
+	Name  string        `json:"name"`
+	Tools []offeredTool `json:"tools"`
+}
+
+func toolNames(all []offeredTool) (names []string) {
+	for _, tool := range all {
+		if len(tool.Tools) > 0 {
+			names = append(names, toolNames(tool.Tools)...)
+		} else {
+			names = append(names, cmp.Or(tool.Name, tool.Type))
+		}
 	}
-	a.part(n, "Tools offered", strings.Join(names, ", "))
+	return names
+}
+
+// offeredInInput are the tools that an item of a request tells of.
+func offeredInInput(raw json.RawMessage) string {
+	var item struct {
+		Type  string        `json:"type"`
+		Tools []offeredTool `json:"tools"`
+	}
+	if json.Unmarshal(raw, &item) != nil || item.Type != "additional_tools" {
+		return ""
+	}
+	return strings.Join(toolNames(item.Tools), ", ")
 }
