@@ -160,19 +160,35 @@ func (a *assembler) program(n *entry, p transcript.Program) {
 // asked.
 func (a *assembler) settings(n *entry, raw json.RawMessage) {
 	var settings struct {
-		Instructions string `json:"instructions"`
-		Tools        []struct {
-			Type string `json:"type"`
-			Name string `json:"name"`
-		} `json:"tools"`
+		Instructions string        `json:"instructions"`
+		Tools        []offeredTool `json:"tools"`
+		Input        []struct {    // with which each begins
+			Tools []struct {
+				Tools []offeredTool `json:"tools"`
+			} `json:"tools"`
+			Content json.RawMessage `json:"content"`
+		} `json:"input"`
 	}
 	if json.Unmarshal(raw, &settings) != nil {
 		return
 	}
-	a.part(n, "Instructions", settings.Instructions)
+	instructions, tools := settings.Instructions, settings.Tools
+	for _, i := range settings.Input {
+		for _, group := range i.Tools {
+			tools = append(tools, group.Tools...)
+		}
+		instructions += contents(i.Content)
+	}
+	a.part(n, "Instructions", instructions)
 	var names []string
-	for _, tool := range settings.Tools {
+	for _, tool := range tools {
 		names = append(names, cmp.Or(tool.Name, tool.Type))
 	}
 	a.part(n, "Tools offered", strings.Join(names, ", "))
+}
+
+// offeredTool is a tool that the model was told of.
+type offeredTool struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
 }
