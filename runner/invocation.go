@@ -25,10 +25,13 @@ type Surroundings struct {
 	Environ  []string // of agent-ci itself
 	Reserved []string // names of AGENT_CI_ variables that are flags, not job keys
 	Version  string
-	Quiet    bool
-	Events   io.Writer     // gets each event as a line of JSON; may be nil
-	Progress io.Writer     // gets lines for a person; may be nil
-	Step     *actions.Step // of the job in GitHub Actions; may be nil
+	// ScriptEngine starts a program that calls engine.Main of tools/code/engine, for models that
+	// call tools in scripts. Without it they get their tools one by one.
+	ScriptEngine []string
+	Quiet        bool
+	Events       io.Writer     // gets each event as a line of JSON; may be nil
+	Progress     io.Writer     // gets lines for a person; may be nil
+	Step         *actions.Step // of the job in GitHub Actions; may be nil
 	// Hurry ends when a run whose context has ended is to come to its end at
 	// once, whatever it leaves undone; may be nil.
 	Hurry context.Context
@@ -49,6 +52,7 @@ type invocation struct {
 	rec      *record.Record
 	watch    *progress.Watch
 	tools    []tools.Tool // of who embeds this package
+	engine   []string     // of scripts
 
 	foreign       bool // the run directory is a bundle, of whoever made it
 	keepBaselines bool // what checks say of bases is kept, and what is kept believed
@@ -56,7 +60,7 @@ type invocation struct {
 
 func newInvocation(id string, given settings.Given, s Surroundings) *invocation {
 	given.Env, given.Reserved = settings.Environment(s.Environ), s.Reserved
-	in := &invocation{version: s.Version, began: time.Now(), hurry: s.Hurry, env: given.Env}
+	in := &invocation{version: s.Version, began: time.Now(), hurry: s.Hurry, env: given.Env, engine: s.ScriptEngine}
 	in.rec = record.New(id, settings.Secrets(in.env, nil))
 	in.rec.Vanishes = in.env.Artifacts() != ""
 	in.source = &settings.Source{Given: given, Warn: in.rec.Warn}

@@ -39,9 +39,10 @@ type ReplayOptions struct {
 	Out    string // run directory of the replay, kept; empty means a temporary one
 	Frozen bool   // tools are replayed too, none runs
 
-	Environ  []string
-	Version  string
-	Progress io.Writer // may be nil
+	Environ      []string
+	Version      string
+	ScriptEngine []string  // as in Surroundings
+	Progress     io.Writer // may be nil
 }
 
 // Replayed is what a replay came to.
@@ -129,7 +130,7 @@ type replay struct {
 }
 
 func newReplay(recorded recordedRun, o ReplayOptions) *replay {
-	in := newInvocation("", settings.Given{}, Surroundings{Environ: o.Environ, Version: o.Version, Progress: o.Progress, Quiet: o.Progress == nil})
+	in := newInvocation("", settings.Given{}, Surroundings{Environ: o.Environ, Version: o.Version, ScriptEngine: o.ScriptEngine, Progress: o.Progress, Quiet: o.Progress == nil})
 	in.publish = publishNone
 	return &replay{recorded: recorded, in: in, so: &reached{replays: true}, into: filepath.Join(o.Out, record.CheckoutFolder)}
 }

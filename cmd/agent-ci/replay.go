@@ -44,7 +44,7 @@ func replay(flags *flagSet) deed {
 	flags.on(&o.Frozen, "frozen", "replay the tools too: run nothing")
 	flags.on(&quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {
-		o.RunDir, o.Environ, o.Version = p.runDirectory(rest[0]), p.environ, version
+		o.RunDir, o.Environ, o.Version, o.ScriptEngine = p.runDirectory(rest[0]), p.environ, version, scriptEngine()
 		if !quiet {
 			o.Progress = p.stderr
 		}

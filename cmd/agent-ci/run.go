@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/tools/code"
 )
 
 func runCommand() command {
@@ -118,5 +120,17 @@ func attend(ctx context.Context, p process, asJSON bool, around *runner.Surround
 
 // surroundings are what a run takes from where the program was started.
 func surroundings(p process, quiet bool) runner.Surroundings {
-	return runner.Surroundings{Environ: p.environ, Reserved: reserved(), Version: version, Quiet: quiet, Progress: p.stderr, Step: stepOf(p)}
+	return runner.Surroundings{
+		Environ: p.environ, Reserved: reserved(), Version: version, ScriptEngine: scriptEngine(), Quiet: quiet, Progress: p.stderr, Step: stepOf(p),
+	}
+}
+
+// scriptEngine is this program as the engine of scripts; nil where the machine does not say where
+// it is.
+func scriptEngine() []string {
+	program, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{program, code.EngineCommand}
 }

@@ -350,3 +350,44 @@ func TestTrimmingKeepsPairs(t *testing.T) {
 		}
 	})
 }
+
+// TestToolsInTheInputOutliveEveryCompaction makes a conversation shorter in each way.
+func TestToolsInTheInputOutliveEveryCompaction(t *testing.T) {
+	for method, of := range map[string]struct {
+		answers string
+		options modeltest.Options
+	}{
+		"endpoint": {long(10, done), modeltest.Options{Compacts: true}},
+		"summary":  {long(8, "  - output: [{say: I read nine files.}]\n    usage: {input: 9500}\n"+done), modeltest.Options{}},
+		"trimming": {long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done), modeltest.Options{}},
+	} {
+		t.Run(method, func(t *testing.T) {
+			f, server := talk(t, of.answers, of.options)
+			f.Settings.Additional, f.Window = true, 10_000
+			f.Settings.Tools = []json.RawMessage{json.RawMessage(`{"type":"function","name":"read_file","strict":false,"parameters":{"type":"object"}}`)}
+			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
+			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+				t.Fatalf("Run = %q, %v; %v", said, err, server.Faults())
+			}
+			if found := f.compactions(t); len(found) == 0 || found[0].Method != method {
+				t.Fatalf("compactions: %+v", found)
+			}
+			for i, request := range server.Requests() {
+				var body struct {
+					Instructions *string
+					Choice       string `json:"tool_choice"`
+					Input        []struct{ Type string }
+				}
+				if err := json.Unmarshal(request.Body, &body); err != nil {
+					t.Fatal(err)
+				}
+				if body.Choice == "" { // it asks for a compaction
+					continue
+				}
+				if body.Instructions != nil || body.Input[0].Type != model.AdditionalToolsType || body.Input[1].Type != "message" {
+					t.Errorf("request %d has instructions %t, and begins with %+v", i+1, body.Instructions != nil, body.Input[:2])
+				}
+			}
+		})
+	}
+}

@@ -17,13 +17,22 @@ func (p *Past) startedInOrder(which func(transcript.CallRef) bool) []start {
 	return slices.DeleteFunc(all, func(began start) bool { return !which(began.Ref()) })
 }
 
-// endScripts ends the calls of scripts that a killed run left: the scripts are gone with it.
+// waitedWords answer a call of a script that had not run when the run was killed.
+const waitedWords = "Not run: the runner was killed while a call before this one changed something, and this one waited for that."
+
+// endScripts ends the calls of scripts that a killed run left: the scripts are gone with it. What
+// stands behind one that changes something had not run.
 func (c *Conversation) endScripts(p *Past, interrupted Interrupted) {
+	waited := false
 	for _, began := range p.startedInOrder(func(ref transcript.CallRef) bool { return ref.Caller > 0 && p.finished[ref].Number == 0 }) {
 		call := tools.Call{
 			ID: began.CallID, Number: began.Number, Caller: began.Caller, Turn: began.Turn, Name: began.Tool, Input: began.Input,
 		}
-		result := interrupted(call, began.seq)
+		result := tools.Refuse(waitedWords)
+		if !waited {
+			result = interrupted(call, began.seq)
+		}
+		waited = waited || began.Mutates
 		c.Finished(tools.Finished{Call: call, Tool: began.Tool, Result: result})
 		p.finished[began.Ref()] = transcript.ToolFinished{Number: began.Number, Caller: began.Caller, Failed: result.Failed, Output: result.Output}
 	}

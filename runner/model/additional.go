@@ -86,7 +86,7 @@ func split(tools []json.RawMessage) (here, hosted []json.RawMessage, err error) 
 // not know.
 var notAdditional = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
-		`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,40}\b(?:item|input|type)\b`)
+		`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
 })
 
 // RefusesAdditional says that an endpoint does not take tools and instructions as items of the

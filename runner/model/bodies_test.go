@@ -21,6 +21,8 @@ func TestBodiesAreThoseOfTheRequests(t *testing.T) {
 	settings := model.Settings{Model: "m", Instructions: "<be> & brief", Tools: []json.RawMessage{json.RawMessage(`{"type": "function"}`)}}
 	other, stored := settings, settings
 	other.Speaking, stored.Stored = true, true
+	additional := settings
+	additional.Additional = true
 	items := []json.RawMessage{user("a"), json.RawMessage("{ \"text\" :\n\"<b> \u2028 \" }"), nil, user("c"), user("d")}
 	asked := &model.Retrying{Next: responses{}}
 
@@ -38,6 +40,8 @@ func TestBodiesAreThoseOfTheRequests(t *testing.T) {
 		{Settings: stored, History: items, New: 3},
 		{Settings: stored, History: items, New: 3, Previous: "resp_1"},
 		{Settings: settings, History: items},
+		{Settings: additional, History: items[:2]},
+		{Settings: additional, History: items},
 		{Settings: settings, History: items, Encoded: []byte("as it was")},
 	} {
 		got, err := bodies.For(asked, request)

@@ -40,6 +40,8 @@ type Options struct {
 	Ask func(ctx context.Context, all []question.Question) error
 	// Tools are those of who embeds this program, besides those of the job.
 	Tools []tools.Tool
+	// ScriptEngine starts the program that runs scripts; nil where there is none.
+	ScriptEngine []string
 }
 
 // Agent is one agent: a conversation, and tools while it works. It is used by one
@@ -79,6 +81,12 @@ type Work struct {
 func New(ctx context.Context, o Options) (*Agent, error) {
 	if o.Ask == nil && o.Job.Task.Questions == "ask" {
 		o.Record.Warn(nobodyToAsk, "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
+	}
+	if len(o.ScriptEngine) == 0 {
+		if o.Job.Model.Tools == "code" {
+			return nil, outcome.Stopf(outcome.InvalidInput, "no_script_engine", "model.tools is code, and the program that embeds agent-ci names no engine for scripts (Surroundings.ScriptEngine); set another form, or let it name one.")
+		}
+		o.Model.Profile.Code = false
 	}
 	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}
 	l := o.Job.Limits

@@ -94,6 +94,8 @@ func TestACallThatWasBrokenOffIsAnswered(t *testing.T) {
 		{"a whole patch", "apply_patch", Earlier{Found: workspace.Found{PatchedAt: 21, Whole: true}}, "is applied whole. Do not send it again.", true},
 		{"a patch after a whole one", "apply_patch", Earlier{Found: workspace.Found{PatchedAt: 12, Whole: true}}, "Nothing of the patch was applied.", false},
 		{"a patch without a journal", "apply_patch", Earlier{}, "Nothing of the patch was applied.", false},
+		{"a script", "exec", Earlier{Found: workspace.Found{PatchedAt: 21, Undone: true}}, "The script is gone, with what it stored, and was not run again.", false},
+		{"a wait", "wait", Earlier{}, "All scripts are gone", false},
 		{"a patch on another machine", "apply_patch", Earlier{Found: workspace.Found{Away: workspace.InPatches}}, "Look whether the patch stands in the checkout", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -2,9 +2,7 @@ package worker
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -25,13 +23,9 @@ func (a *Agent) inScripts(box *toolbox, outputs *tools.Outputs, all []tools.Tool
 				"tools.deny has %s, by which %s calls all tools (model.tools: code); name those there that it may not call, or set model.tools: freeform.", name, a.Job.Model.Name)
 		}
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find the program that runs scripts: %w", err)
-	}
 	var nested []code.Nested
 	box.scripts = code.New(code.Options{
-		Sandbox: box.sandbox, Outputs: outputs, Program: []string{program, code.EngineCommand}, Nested: func() []code.Nested { return nested },
+		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine, Nested: func() []code.Nested { return nested },
 		Cells: a.left.cells, Stored: a.left.stored,
 	})
 	registry, err := a.registry(append(box.scripts.All(), all...), outside)

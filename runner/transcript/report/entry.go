@@ -162,12 +162,21 @@ func (a *assembler) settings(n *entry, raw json.RawMessage) {
 	var settings struct {
 		Instructions string        `json:"instructions"`
 		Tools        []offeredTool `json:"tools"`
+		Input        []struct {    // with which each begins
+			Tools   []offeredTool   `json:"tools"`
+			Content json.RawMessage `json:"content"`
+		} `json:"input"`
 	}
 	if json.Unmarshal(raw, &settings) != nil {
 		return
 	}
-	a.part(n, "Instructions", settings.Instructions)
-	a.part(n, "Tools offered", strings.Join(toolNames(settings.Tools), ", "))
+	instructions, tools := settings.Instructions, settings.Tools
+	for _, item := range settings.Input {
+		tools = append(tools, item.Tools...)
+		instructions += contents(item.Content)
+	}
+	a.part(n, "Instructions", instructions)
+	a.part(n, "Tools offered", strings.Join(toolNames(tools), ", "))
 }
 
 // offeredTool is a tool that a model was told of, or a namespace of such.
