@@ -22,7 +22,7 @@ CLIENTS ?=
 SOAK    ?= 10m
 TARGETS  = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: help demo test race lint e2e kills checkout soak bench pictures build cross clean
+.PHONY: help demo test race lint e2e kills checkout soak bench models pictures build cross clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ soak: ## files that change at random beside random calls of tools, for SOAK=10m;
 
 bench: build ## figures, with the machine they were measured on; FILES=50000 makes its largest repository smaller than 500,000 files
 	@.ci/bench
+
+models: ## the table of models and prices; API=api.json AT=COMMIT ON=DAY: from what models.dev says there (docs/model.md)
+	$(GO) run ./runner/model/internal/tabulate -api '$(API)' -commit '$(AT)' -date '$(ON)'
 
 pictures: build ## the pictures of the README, from a run of the demo in Chromium
 	@.ci/pictures bin/agent-ci

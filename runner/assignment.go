@@ -150,7 +150,7 @@ func (in *invocation) findModel(ctx context.Context, j *job.Job) (worker.Model, 
 	if in.script != "" {
 		return worker.NewScriptedModel(ctx, in.script, j)
 	}
-	return worker.NewAPIModel(j, in.env, in.version, in.rec.Warn)
+	return worker.NewAPIModel(j, in.env, in.version, in.rec)
 }
 
 // project is the repository that a run is for, and where its change goes.

@@ -220,6 +220,9 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	result.Directory, result.File = rec.Path(), record.ResultFile
 	result.BodyFile, result.Summary, result.Output = p.BodyFile, work.Summary, so.outFile
 	result.Usage, result.CostUSD = transcript.Usage(work.Spent.Usage), work.Cost
+	if work.Spent.Turns > 0 {
+		result.Models = work.Spent.Models
+	}
 	if !p.Change.Empty() {
 		result.Changes = &record.ChangeSummary{Files: len(p.Change.Files), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}
 		result.Stat = workspace.ChangeFiles(p.Change)
@@ -349,7 +352,7 @@ func (in *invocation) recordStart(so *reached) error {
 		return nil
 	}
 	event := transcript.RunStarted{
-		RunID: in.rec.ID, Version: in.version, Key: so.task.Key, Publish: cmp.Or(so.project.publish, in.publish, publishLocal), Link: in.env.RunLink(), Artifacts: in.env.Artifacts(), Price: so.model.Price(), OutputSchema: so.output.Source,
+		RunID: in.rec.ID, Version: in.version, Key: so.task.Key, Publish: cmp.Or(so.project.publish, in.publish, publishLocal), Link: in.env.RunLink(), Artifacts: in.env.Artifacts(), Price: so.model.Profile.Price, OutputSchema: so.output.Source,
 	}
 	if in.script != "" {
 		event.Scripted = filepath.Base(in.script)

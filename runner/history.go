@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -140,7 +140,16 @@ func (h *history) workTree(found workspace.Found) string {
 
 // returned is how the agent goes on.
 func (h *history) returned(found workspace.Found) worker.Earlier {
-	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Usage: model.Usage(h.Usage), Ended: h.Finished != nil, Found: found, Servers: h.MCPServers}
+	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: found, Servers: h.MCPServers}
+}
+
+// prices are those of the models of the run, by their names.
+func (h *history) prices() map[string]*price.List {
+	prices := map[string]*price.List{h.job.Model.Name: h.Started.Price}
+	for _, fallback := range h.Fallbacks {
+		prices[fallback.To] = fallback.Price
+	}
+	return prices
 }
 
 // baseline is what the checks said of the base.

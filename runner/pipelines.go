@@ -192,6 +192,7 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if so.model, err = in.findModel(ctx, so.job()); err != nil {
 		return nil, err
 	}
+	so.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since
 	if so.project, err = in.findProject(so.job(), nil, h.Workspace.Repository); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -253,17 +254,27 @@ func (p *replay) writeBody(failed error) (string, error) {
 // recordedAnswers is a model that says what one said before.
 type recordedAnswers struct {
 	answers []*model.Response
+	failed  map[int][]*model.Failure // by how many answers came before: why another model went on
 	next    int
-	lacked  bool         // one more was asked for
-	asks    bool         // the run put its questions to people
-	hooks   *hooks.Hooks // that say what they said; nil for none
+	lacked  bool                   // one more was asked for
+	asks    bool                   // the run put its questions to people
+	prices  map[string]*price.List // of the models of the run
+	hooks   *hooks.Hooks           // that say what they said; nil for none
 }
 
 // model is the one that a job names, with these answers. Nothing makes the
 // conversation shorter: nobody reads it, and there is no recorded answer to that.
 func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, error) {
-	m, err := worker.NewModel(a, j, warn)
+	recorded := func(name string) model.Profile {
+		profile := model.ProfileAt(name, j.Model.BaseURL)
+		profile.Price = a.prices[name]
+		return profile
+	}
+	m, err := worker.NewModel(a, j, recorded, warn)
 	m.Profile.ContextWindow = 0
+	for i := range m.Fallbacks {
+		m.Fallbacks[i].Profile.ContextWindow = 0
+	}
 	m.Left = func() bool { return a.next < len(a.answers) }
 	return m, err
 }
@@ -280,6 +291,10 @@ func (a *recordedAnswers) people() asking {
 func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe model.Observer) (*model.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if left := a.failed[a.next]; len(left) > 0 {
+		a.failed[a.next] = left[1:]
+		return nil, left[0]
 	}
 	if a.next == len(a.answers) {
 		a.lacked = true
@@ -299,7 +314,9 @@ func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe 
 // record reads the answers and the outputs of calls, by number. Where answers
 // name the checkout of the run they now name the fresh tree.
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
-	answers := &recordedAnswers{asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings)}
+	answers := &recordedAnswers{
+		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings), prices: p.recorded.prices(),
+	}
 	if len(p.recorded.listed.Hooks) > 0 {
 		past := p.recorded.hooks
 		past.Replays, past.Rounds, past.More = true, 0, ""
@@ -320,6 +337,13 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 				d.Output[i] = bytes.ReplaceAll(d.Output[i], jsonText(p.recorded.Workspace.Root), jsonText(p.so.workspace.Root()))
 			}
 			answers.answers = append(answers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
+		case transcript.TypeModelFallback:
+			var d transcript.ModelFallback
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			before := len(answers.answers)
+			answers.failed[before] = append(answers.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Lasting: true})
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
 			if err := json.Unmarshal(e.Data, &d); err != nil {

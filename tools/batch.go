@@ -24,6 +24,7 @@ type Batch struct {
 	results    []*Result
 
 	decided chan struct{}   // closed by Commit and Discard
+	script  <-chan struct{} // closed when the last call that runs a script has ended
 	told    <-chan struct{} // closed when it is certain whether the last call starts
 
 	mu      sync.Mutex
@@ -37,7 +38,7 @@ func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 		dispatcher: d, ctx: ctx,
 		slots:   make(chan struct{}, parallelCalls),
 		decided: make(chan struct{}),
-		told:    closed(),
+		told:    closed(), script: closed(),
 	}
 }
 
@@ -69,10 +70,12 @@ func (b *Batch) Start(call Call) {
 }
 
 // place is that of a call in the order of all calls. A script has none, since the calls that it
-// makes have theirs.
+// makes have theirs: it runs behind the scripts before it.
 func (b *Batch) place(t target) (before []<-chan struct{}, ended chan struct{}) {
 	if t.scripts() {
-		return []<-chan struct{}{b.decided}, make(chan struct{})
+		before, ended = []<-chan struct{}{b.decided, b.script}, make(chan struct{})
+		b.script = ended
+		return before, ended
 	}
 	before, ended = b.dispatcher.order.enter(t.Mutates)
 	if t.Mutates {

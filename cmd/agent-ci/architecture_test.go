@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 // docs/architecture.md has them refuse to know, they cannot import.
 var roomKnows = map[string][]string{
 	"runner/actions":  {"runner/given"},
-	"runner/agent":    {"runner/model", "runner/outcome", "runner/transcript", "tools"},
+	"runner/agent":    {"runner/model", "runner/outcome", "runner/price", "runner/transcript", "tools"},
 	"runner/artifact": {"runner/bundle", "runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops/github"},
 	"runner/bundle": {
 		"runner/actions", "runner/intake", "runner/job", "runner/outcome", "runner/publish", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy",
@@ -36,9 +36,10 @@ var roomKnows = map[string][]string{
 		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",
 	},
 	"runner/doctor": {
-		"runner/confine", "runner/extensions", "runner/intake", "runner/model", "runner/outcome", "runner/sandboxcommand", "runner/settings", "runner/workspace", "gitops", "policy/sandbox",
+		"runner/confine", "runner/extensions", "runner/identity", "runner/intake", "runner/model", "runner/outcome", "runner/sandboxcommand", "runner/settings", "runner/workspace", "gitops", "policy/sandbox",
 	},
 	"runner/feedback": {"runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops"},
+	"runner/identity": {"runner/given", "runner/job", "runner/model", "runner/outcome", "runner/settings"},
 	"runner/intake": {
 		"runner/actions", "runner/agent", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops", "tools",
 	},
@@ -55,15 +56,16 @@ var roomKnows = map[string][]string{
 	"runner/onboard":    {"gitops/forge"},
 	"runner/publish":    {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
 	"runner/job":        {"policy/credential", "policy/reach", "tools"},
-	"runner/model":      {"runner/outcome"},
+	"runner/model":      {"runner/outcome", "runner/price"},
 	"runner/outcome":    nil,
+	"runner/price":      nil,
 	"runner/progress":   {"runner/actions", "runner/intake", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},
 	"runner/record":     {"runner/given", "runner/outcome", "runner/transcript", "policy/sandbox", "policy/secrets"},
 	"runner/settings":   {"runner/given", "runner/job", "runner/outcome", "gitops", "policy"},
-	"runner/transcript": {"runner/outcome", "gitops/v4a"},
+	"runner/transcript": {"runner/outcome", "runner/price", "gitops/v4a"},
 	"runner/hooks":      {"runner/confine", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops/v4a", "policy", "tools"},
 	"runner/worker": {
-		"runner/agent", "runner/confine", "runner/extensions", "runner/given", "runner/hooks", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/record",
+		"runner/agent", "runner/confine", "runner/extensions", "runner/given", "runner/hooks", "runner/identity", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/price", "runner/record",
 		"runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy", "tools",
 	},
 	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},

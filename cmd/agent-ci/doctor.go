@@ -139,8 +139,11 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 		line("", "checkout %s on %s, origin %s", d.Git.Checkout, d.Git.Base, orNone(d.Git.Origin))
 		line("", "credentials in its configuration: %s", orNone(strings.Join(d.Git.Credentials, ", ")))
 	}
-	key := map[bool]string{true: "is set", false: "is not set"}[d.Model.KeySet]
-	line("model", "%s at %s, key in %s: %s", d.Model.Name, d.Model.BaseURL, orNone(d.Model.KeyName), key)
+	let := "key in " + orNone(d.Model.KeyName) + ": " + map[bool]string{true: "is set", false: "is not set"}[d.Model.KeySet]
+	if d.Model.Auth == "oidc" {
+		let = "keyless, with a token of " + orNone(d.Model.Identity)
+	}
+	line("model", "%s at %s, %s", d.Model.Name, d.Model.BaseURL, let)
 	line("", "%s", answerWords(d.Model.Answer))
 	line("github", "%s at %s, token: %s", orNone(d.GitHub.Repository), d.GitHub.APIURL, d.GitHub.Token)
 	line("", "%s", answerWords(d.GitHub.Answer))

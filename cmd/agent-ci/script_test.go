@@ -102,13 +102,17 @@ func TestCommandsAreConfinedWhereTheMachineOffersIt(t *testing.T) {
 }
 
 // conditions are those of scripts: [confined], all layers are there; [landlock],
-// that is the only one, as in most containers; [overlay], commands work in one. Without
+// that is the only one, as in most containers; [overlay], commands work in one; [ci],
+// programs that scripts need must be there. Without
 // any, commands of scripts run unconfined, as a user of such a machine has to say.
 var conditions = map[string]sandbox.Level{"confined": sandbox.LevelFull, "landlock": sandbox.LevelLandlock}
 
 func condition(name string) (bool, error) {
-	if name == "overlay" {
+	switch name {
+	case "overlay":
 		return overlaid(), nil
+	case "ci":
+		return os.Getenv("CI") != "", nil
 	}
 	level, ok := conditions[name]
 	if !ok {
@@ -142,6 +146,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	maps.Copy(commands, setupCommands)
 	maps.Copy(commands, registryCommands)
 	maps.Copy(commands, machineProxyCommands)
+	maps.Copy(commands, identityCommands)
 	return commands
 }
 
@@ -152,6 +157,8 @@ type world struct {
 	repo  *forgetest.Repository
 	model *modeltest.Server
 	proxy *machineProxy
+	// keyless is OpenAI with its own names.
+	keyless *keyless
 	// registry is what hosts of the machine's proxy are.
 	registry *registry
 	// counted is how many of the forge's requests were looked at already.
@@ -220,13 +227,19 @@ func startModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: model SESSION")
 	}
-	const key = "sk-test-0123456789abcdef"
+	key, w := "sk-test-0123456789abcdef", worldOf(ts)
+	if w.keyless != nil {
+		key = mintedKey
+	}
 	server, err := modeltest.Start(ts.MkAbs(args[0]), modeltest.Options{Key: key})
 	ts.Check(err)
-	worldOf(ts).model = server
+	w.model = server
+	ts.Defer(server.Close)
+	if w.keyless != nil { // which has it found by its own name
+		return
+	}
 	ts.Setenv("OPENAI_BASE_URL", server.BaseURL())
 	ts.Setenv("OPENAI_API_KEY", key)
-	ts.Defer(server.Close)
 }
 
 // askedModel checks that every answer was asked for and no request was wrong:

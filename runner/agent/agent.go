@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -27,8 +28,9 @@ type Conversation struct {
 	// Window is how many tokens a request and its answer may have together; 0
 	// when that is not known.
 	Window int64
-	// Price of the model; nil when it is not known.
-	Price *transcript.Price
+	// Fallbacks are the models to go on with where that of the settings can't, in their
+	// order.
+	Fallbacks []Speaker
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
@@ -81,6 +83,7 @@ type Spent struct {
 	Calls  int // of tools, those that the API ran itself included
 	Hosted int // those
 	Usage  model.Usage
+	Models []transcript.ModelUse // that were asked, in their order
 }
 
 // Spent tells what was used so far, also after an error.
@@ -98,14 +101,27 @@ func (c *Conversation) Nested() (refused string) {
 	return ""
 }
 
-func (c *Conversation) charge(u model.Usage) { c.spent.Usage = c.spent.Usage.Add(u) }
+// charge books what one answer of the model that is asked now used, at the tier of service that it
+// names.
+func (c *Conversation) charge(u model.Usage) {
+	c.spent.Usage = c.spent.Usage.Add(u)
+	c.spent.Models = transcript.Booked(c.spent.Models, transcript.Usage(u))
+	list := c.spent.Models[len(c.spent.Models)-1].Price
+	if !list.Known() {
+		return
+	}
+	switch list.Bound(u.ServiceTier) {
+	case price.AtMost:
+		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than the run tells; give it as model.price.service.", u.ServiceTier)
+	case price.AtLeast:
+		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and may cost more than the run tells and than limits.cost_usd allows; "+
+			"give it as model.price.service.", u.ServiceTier)
+	}
+}
 
 // Cost is what was spent, in US dollars; false when no price is known.
 func (c *Conversation) Cost() (float64, bool) {
-	if c.Price == nil {
-		return 0, false
-	}
-	return c.Price.Of(transcript.Usage(c.spent.Usage)), true
+	return transcript.CostOf(c.spent.Models)
 }
 
 // Begin puts the first items into the conversation, which stay in it word for
@@ -195,9 +211,17 @@ func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*inta
 		if !again {
 			return nil, c.explained(failure).Stop()
 		}
-		settings.Stored = settings.Stored && c.Settings.Stored
-		settings.Additional, settings.Context = c.Settings.Additional, c.Settings.Context
+		settings = c.again(settings)
 	}
+}
+
+// again are the settings of a request that is made anew, as they are by now.
+func (c *Conversation) again(s model.Settings) model.Settings {
+	now := c.Settings
+	s.Model, s.Effort, s.Summary, s.Serial, s.ServiceTier = now.Model, now.Effort, now.Summary, now.Serial, now.ServiceTier
+	s.Stored = s.Stored && now.Stored
+	s.Additional, s.Context = now.Additional, now.Context
+	return s
 }
 
 // explained is a failure with what the tools that are offered have to do with it.
@@ -222,6 +246,10 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		return true, nil
 	case failure.Kind == model.ContextLength:
 		return c.shrink(ctx)
+	case c.withoutTier(failure):
+		return true, nil
+	case failure.Elsewhere() && len(c.Fallbacks) > 0:
+		return true, c.fallBack(ctx, failure)
 	}
 	return false, nil
 }

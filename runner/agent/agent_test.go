@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -179,6 +180,7 @@ turns:
 		t.Errorf("the second request does not begin with the bytes of the first:\n%s\n%s", prefix, second)
 	}
 	spent := agent.Spent{Turns: 2, Calls: 2, Usage: model.Usage{Input: 30, Cached: 4, Output: 5, Reasoning: 1}}
+	spent.Models = []transcript.ModelUse{{Usage: transcript.Usage(spent.Usage)}}
 	if diff := cmp.Diff(spent, f.Spent()); diff != "" {
 		t.Errorf("spent (-want +got):\n%s", diff)
 	}
@@ -411,7 +413,7 @@ func (f fixture) text(t *testing.T) string {
 	return string(raw)
 }
 
-func dollarForToken() *transcript.Price { return &transcript.Price{Input: 1e6, Output: 1e6} }
+func dollarForToken() *price.List { return &price.List{Rates: price.Rates{Input: 1e6, Output: 1e6}} }
 
 // TestAnImageIsShownAndNotRecorded sends an image over HTTP to a server that
 // holds requests against the API's description.

@@ -97,7 +97,7 @@ data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"function":{"argu
 
 data: {"id":"c1","choices":[{"delta":{},"finish_reason":"tool_calls"}]}
 
-data: {"id":"c1","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}
+data: {"id":"c1","choices":[],"service_tier":"flex","usage":{"prompt_tokens":10,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}
 
 data: [DONE]
 
@@ -112,7 +112,7 @@ data: [DONE]
 
 var chatWholes = map[int]string{
 	0: `{"id":"c1","choices":[{"message":{"content":"Looking.","tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]},"finish_reason":"tool_calls"}],
-		"usage":{"prompt_tokens":10,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}`,
+		"usage":{"prompt_tokens":10,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}},"service_tier":"flex"}`,
 	1: `{"id":"c2","choices":[{"message":{"tool_calls":[{"id":"two","function":{"name":"read_file","arguments":"{}"}},{"id":"three","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
 	3: `{"id":"c3","choices":[{"message":{"content":"Done."},"finish_reason":"stop"}]}`,
 }
@@ -156,6 +156,9 @@ func TestChatCompletions(t *testing.T) {
 			// The second and the third answer don't tell theirs.
 			if got := f.Spent().Usage; got.Input < 100 || got.Cached != 3 || got.Output < 10 || got.Reasoning != 2 {
 				t.Errorf("usage %+v", got)
+			}
+			if log := f.text(t); strings.Count(log, `"reasoning":2,"service_tier":"flex"`) != 1 {
+				t.Errorf("the tier of the first answer is not told:\n%s", log)
 			}
 			for _, part := range []string{
 				`{"role":"system","content":"Work.\n\nThe task."}`, `"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"max_completion_tokens":99`,

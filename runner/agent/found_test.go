@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -273,7 +272,7 @@ func TestWhatWasFoundOutlivesARestart(t *testing.T) {
 			}
 			again, another := looking(t, by, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
 			p := pastOf(t, events[:n+1]...)
-			again.Restore(p, model.Usage{}, 1)
+			again.Restore(p, nil, 1)
 			if err := again.Resume(t.Context(), p, nil); err != nil {
 				t.Fatal(err)
 			}

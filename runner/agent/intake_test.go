@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -260,7 +261,7 @@ func TestCallsThatTheAPIRunsAreCounted(t *testing.T) {
 	if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
 		t.Errorf("calls that ran here (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(agent.Spent{Turns: 1, Calls: 3, Hosted: 2}, f.Spent()); diff != "" {
+	if diff := cmp.Diff(agent.Spent{Turns: 1, Calls: 3, Hosted: 2, Models: []transcript.ModelUse{{}}}, f.Spent()); diff != "" {
 		t.Errorf("spent (-want +got):\n%s", diff)
 	}
 }

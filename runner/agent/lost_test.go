@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -39,7 +38,7 @@ func TestCallsOfAnAnswerThatIsLostAreTold(t *testing.T) {
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeToolStarted, `{"turn":1,"number":1,"call_id":"one","tool":"shell_command","input":"{\"command\":\"make all\"}"}`),
 	)
-	f.Restore(p, model.Usage{}, 0)
+	f.Restore(p, nil, 0)
 	if err := f.Resume(t.Context(), p, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +55,7 @@ func TestAnImageThatTheTranscriptDoesNotHaveIsSentAsWords(t *testing.T) {
 	image := `{"type":"input_image","image_url":"sha256:` + strings.Repeat("a", 64) + ` (image/png, 6 bytes)","detail":"auto"}`
 	p := pastOf(t, event(transcript.TypeModelRequest,
 		`{"turn":1,"settings":{"store":false},"input":[{"type":"function_call_output","call_id":"one","output":[`+image+`]}]}`))
-	f.Restore(p, model.Usage{}, 0)
+	f.Restore(p, nil, 0)
 	if err := f.Tell("Go on."); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +75,7 @@ func TestACallThatIsCutOffIsNotRunAfterARestart(t *testing.T) {
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+half+`]}`),
 	)
-	f.Restore(p, model.Usage{}, 0)
+	f.Restore(p, nil, 0)
 	if err := f.Resume(t.Context(), p, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +104,7 @@ func TestCallsThatALimitRefusedAreNotRunAfterARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.Restore(p, model.Usage{}, 0)
+	f.Restore(p, nil, 0)
 	f.Limits.Calls = 9 // raised since
 	if err := f.Resume(t.Context(), p, nil); err != nil {
 		t.Fatal(err)
@@ -131,7 +130,7 @@ func TestCallsInWordsThatWereAskedForAreAnsweredAfterARestart(t *testing.T) {
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[],"aside":true}`),
 		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","aside":true,"output":[`+look("one")+`]}`),
 	)
-	f.Restore(p, model.Usage{}, 0)
+	f.Restore(p, nil, 0)
 	if err := f.Resume(t.Context(), p, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +164,7 @@ func TestALastTurnIsTheLastAfterARestart(t *testing.T) {
 			f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 			f.Limits.Tokens = c.limit
 			p := pastOf(t, c.past...)
-			f.Restore(p, model.Usage{Input: c.used}, 0)
+			f.Restore(p, []transcript.ModelUse{{Usage: transcript.Usage{Input: c.used}}}, 0)
 			if err := f.Resume(t.Context(), p, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +196,7 @@ func TestASummaryThatReplacedNothingIsDropped(t *testing.T) {
 			first := converse(t, "version: 1\nturns: [{expect: [replaced by your summary], output: [{say: I read.}]}, {output: [{say: Done.}]}]\n")
 			first.Window = 10_000
 			p := pastOf(t, events[:upTo]...)
-			first.Restore(p, model.Usage{}, 1)
+			first.Restore(p, nil, 1)
 			if err := first.Resume(t.Context(), p, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +208,7 @@ func TestASummaryThatReplacedNothingIsDropped(t *testing.T) {
 			if found := first.compactions(t); len(found) != 2 || found[0].Method != "none" || found[1].Method != "summary" {
 				t.Errorf("the conversation was not made shorter after all: %+v", found)
 			}
-			again.Restore(p, model.Usage{}, 1)
+			again.Restore(p, nil, 1)
 			if err := again.Resume(t.Context(), p, nil); err != nil {
 				t.Fatal(err)
 			}

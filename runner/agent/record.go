@@ -115,7 +115,7 @@ func (c *Conversation) recordFailure(f *model.Failure) error {
 
 // usageOf is the usage of an answer that failed; nil where nothing was used.
 func usageOf(f *model.Failure) *transcript.Usage {
-	if f.Usage == (model.Usage{}) {
+	if f.Usage.Total() == 0 {
 		return nil
 	}
 	usage := transcript.Usage(f.Usage)

@@ -33,6 +33,7 @@ type Past struct {
 	// beforeOrder is the conversation as it was when a summary was ordered, until that
 	// summary replaces it; nil where none was ordered.
 	beforeOrder *position
+	fellTo      string // the model that the run had come to; empty for its first
 	started     map[transcript.CallRef]start
 	finished    map[transcript.CallRef]transcript.ToolFinished
 	nested      int // calls that scripts made
@@ -75,6 +76,7 @@ var takes = map[transcript.Type]func(*Past, transcript.Event) error{
 	transcript.TypeModelRequest:  taking((*Past).request),
 	transcript.TypeModelResponse: taking((*Past).response),
 	transcript.TypeCompaction:    taking((*Past).compaction),
+	transcript.TypeModelFallback: taking((*Past).fallback),
 	transcript.TypeRunFinished:   taking((*Past).finish),
 	transcript.TypeToolStarted:   (*Past).toolStarted,
 	transcript.TypeToolFinished:  taking((*Past).toolFinished),
@@ -242,30 +244,46 @@ func (p *Past) compaction(d transcript.Compaction) error {
 	return nil
 }
 
-// Restore puts the conversation where its past ended, with the tokens that were
-// used by then. begin is how many items at its start stay word for word. What its
+func (p *Past) fallback(d transcript.ModelFallback) error {
+	p.fellTo = d.To
+	history := model.Without(p.history, d.LeftOut)
+	p.position = position{history: history, logged: len(history), measure: measure{lastAnswer: len(history), found: len(p.found.Added)}}
+	return nil
+}
+
+// Restore puts the conversation where its past ended, with the tokens that its models
+// had used by then. begin is how many items at its start stay word for word. What its
 // last answer asked for is finished by Resume.
-func (c *Conversation) Restore(p *Past, used model.Usage, begin int) {
+func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
+	c.goOnWith(p.fellTo)
 	c.state, c.pinned = p.state, min(begin, len(p.history))
-	c.spent.Usage = used
+	c.spent.Models = slices.Clone(used)
+	for _, one := range used {
+		c.spent.Usage = c.spent.Usage.Add(model.Usage(one.Usage))
+	}
 	c.counted.restore(c.spent.Calls, p.nested)
 	if len(p.open)+len(p.denials) == 0 { // the request has no answer, or one that waits for nothing
 		c.lastTold = ""
 	}
-	c.Settings.Stored = c.Settings.Stored && stored(p.recorded)
+	c.foundOut(p.recorded)
 	if !additional(p.recorded) {
 		c.Settings.Additional, c.Settings.Context = false, ""
 	}
 	c.Add(p.aside...)
 }
 
-// stored says whether requests left the conversation to the provider: a run
-// that found it gone there does so no more.
-func stored(settings json.RawMessage) bool {
+// foundOut takes over what a run found out by its requests: that the provider has lost
+// the conversation which was left to it, that there is no flex tier.
+func (c *Conversation) foundOut(settings json.RawMessage) {
 	var s struct {
-		Store bool `json:"store"`
+		Store bool   `json:"store"`
+		Tier  string `json:"service_tier"`
 	}
-	return json.Unmarshal(settings, &s) == nil && s.Store
+	known := json.Unmarshal(settings, &s) == nil && settings != nil
+	c.Settings.Stored = c.Settings.Stored && known && s.Store
+	if known && c.Settings.ServiceTier == model.FlexTier {
+		c.Settings.ServiceTier = s.Tier
+	}
 }
 
 // additional says whether tools and instructions stood in the input: a run whose endpoint refused

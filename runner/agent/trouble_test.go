@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -19,7 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/price"
 )
 
 // threeTurns has a first, a middle and a last turn.
@@ -288,6 +289,49 @@ func TestAMalformedEventIsKept(t *testing.T) {
 	}
 }
 
+func TestAnAnswerIsBookedAtTheTierThatItNames(t *testing.T) {
+	const answer = `{"status":%q,"service_tier":%s,"usage":{"input_tokens":1000,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":400},"output_tokens":100},` +
+		`"incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}]}`
+	events := map[string]string{"completed": "data: {\"type\":\"response.completed\",\"response\":%s}\n\n", "incomplete": "data: {\"type\":\"response.incomplete\",\"response\":%s}\n\n"}
+	list := &price.List{Rates: price.Rates{Input: 1e3, CacheWrite: 2e3, Output: 1e4}, Service: map[string]price.Rates{"flex": {Input: 500, Output: 5e3}}}
+	for name, test := range map[string]struct {
+		tier, status string
+		told         string // in the transcript; empty for nothing
+		cost         float64
+		warned       []string
+	}{
+		"none":                  {`null`, "completed", "", 2.4, nil},
+		"default":               {`"default"`, "completed", "default", 2.4, nil},
+		"flex":                  {`"flex"`, "completed", "flex", 1, nil},
+		"one without price":     {`"priority"`, "completed", "priority", 2.4, []string{"tier_price"}},
+		"no name":               {`{"a":1}`, "completed", "", 2.4, nil},
+		"a name that is not":    {`"` + strings.Repeat("x", 100) + `"`, "completed", "", 2.4, nil},
+		"an answer that failed": {`"flex"`, "incomplete", "flex", 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, server := talk(t, threeTurns, modeltest.Options{})
+			f.Model.(*model.Retrying).Attempts = 1
+			server.Replace(1, stream(fmt.Sprintf(events[test.status], fmt.Sprintf(answer, test.status, test.tier))))
+			var warned []string
+			f.Use(agent.Speaker{Price: list})
+			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
+			if _, err := f.Run(t.Context()); (err != nil) != (test.status == "incomplete") {
+				t.Fatal(err)
+			}
+			if cost, known := f.Cost(); !known || math.Abs(cost-test.cost) > 1e-9 {
+				t.Errorf("costs %v, %t", cost, known)
+			}
+			if diff := cmp.Diff(test.warned, warned); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			log := f.text(t)
+			if told := strings.Contains(log, `"service_tier":`); told != (test.told != "") || told && !strings.Contains(log, `"cache_write":400,"output":100,"reasoning":0,"service_tier":"`+test.told+`"}`) {
+				t.Errorf("the transcript has another tier:\n%s", log)
+			}
+		})
+	}
+}
+
 // The request of this conversation has 231 bytes, the answer 86.
 func TestUsageThatCannotBeTrueIsEstimated(t *testing.T) {
 	estimated := model.Usage{Input: 58, Output: 22}
@@ -311,6 +355,10 @@ func TestUsageThatCannotBeTrueIsEstimated(t *testing.T) {
 		"details missing":  {`{"input_tokens":7,"input_tokens_details":null,"output_tokens":3}`, model.Usage{Input: 7, Output: 3}, false},
 		"cached beside it": {`{"input_tokens":7,"input_tokens_details":{"cached_tokens":100},"output_tokens":3}`, model.Usage{Input: 107, Cached: 100, Output: 3}, false},
 		"cached negative":  {`{"input_tokens":7,"input_tokens_details":{"cached_tokens":-900},"output_tokens":3}`, model.Usage{Input: 7, Output: 3}, false},
+		"cache writes":     {`{"input_tokens":90,"input_tokens_details":{"cached_tokens":20,"cache_write_tokens":60},"output_tokens":3}`, model.Usage{Input: 90, Cached: 20, CacheWrite: 60, Output: 3}, false},
+		"writes beside it": {`{"input_tokens":7,"input_tokens_details":{"cached_tokens":5,"cache_write_tokens":60},"output_tokens":3}`, model.Usage{Input: 72, Cached: 5, CacheWrite: 60, Output: 3}, false},
+		"writes negative":  {`{"input_tokens":7,"input_tokens_details":{"cache_write_tokens":-60},"output_tokens":3}`, model.Usage{Input: 7, Output: 3}, false},
+		"too many in all":  {`{"input_tokens":90,"input_tokens_details":{"cached_tokens":80,"cache_write_tokens":80},"output_tokens":3}`, model.Usage{Input: 90, Cached: 80, CacheWrite: 10, Output: 3}, false},
 		"reasoned apart":   {`{"input_tokens":7,"output_tokens":3,"output_tokens_details":{"reasoning_tokens":9}}`, model.Usage{Input: 7, Output: 12, Reasoning: 9}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -337,7 +385,8 @@ func TestAServerThatTellsNonsenseDoesNotDefeatTheLimits(t *testing.T) {
 		for reason, limits := range map[string]agent.Limits{"tokens": {Tokens: 600}, "cost": {CostUSD: 0.0006}} {
 			t.Run(name+" "+reason, func(t *testing.T) {
 				f, server := talk(t, threeTurns, modeltest.Options{})
-				f.Limits, f.Price = limits, &transcript.Price{Input: 1, Output: 1}
+				f.Limits = limits
+				f.Use(agent.Speaker{Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}})
 				for n := 1; n <= 20; n++ {
 					server.Replace(n, stream(fmt.Sprintf("data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r%d\",\"status\":\"completed\",\"output\":"+
 						"[{\"type\":\"function_call\",\"id\":\"f%d\",\"call_id\":\"c%d\",\"status\":\"completed\",\"name\":\"read_file\",\"arguments\":\"{\\\"n\\\":%d}\"}],\"usage\":%s}}\n\n", n, n, n, n, usage)))
@@ -466,7 +515,8 @@ func TestBudgetsAreTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := converse(t, "version: 1\nturns:\n"+calls)
-			f.Limits, f.Price = c.limits, dollarForToken()
+			f.Limits = c.limits
+			f.Use(agent.Speaker{Price: dollarForToken()})
 			_, err := f.Run(t.Context())
 			var stop *outcome.Stop
 			if !errors.As(err, &stop) || stop.Outcome != outcome.BudgetExceeded || stop.Reason != c.reason {

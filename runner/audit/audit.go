@@ -45,9 +45,10 @@ func (r Record) Requests() (found Differences, number int, err error) {
 			Settings             json.RawMessage
 			Input, Output, Items []json.RawMessage
 			ID, Status           string
+			LeftOut              []int `json:"left_out"`
 		}
 		switch e.Type {
-		case transcript.TypeModelRequest, transcript.TypeModelResponse, transcript.TypeCompaction:
+		case transcript.TypeModelRequest, transcript.TypeModelResponse, transcript.TypeModelFallback, transcript.TypeCompaction:
 		default:
 			return nil
 		}
@@ -70,6 +71,8 @@ func (r Record) Requests() (found Differences, number int, err error) {
 				return nil
 			}
 			rebuilt.Response(d.ID, d.Output)
+		case transcript.TypeModelFallback:
+			rebuilt.Fallback(d.LeftOut)
 		case transcript.TypeCompaction:
 			rebuilt.Compaction(d.Items)
 		}

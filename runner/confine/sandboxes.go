@@ -293,6 +293,9 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 func (s *Sandboxes) unreadable() []string {
 	policy := s.Job.Policy
 	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
+	if file := s.Job.Model.Identity.TokenFile; file != "" {
+		all = append(all, file)
+	}
 	for _, secret := range policy.Secrets {
 		if file := s.Environ.SecretFile(secret); filepath.IsAbs(file) {
 			all = append(all, file)

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/identity"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
@@ -71,17 +73,27 @@ type Model struct {
 	BaseURL string `json:"base_url"`
 	KeyName string `json:"key_variable"`
 	KeySet  bool   `json:"key_set"`
+	// Identity says where the job's token comes from, with model.auth: oidc, which needs
+	// no key; empty where that is not known.
+	Auth     string `json:"auth"`
+	Identity string `json:"identity,omitempty"`
 	Answer
 }
 
 func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	m := &d.Model
 	asked := p.Job.Model
-	key := p.Environ.Get(asked.APIKeyEnv)
-	m.Name, m.KeyName, m.KeySet = asked.Name, asked.APIKeyEnv, key != ""
+	key, from := p.Environ.Get(asked.APIKeyEnv), "in "+asked.APIKeyEnv
+	m.Name, m.Auth, m.KeyName, m.KeySet = asked.Name, asked.Auth, asked.APIKeyEnv, key != ""
 	base := cmp.Or(asked.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
 	m.BaseURL = p.Record.Redact(withoutPassword(base))
-	if !m.KeySet && asked.APIKeyEnv != "" {
+	if asked.Auth == "oidc" {
+		var let bool
+		from = "that the identity of the job gave"
+		if key, let = d.examineIdentity(ctx, p, base, online); !let {
+			return
+		}
+	} else if !m.KeySet && asked.APIKeyEnv != "" {
 		d.fault("model", "There is no key for the model: "+asked.APIKeyEnv+" is not set.", "Set "+asked.APIKeyEnv+", or name another variable with model.api_key_env.")
 	}
 	if !online {
@@ -93,10 +105,40 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	case !answer.Reachable:
 		d.fault("model", "The model's API at "+m.BaseURL+" does not answer: "+answer.Error+".", "Check OPENAI_BASE_URL or model.base_url, and proxies and firewalls of this machine.")
 	case answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden:
-		d.fault("model", fmt.Sprintf("The model's API refuses the key in %s (status %d).", asked.APIKeyEnv, answer.Status), "Set a key that is valid for this API.")
+		d.fault("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", from, answer.Status), "Set a key that is valid for this API.")
 	case answer.Status >= http.StatusInternalServerError:
 		d.note("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
 	}
+}
+
+// examineIdentity finds out whether the machine gives the token of a job and, online,
+// whether that gives a key.
+func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, let bool) {
+	m := &d.Model
+	m.KeyName = ""
+	own, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.Learn})
+	if err != nil {
+		d.fault("model", outcome.Of(ctx, err).Message, "docs/keyless.md tells what is to be set up.")
+		return "", false
+	}
+	m.Identity = own.From()
+	if !online {
+		return "", true
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if key, err = own.Key(ctx); err != nil {
+		m.Answer = Answer{Asked: true, Error: "there is no key"}
+		d.fault("model", whyNoKey(err), "docs/keyless.md tells what is to be set up.")
+	}
+	return key, err == nil
+}
+
+func whyNoKey(err error) string {
+	if failure, is := errors.AsType[*model.Failure](err); is {
+		return failure.Stop().Message
+	}
+	return outcome.Sentence(err.Error()) + "."
 }
 
 // GitHub says what the token is good for, as far as GitHub tells.

@@ -288,25 +288,25 @@ func TestWhoseTheModelIs(t *testing.T) {
 		want    Model
 		says    []string
 	}{
-		"nothing is set": {nil, Model{BaseURL: "https://api.openai.com/v1/", KeyName: "OPENAI_API_KEY"}, []string{"error: There is no key for the model: OPENAI_API_KEY is not set."}},
+		"nothing is set": {nil, Model{Auth: "key", BaseURL: "https://api.openai.com/v1/", KeyName: "OPENAI_API_KEY"}, []string{"error: There is no key for the model: OPENAI_API_KEY is not set."}},
 		"another variable": {
 			[]string{"AGENT_CI_MODEL_API_KEY_ENV=MODEL_KEY", "MODEL_KEY=key-of-the-model", "OPENAI_API_KEY=key-of-another"},
-			Model{BaseURL: "https://api.openai.com/v1/", KeyName: "MODEL_KEY", KeySet: true},
+			Model{Auth: "key", BaseURL: "https://api.openai.com/v1/", KeyName: "MODEL_KEY", KeySet: true},
 			nil,
 		},
 		"another server": {
 			[]string{"AGENT_CI_MODEL_BASE_URL=https://models.example.com/v1", "OPENAI_BASE_URL=https://other.example.com", "OPENAI_API_KEY=key-of-the-model"},
-			Model{BaseURL: "https://models.example.com/v1", KeyName: "OPENAI_API_KEY", KeySet: true},
+			Model{Auth: "key", BaseURL: "https://models.example.com/v1", KeyName: "OPENAI_API_KEY", KeySet: true},
 			nil,
 		},
 		"a user and a query in it": {
 			[]string{"OPENAI_BASE_URL=https://octocat:password@models.example.com/?code=password", "OPENAI_API_KEY=key-of-the-model"},
-			Model{BaseURL: "https://models.example.com/", KeyName: "OPENAI_API_KEY", KeySet: true},
+			Model{Auth: "key", BaseURL: "https://models.example.com/", KeyName: "OPENAI_API_KEY", KeySet: true},
 			nil,
 		},
 		"no URL": {
 			[]string{"OPENAI_BASE_URL=https://octocat:password@[::1", "OPENAI_API_KEY=key-of-the-model"},
-			Model{BaseURL: "(not a URL)", KeyName: "OPENAI_API_KEY", KeySet: true},
+			Model{Auth: "key", BaseURL: "(not a URL)", KeyName: "OPENAI_API_KEY", KeySet: true},
 			nil,
 		},
 	} {

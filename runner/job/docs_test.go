@@ -53,21 +53,25 @@ func tables() string {
 		}
 		fmt.Fprintf(&groups, "\n### %s\n\n%s\n\n%s", k.path, escapeCell(k.about), tableHead)
 		for _, inner := range below {
-			writeRow(&groups, inner)
-			for _, innermost := range inner.keys {
-				writeRow(&groups, innermost)
-			}
-			if inner.kind == list {
-				for _, innermost := range inner.elem.keys {
-					writeRow(&groups, innermost)
-				}
-			}
+			writeRows(&groups, inner)
 		}
 	}
 	return top.String() + groups.String() + "\n"
 }
 
 const tableHead = "| key | type | default | meaning |\n|---|---|---|---|\n"
+
+// writeRows are the rows of a key and of all below it.
+func writeRows(s *strings.Builder, k *key) {
+	writeRow(s, k)
+	below := k.keys
+	if k.elem != nil {
+		below = k.elem.keys
+	}
+	for _, inner := range below {
+		writeRows(s, inner)
+	}
+}
 
 func writeRow(s *strings.Builder, k *key) {
 	fmt.Fprintf(s, "| `%s` | %s | %s | %s |\n", k.path, documentedType(k), documentedDefault(k), escapeCell(k.about))
@@ -195,6 +199,9 @@ func TestDocumentSchemaAndDefaultsAgree(t *testing.T) {
 	}
 }
 
+// beside is what a key takes next to it.
+var beside = map[string]string{"model.price.tiers": ", input: 1, output: 1", "model.price.service": ", input: 1, output: 1"}
+
 // checkDefault sets the key at path to what the document and the schema say is
 // its default, which must make no difference.
 func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
@@ -208,7 +215,7 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 	var plain, fromSchema, fromDocument string
 	if isInMap {
 		base := map[string]string{
-			"services": "at: 'localhost:1'", "mcp_servers": "command: x, tools: [a]", "hooks": "on: pre_tool, run: [x]",
+			"services": "at: 'localhost:1'", "mcp_servers": "command: x, tools: [a]", "hooks": "on: pre_tool, run: [x]", "model.price.service": "input: 1, output: 1",
 		}[group]
 		switch path {
 		case "services.*.at":
@@ -218,18 +225,18 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 		}
 		inMap = nested(inMap, "%s")
 		set := func(value string) string {
-			return fmt.Sprintf("version: 1\n%s: {x: {%s, %s}}\n", group, base, strings.TrimSpace(fmt.Sprintf(inMap, value)))
+			return "version: 1\n" + nested(group, fmt.Sprintf("{x: {%s, %s}}", base, strings.TrimSpace(fmt.Sprintf(inMap, value)))+beside[group])
 		}
-		plain = fmt.Sprintf("version: 1\n%s: {x: {%s}}\n", group, base)
+		plain = "version: 1\n" + nested(group, "{x: {"+base+"}}"+beside[group])
 		fromSchema, fromDocument = set(string(asYAML)), set(inDocument)
 	} else if inList {
 		base := map[string]string{
 			"setup": "run: x", "verify": "run: x", "policy.secrets": "name: X, hosts: [example.com]",
-			"tools.dynamic": "name: x, description: y, input_schema: {type: object}, run: z",
+			"tools.dynamic": "name: x, description: y, input_schema: {type: object}, run: z", "model.price.tiers": "above: 1, input: 1, output: 1",
 		}[before]
-		plain = "version: 1\n" + nested(before, "[{"+base+"}]")
-		fromSchema = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, asYAML))
-		fromDocument = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, inDocument))
+		plain = "version: 1\n" + nested(before, "[{"+base+"}]"+beside[before])
+		fromSchema = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, asYAML)+beside[before])
+		fromDocument = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, inDocument)+beside[before])
 	} else {
 		plain = "version: 1\n"
 		fromSchema = plain + nested(path, string(asYAML))

@@ -57,6 +57,7 @@ var (
 	repositoryForm = &form{about: "OWNER/REPO", check: ValidateRepository, pattern: repositoryPattern}
 	issueForm      = &form{about: "OWNER/REPO#N, #N, N or the issue's address", check: readableBy(ParseIssue), pattern: `(?:(?:` + repositoryPattern + `)?#)?[1-9][0-9]*|` + issueAddress}
 	relativeFile   = &form{about: "relative path", check: checkRelativeFile}
+	absoluteFile   = &form{about: "absolute path", check: checkAbsoluteFile, pattern: `/.*`}
 	imageForm      = &form{about: "relative path, or https address", check: checkImage}
 	folder         = &form{about: "path below the root, without ..", check: checkFolder}
 	pathPattern    = &form{about: "pattern of paths, with *, ** and ?", check: checkPattern}
@@ -128,6 +129,13 @@ func readableBy[T any](parse func(string) (T, error)) func(string) error {
 func checkRelativeFile(s string) error {
 	if strings.HasPrefix(s, "/") || strings.Contains(s, `\`) {
 		return errors.New("must be a path relative to the job file, with slashes")
+	}
+	return checkFilledLine(s)
+}
+
+func checkAbsoluteFile(s string) error {
+	if !path.IsAbs(s) {
+		return errors.New("must be an absolute path")
 	}
 	return checkFilledLine(s)
 }

@@ -67,7 +67,10 @@ type SetupStep struct {
 
 type Model struct {
 	Name            string            `json:"name"`
+	Fallbacks       []string          `json:"fallbacks"`   // names of models
 	APIKeyEnv       string            `json:"api_key_env"` // name of the variable, never the key
+	Auth            string            `json:"auth"`        // key, oidc
+	Identity        Identity          `json:"identity"`
 	BaseURL         string            `json:"base_url"`
 	Headers         map[string]string `json:"headers"`
 	Query           map[string]string `json:"query"`
@@ -91,12 +94,44 @@ type Model struct {
 	Price           Price             `json:"price"`
 }
 
-// Price is what a model costs, in US dollars for a million tokens. The zero
-// value is the price of the model's profile.
+// Identity says as whom a run asks for a key, with auth: oidc.
+type Identity struct {
+	Provider       string `json:"provider_id"`
+	ServiceAccount string `json:"service_account_id"`
+	Token          string `json:"token"`      // auto, actions, file, kubernetes
+	TokenFile      string `json:"token_file"` // absolute
+	Audience       string `json:"audience"`   // "" for that of OpenAI's API
+}
+
+// Price is what a model costs, in US dollars for a million tokens. One without Input
+// and Output is the price of the model's profile.
 type Price struct {
-	Input  float64 `json:"input"`
-	Cached float64 `json:"cached"` // of Input; 0 for the same
-	Output float64 `json:"output"`
+	Input      float64          `json:"input"`
+	Cached     float64          `json:"cached"`      // of Input; 0 for the same
+	CacheWrite float64          `json:"cache_write"` // of Input; 0 for the one of the model's profile
+	Output     float64          `json:"output"`
+	Tiers      []PriceTier      `json:"tiers"`
+	Service    map[string]Rates `json:"service"` // by the name of a tier of service
+}
+
+// Known says whether the job names a price.
+func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }
+
+// PriceTier is the price of an answer whose input is longer.
+type PriceTier struct {
+	Above      int64   `json:"above"`
+	Input      float64 `json:"input"`
+	Cached     float64 `json:"cached"`
+	CacheWrite float64 `json:"cache_write"`
+	Output     float64 `json:"output"`
+}
+
+// Rates are the prices of one tier of service.
+type Rates struct {
+	Input      float64 `json:"input"`
+	Cached     float64 `json:"cached"`
+	CacheWrite float64 `json:"cache_write"`
+	Output     float64 `json:"output"`
 }
 
 type Tools struct {
@@ -105,6 +140,7 @@ type Tools struct {
 	Programmatic []string         `json:"programmatic"` // that programs may call besides those that change nothing
 	Hosted       []map[string]any `json:"hosted"`       // as they stand in a request
 	Dynamic      []DynamicTool    `json:"dynamic"`
+	JSRepl       bool             `json:"js_repl"`
 }
 
 type Policy struct {

@@ -37,10 +37,11 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Setup:      []SetupStep{},
 		Services:   map[string]Service{},
 		Model: Model{
-			Name: "gpt-5.1-codex", APIKeyEnv: "OPENAI_API_KEY", Headers: map[string]string{}, Query: map[string]string{},
+			Name: "gpt-5.4", APIKeyEnv: "OPENAI_API_KEY", Fallbacks: []string{}, Auth: "key", Identity: Identity{Token: "auto"}, Headers: map[string]string{}, Query: map[string]string{},
 			Wire: "responses", Stream: true, State: "client", ReasoningEffort: "medium", Tools: "auto", ParallelCalls: "auto",
 			Attempts: 6, Pause: Duration(500 * time.Millisecond), LongestPause: Duration(30 * time.Second),
 			Outage: Duration(10 * time.Minute), Idle: Duration(5 * time.Minute),
+			Price: Price{Tiers: []PriceTier{}, Service: map[string]Rates{}},
 		},
 		Tools: Tools{Allow: []string{}, Deny: []string{}, Programmatic: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
 		Policy: Policy{
@@ -51,7 +52,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Secrets: []Secret{},
 		},
 		Limits: Limits{
-			Turns: 200, ToolCalls: 500, Tokens: 4_000_000, Time: Duration(45 * time.Minute),
+			Turns: 200, ToolCalls: 500, Tokens: 4_000_000, CostUSD: 5, Time: Duration(45 * time.Minute),
 			DiffLines: 5000, DiffFiles: 100, FileSize: 5_000_000, OnBudget: "keep",
 		},
 		Verify:         []VerifyCheck{},
@@ -92,7 +93,7 @@ func TestEarlierOfTheDesignsLayersWins(t *testing.T) {
 		t.Errorf("warnings: %q", warnings)
 	}
 	got := mustLoad(t, defaults, file, environment, mustSet(t, "limits.turns=4")).Limits
-	want := Limits{Turns: 4, ToolCalls: 3, Tokens: 2, DiffLines: 1, DiffFiles: 100, FileSize: 5_000_000, Time: Duration(45 * time.Minute), OnBudget: "keep"}
+	want := Limits{Turns: 4, ToolCalls: 3, Tokens: 2, CostUSD: 5, DiffLines: 1, DiffFiles: 100, FileSize: 5_000_000, Time: Duration(45 * time.Minute), OnBudget: "keep"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}

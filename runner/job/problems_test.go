@@ -68,6 +68,27 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 			"job.yml:3:28: model.state: does not go with model.wire: chat; leave it out",
 			"job.yml:3:43: model.tools: does not go with model.wire: chat; leave it out",
 		}},
+		{"programs over chat", start + "model: {wire: chat, programmatic: true}", []string{"job.yml:3:35: model.programmatic: does not go with model.wire: chat; leave it out"}},
+		{"programs beside scripts", start + "model: {tools: code, programmatic: true}", []string{"job.yml:3:36: model.programmatic: does not go with model.tools: code, where the model's scripts call the tools; leave one of them out"}},
+		{"tools for no programs", start + "tools: {programmatic: [apply_patch]}", []string{"job.yml:3:23: tools.programmatic: is for programs, which model.programmatic does not let there be; set model.programmatic: true"}},
+		{
+			"tiers without a price", start + "model: {price: {tiers: [{above: 2, input: 1, output: 1}], service: {flex: {input: 1, output: 1}}}}",
+			[]string{
+				"job.yml:3:24: model.price.tiers: is given without model.price.input and model.price.output",
+				"job.yml:3:68: model.price.service: is given without model.price.input and model.price.output",
+			},
+		},
+		{
+			"tiers that are not whole", start + "model: {price: {input: 1, output: 1, tiers: [{above: 0, input: 1}], service: {A: {input: 1, output: 1}}}}",
+			[]string{
+				"job.yml:3:46: model.price.tiers[0].output: is missing", "job.yml:3:54: model.price.tiers[0].above: must be 1 or more",
+				"job.yml:3:79: model.price.service.A: this name must be a tier's name: small letters, digits, - and _",
+			},
+		},
+		{
+			"tiers in no order", start + "model: {price: {input: 1, output: 1, tiers: [{above: 9, input: 1, output: 1}, {above: 3, input: 1, output: 1}]}}",
+			[]string{"job.yml:3:45: model.price.tiers: does not begin with the lowest; sort it by above"},
+		},
 		{"a negative price", start + "model: {price: {input: -1}}", []string{"job.yml:3:24: model.price.input: must be 0 or more"}},
 		{"octal", start + "limits: {turns: 010}", []string{"job.yml:3:17: limits.turns: must be a whole number in decimal digits, without leading zeros"}},
 		{"hexadecimal", start + "limits: {turns: 0x10}", []string{"job.yml:3:17: limits.turns: must be a whole number in decimal digits, without leading zeros"}},

@@ -3,8 +3,10 @@ package job
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // chooseTask lets a task source of the layer that was just merged replace those
@@ -58,6 +60,10 @@ func (d *decoder) relations(needsTask bool) {
 	d.harmlessPass()
 	d.chatHasLess()
 	d.fitPrograms()
+	d.fitPrice()
+	d.fitIdentity()
+	d.fitFallbacks()
+	d.waitForFlex()
 	d.fitServices()
 	d.fitSecrets()
 	d.fitProxies()
@@ -134,6 +140,52 @@ func (d *decoder) chatHasLess() {
 			d.complainAt(d.places[key.path], key.path, "does not go with model.wire: chat; leave it out", "")
 		}
 	}
+}
+
+// fitIdentity refuses to have a key minted that another host than OpenAI's would be sent.
+func (d *decoder) fitIdentity() {
+	m := d.job.Model
+	if m.Auth != "oidc" {
+		return
+	}
+	if !OpenAIs(m.BaseURL) {
+		d.complainAt(d.places["model.base_url"], "model.base_url",
+			"is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key", "")
+	}
+	if m.Wire == "chat" {
+		d.complainAt(d.places["model.wire"], "model.wire", "is chat, and model.auth: oidc goes with the Responses API alone; leave one of the two out", "")
+	}
+	if hasHeader(m.Headers, headerAuthorization) {
+		d.complainAt(d.places["model.headers"], "model.headers", "has "+headerAuthorization+", which model.auth: oidc brings itself; leave it out", "")
+	}
+}
+
+// fitFallbacks refuses models that are named twice.
+func (d *decoder) fitFallbacks() {
+	seen := []string{d.job.Model.Name}
+	for i, name := range d.job.Model.Fallbacks {
+		if slices.Contains(seen, name) {
+			path := fmt.Sprintf("model.fallbacks[%d]", i)
+			d.complainAt(d.places[path], path, "names a model that is asked before it", "")
+		}
+		seen = append(seen, name)
+	}
+}
+
+// flexIdle is how long an answer may keep silent at the flex tier, which is slow.
+const flexIdle = Duration(15 * time.Minute)
+
+// waitForFlex gives the flex tier its time where nobody has said how long it has.
+func (d *decoder) waitForFlex() {
+	if _, set := d.places["model.idle"]; !set && d.job.Model.ServiceTier == "flex" {
+		d.job.Model.Idle = flexIdle
+	}
+}
+
+// OpenAIs says whether an address is that of OpenAI's own API, as an empty one is.
+func OpenAIs(address string) bool {
+	u, err := url.Parse(address)
+	return address == "" || err == nil && u.Scheme == "https" && (u.Host == "api.openai.com" || u.Host == "api.openai.com:443") && u.User == nil
 }
 
 // fitPrograms refuses two ways at once of calling tools from programs, and tools for none.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"sync"
 )
 
 // AdditionalToolsType is the type of an item that tells the model of tools.
@@ -83,11 +84,13 @@ func split(tools []json.RawMessage) (here, hosted []json.RawMessage, err error) 
 
 // notAdditional is how endpoints refuse items of tools: by the name, or the place, of what they do
 // not know.
-var notAdditional = regexp.MustCompile(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
-	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
+var notAdditional = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
+		`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
+})
 
 // RefusesAdditional says that an endpoint does not take tools and instructions as items of the
 // input.
 func (f *Failure) RefusesAdditional() bool {
-	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notAdditional.MatchString(f.Message)
+	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notAdditional().MatchString(f.Message)
 }

@@ -34,6 +34,9 @@ func refusal(answer *http.Response) *Failure {
 	said := errorIn(raw)
 	f := apiFailure(answer.StatusCode, said.kind(), said.Message)
 	f.RetryAfter = cmp.Or(retryAfter(answer.Header), f.RetryAfter)
+	if f.Kind == InvalidRequest && said.Param == "service_tier" {
+		f.Kind = TierUnknown
+	}
 	f.Message = cmp.Or(f.Message, http.StatusText(answer.StatusCode))
 	return f
 }
@@ -43,13 +46,14 @@ type apiError struct {
 	Code    string
 	Type    string
 	Message string
+	Param   string
 }
 
 // UnmarshalJSON takes what compatible endpoints have in its place, too: words
 // alone, a code that is a number, an object in the place of a text.
 func (e *apiError) UnmarshalJSON(raw []byte) error {
 	var fields struct {
-		Code, Type, Message, Detail looseText
+		Code, Type, Message, Detail, Param looseText
 	}
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		var words looseText
@@ -59,7 +63,7 @@ func (e *apiError) UnmarshalJSON(raw []byte) error {
 		*e = apiError{Message: string(words)}
 		return nil
 	}
-	*e = apiError{string(fields.Code), string(fields.Type), cmp.Or(string(fields.Message), string(fields.Detail))}
+	*e = apiError{string(fields.Code), string(fields.Type), cmp.Or(string(fields.Message), string(fields.Detail)), string(fields.Param)}
 	return nil
 }
 
@@ -106,6 +110,7 @@ var codeKinds = map[string]Kind{
 	"usage_not_included":            Quota,
 	"rate_limit_exceeded":           RateLimited,
 	"slow_down":                     RateLimited,
+	"resource_unavailable":          TierBusy,
 	"server_error":                  ServerError,
 	"server_is_overloaded":          ServerError,
 	"vector_store_timeout":          ServerError,
@@ -135,6 +140,13 @@ var statusKinds = map[int]Kind{
 // not fit.
 var tooLong = regexp.MustCompile(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
 
+// noRoom and ofTier are how endpoints without a code for it say that a tier has no room, or
+// that there is no such tier.
+var (
+	noRoom = regexp.MustCompile(`(?i)resources?[ _](?:is |are )?unavailable`)
+	ofTier = regexp.MustCompile(`(?i)service[_ ]tier`)
+)
+
 func apiFailure(status int, code, message string) *Failure {
 	return &Failure{Status: status, Code: code, Message: message, Kind: kindOf(status, code, message), RetryAfter: tryAgainIn(message)}
 }
@@ -147,6 +159,10 @@ func kindOf(status int, code, message string) Kind {
 		return HistoryGone
 	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tooLong.MatchString(message):
 		return ContextLength
+	case status == http.StatusTooManyRequests && noRoom.MatchString(message):
+		return TierBusy
+	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && ofTier.MatchString(message):
+		return TierUnknown
 	case statusKinds[status] != "":
 		return statusKinds[status]
 	case status >= 500 || status == 0:

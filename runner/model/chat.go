@@ -100,8 +100,9 @@ type chatChunk struct {
 		Message chatDelta `json:"message"`
 		Finish  string    `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *wireUsage `json:"usage"`
-	Error *apiError  `json:"error"`
+	Usage       *wireUsage  `json:"usage"`
+	ServiceTier serviceTier `json:"service_tier"`
+	Error       *apiError   `json:"error"`
 }
 
 type chatDelta struct {
@@ -158,6 +159,7 @@ type chatAnswer struct {
 	bytes   int                // that came
 	finish  string
 	usage   *wireUsage
+	tier    serviceTier
 }
 
 func (a *chatAnswer) event(data []byte) (*Response, error) { return nil, a.take(data) }
@@ -190,7 +192,7 @@ func (a *chatAnswer) take(data []byte) error {
 	if chunk.Error != nil {
 		return apiFailure(0, chunk.Error.kind(), chunk.Error.Message)
 	}
-	a.id, a.usage = cmp.Or(chunk.ID, a.id), cmp.Or(chunk.Usage, a.usage)
+	a.id, a.usage, a.tier = cmp.Or(chunk.ID, a.id), cmp.Or(chunk.Usage, a.usage), cmp.Or(chunk.ServiceTier, a.tier)
 	if len(chunk.Choices) == 0 {
 		return nil
 	}
@@ -242,7 +244,7 @@ func (a *chatAnswer) callOf(piece chatCall) (at int) {
 func (a *chatAnswer) response() (*Response, error) {
 	if reason, cut := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}[a.finish]; cut {
 		f := incomplete(reason)
-		f.Usage = a.usage.usage()
+		f.Usage = a.usage.usage(a.tier)
 		return nil, f
 	}
 	var items []any
@@ -266,7 +268,7 @@ func (a *chatAnswer) response() (*Response, error) {
 		id := cmp.Or(call.ID, fmt.Sprintf("call_%s_%d", a.id, n+1))
 		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, a.written[n].String(), call.Extra})
 	}
-	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage()}
+	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage(a.tier)}
 	for _, item := range items {
 		raw, err := Encode(item)
 		if err != nil {

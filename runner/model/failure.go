@@ -19,6 +19,7 @@ type Failure struct {
 	Data       []byte // the beginning of an answer that could not be read
 	Usage      Usage  // of an answer that failed or was cut, where the API tells
 	Attempts   int    // that were made; 0 and 1 are one
+	Lasting    bool   // no further attempt helps, whatever the kind
 	Advice     string // what to do before all else, in a sentence; empty for nothing
 }
 
@@ -33,9 +34,12 @@ const (
 	Silent         Kind = "silent"          // no event for the idle limit
 	Malformed      Kind = "malformed"       // an answer that is not what the API describes
 	RateLimited    Kind = "rate_limited"    // 429 that passes
+	TierBusy       Kind = "tier_busy"       // 429: the tier has no room now
+	TierUnknown    Kind = "tier_unknown"    // 400: the model, or the endpoint, has no such tier
 	ServerError    Kind = "server_error"    // 5xx, 408, 409 and failures that pass
 	Quota          Kind = "quota"           // no money left
 	Unauthorized   Kind = "unauthorized"    // 401
+	Identity       Kind = "identity"        // the identity of the job gave no key
 	Forbidden      Kind = "forbidden"       // 403
 	NotFound       Kind = "not_found"       // 404: the model or the URL
 	ContextLength  Kind = "context_length"  // the history does not fit
@@ -53,9 +57,12 @@ var sentences = map[Kind]struct{ happened, remedy string }{
 	Silent:         {"The model's API fell silent", "run again, or raise model.idle if the model thinks for longer; the API stopped sending"},
 	Malformed:      {"The model's API sent what it does not describe", "check that model.base_url speaks the API that model.wire names; the transcript has what came"},
 	RateLimited:    {"The model's API has a rate limit that is used up", "run again later or ask for a higher rate limit"},
+	TierBusy:       {"The model's API has no room at this tier", "run again later, or take model.service_tier out"},
+	TierUnknown:    {"The model's API does not have this tier", "take model.service_tier out, or set one that the model has"},
 	ServerError:    {"The model's API failed", "run again later"},
 	Quota:          {"The quota for the model is used up", "check the plan and billing of the account that the key belongs to"},
-	Unauthorized:   {"The model's API did not let the key in", "check the key in the variable that model.api_key_env names"},
+	Unauthorized:   {"The model's API did not let the key in", "check the key in the variable that model.api_key_env names, or with model.auth: oidc what the service account may do"},
+	Identity:       {"The identity of the job gave no key", "check model.identity, what OpenAI was told of tokens that it takes, and the workflow's permission id-token: write"},
 	Forbidden:      {"The key may not be used for this", "the key may not use this model or endpoint; check its project and permissions"},
 	NotFound:       {"The model's API does not know the model or the path", "check model.name and model.base_url"},
 	ContextLength:  {"The conversation is longer than the model's window", "give a smaller task or a model with a larger window"},
@@ -66,15 +73,15 @@ var sentences = map[Kind]struct{ happened, remedy string }{
 }
 
 func (f *Failure) Error() string {
-	detail := f.detail()
+	detail := f.Detail()
 	if f.Status != 0 {
 		return fmt.Sprintf("model request: %s (HTTP %d): %s", f.Kind, f.Status, detail)
 	}
 	return fmt.Sprintf("model request: %s: %s", f.Kind, detail)
 }
 
-// detail is what was said or what went wrong, in one bounded line.
-func (f *Failure) detail() string {
+// Detail is what was said or what went wrong, in one bounded line.
+func (f *Failure) Detail() string {
 	const most = 500
 	detail := f.Message
 	if detail == "" && f.Err != nil {
@@ -92,7 +99,18 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Temporary says that the same request may succeed when it is sent again.
 func (f *Failure) Temporary() bool {
 	switch f.Kind {
-	case Unreachable, StreamCut, Incomplete, Silent, RateLimited, ServerError:
+	case Unreachable, StreamCut, Incomplete, Silent, RateLimited, TierBusy, ServerError:
+		return !f.Lasting
+	}
+	return false
+}
+
+// Elsewhere says that another model of the endpoint may answer where this one did not, by
+// all attempts: it is not there, may not be used, has no quota left, or is out. What the
+// provider refuses for its content is refused for good.
+func (f *Failure) Elsewhere() bool {
+	switch f.Kind {
+	case NotFound, Forbidden, Quota, StreamCut, Silent, RateLimited, TierBusy, ServerError:
 		return true
 	}
 	return false
@@ -107,7 +125,7 @@ func (f *Failure) Stop() *outcome.Stop {
 	if f.Attempts > 1 {
 		status += fmt.Sprintf(" after %d attempts", f.Attempts)
 	}
-	detail := strings.TrimSuffix(f.detail(), ".")
+	detail := strings.TrimSuffix(f.Detail(), ".")
 	if f.RetryAfter >= time.Second {
 		detail += fmt.Sprintf("; it asks to wait %s", f.RetryAfter.Round(time.Second))
 	}

@@ -47,6 +47,13 @@ type Settings struct {
 	Stored bool
 }
 
+// The tiers that a run knows by name: one that is cheap and may have no room, and the one
+// that always has.
+const (
+	FlexTier    = "flex"
+	DefaultTier = "default"
+)
+
 // Request asks for the next response.
 type Request struct {
 	Settings Settings
@@ -72,14 +79,23 @@ type Response struct {
 	Uncounted bool
 }
 
-// Usage counts tokens. Cached is part of Input, Reasoning part of Output.
+// Usage counts tokens. Cached and CacheWrite are parts of Input, Reasoning of Output.
 type Usage struct {
-	Input, Cached, Output, Reasoning int64
+	Input, Cached int64
+	CacheWrite    int64 `yaml:"cache_write"` // to the provider's cache
+	Output        int64
+	Reasoning     int64
+	// ServiceTier is the tier of service at which an answer came, as it says itself;
+	// empty where it doesn't, and of several answers.
+	ServiceTier string `yaml:"service_tier"`
 }
 
 // Add sums two counts.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.Cached + v.Cached, u.Output + v.Output, u.Reasoning + v.Reasoning}
+	return Usage{
+		Input: u.Input + v.Input, Cached: u.Cached + v.Cached, CacheWrite: u.CacheWrite + v.CacheWrite,
+		Output: u.Output + v.Output, Reasoning: u.Reasoning + v.Reasoning,
+	}
 }
 
 // Total is what counts against limits.tokens.

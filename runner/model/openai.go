@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openai/openai-go/v3/auth"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/packages/ssestream"
@@ -30,8 +31,14 @@ const defaultIdle = 5 * time.Minute
 type Endpoint struct {
 	BaseURL string // DefaultBaseURL when empty
 	APIKey  string // empty for an endpoint that asks for none
-	Headers map[string]string
-	Query   map[string]string
+	// Workload is exchanged for keys in the place of APIKey; nil for none. Chat has no
+	// use for it.
+	Workload *auth.WorkloadIdentity
+	// Transport carries the requests, those of the exchange among them; nil for the
+	// usual one.
+	Transport http.RoundTripper
+	Headers   map[string]string
+	Query     map[string]string
 	// UserAgent names the program to the API.
 	UserAgent string
 	// Idle ends an answer of which nothing has come for so long: no event of a
@@ -42,8 +49,9 @@ type Endpoint struct {
 // OpenAI is the Responses API. It sends each request once; Retrying sends it
 // again.
 type OpenAI struct {
-	service responses.ResponseService
-	idle    time.Duration
+	service  responses.ResponseService
+	idle     time.Duration
+	exchange bool // keys come by an exchange
 }
 
 // NewOpenAI makes a client. It does not connect.
@@ -52,7 +60,7 @@ func NewOpenAI(e Endpoint) (*OpenAI, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &OpenAI{service: responses.NewResponseService(options...), idle: cmp.Or(e.Idle, defaultIdle)}, nil
+	return &OpenAI{service: responses.NewResponseService(options...), idle: cmp.Or(e.Idle, defaultIdle), exchange: e.Workload != nil}, nil
 }
 
 // base is where the API is, with a slash at the end.
@@ -73,11 +81,14 @@ func (e Endpoint) options() ([]option.RequestOption, error) {
 	options := []option.RequestOption{
 		option.WithBaseURL(base),
 		option.WithMaxRetries(0),
-		option.WithHTTPClient(&http.Client{Transport: http.DefaultTransport}),
+		option.WithHTTPClient(&http.Client{Transport: cmp.Or(e.Transport, http.DefaultTransport)}),
 		option.WithMiddleware(refusals),
 	}
 	if e.APIKey != "" {
 		options = append(options, option.WithAPIKey(e.APIKey))
+	}
+	if e.Workload != nil { // behind refusals, so that it sees a key that is refused, and drops it
+		options = append(options, option.WithWorkloadIdentity(*e.Workload))
 	}
 	if e.UserAgent != "" {
 		options = append(options, option.WithHeader("User-Agent", e.UserAgent))
@@ -114,6 +125,14 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 // send posts the bytes of a request and gives the answer unread. openai-go is given
 // them as they are: parameters it would encode once more.
 func (o *OpenAI) send(ctx context.Context, raw []byte) (*http.Response, error) {
+	sent, err := o.sendOnce(ctx, raw)
+	if failure := (*Failure)(nil); o.exchange && errors.As(err, &failure) && failure.Kind == Unauthorized {
+		return o.sendOnce(ctx, raw) // the key may have ended before its time; this is another one
+	}
+	return sent, err
+}
+
+func (o *OpenAI) sendOnce(ctx context.Context, raw []byte) (*http.Response, error) {
 	var sent *http.Response
 	_, err := o.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&sent))
 	if err != nil {
@@ -287,7 +306,8 @@ type wireResponse struct {
 	Incomplete *struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
-	Usage *wireUsage `json:"usage"`
+	Usage       *wireUsage  `json:"usage"`
+	ServiceTier serviceTier `json:"service_tier"`
 }
 
 // whole joins the items that came one by one with the last event. Endpoints
@@ -298,7 +318,7 @@ func (r *itemReader) whole(raw []byte) (*Response, error) {
 		return nil, malformed("the response is not what the API describes", err, raw)
 	}
 	if failure := wire.failure(raw); failure != nil {
-		failure.Usage = wire.Usage.usage()
+		failure.Usage = wire.Usage.usage(wire.ServiceTier)
 		return nil, failure
 	}
 	if len(r.items) == 0 {
@@ -307,7 +327,7 @@ func (r *itemReader) whole(raw []byte) (*Response, error) {
 			r.observe.item(item)
 		}
 	}
-	return &Response{ID: wire.ID, Status: wire.Status, Output: r.items, Usage: wire.Usage.usage()}, nil
+	return &Response{ID: wire.ID, Status: wire.Status, Output: r.items, Usage: wire.Usage.usage(wire.ServiceTier)}, nil
 }
 
 func (r *wireResponse) failure(raw json.RawMessage) *Failure {
@@ -384,5 +404,5 @@ func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
 	if err := json.Unmarshal(answer, &compacted); err != nil || len(compacted.Output) == 0 {
 		return nil, malformed("the compacted conversation is not what the API describes", err, answer)
 	}
-	return weighed(&Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.usage()}, nil, raw)
+	return weighed(&Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.usage(compacted.ServiceTier)}, nil, raw)
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"path"
@@ -10,9 +11,12 @@ import (
 	"sync"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/price"
 )
 
-// Profile is what is known of a model.
+// Profile is what is known of a model: profiles.yml has what is kept by hand of its
+// family, and catalog.tsv, which internal/tabulate makes, what it takes and costs.
 type Profile struct {
 	Models        []string `yaml:"models"` // patterns of names; none: the default
 	ContextWindow int64    `yaml:"context_window"`
@@ -24,24 +28,26 @@ type Profile struct {
 	ParallelCalls bool   `yaml:"parallel_calls"`
 	Reasoning     bool   `yaml:"reasoning"`   // it takes a reasoning effort
 	ToolSearch    bool   `yaml:"tool_search"` // it looks for tools by the API's own tool_search
+	Images        bool   `yaml:"images"`      // it sees
 	// Code says that the model was trained to call tools from scripts, and not one by one.
-	Code   bool   `yaml:"code"`
-	Price  Price  `yaml:"price"`
-	Source string `yaml:"source"` // where this can be read
+	Code bool `yaml:"code"`
+	// InputLimit and OutputLimit are the most tokens that the API takes and gives,
+	// whatever the window; 0 where that is not known.
+	InputLimit  int64 `yaml:"input_limit"`
+	OutputLimit int64 `yaml:"output_limit"`
+	// Efforts are the reasoning efforts that it takes, and DefaultEffort its own;
+	// empty where they are not known.
+	Efforts       []string `yaml:"efforts"`
+	DefaultEffort string   `yaml:"default_effort"`
+	// CacheWrite is the price of what is written to the provider's cache, as a multiple
+	// of that of input, where its price list has none; 0 for the same.
+	CacheWrite float64     `yaml:"cache_write"`
+	Price      *price.List `yaml:"-"`      // nil where it is not known
+	Source     string      `yaml:"source"` // where this can be read
 }
 
-// Known says that a profile is of the model; else it is the default.
-func (p Profile) Known() bool { return len(p.Models) > 0 }
-
-// Price is what a model costs, in US dollars for a million tokens.
-type Price struct {
-	Input  float64 `yaml:"input"`
-	Cached float64 `yaml:"cached"` // of the input; 0 for the same
-	Output float64 `yaml:"output"`
-}
-
-// Known says whether there is a price.
-func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }
+// Known says that something is known of the model; else the profile is the default.
+func (p Profile) Known() bool { return p.Source != "" }
 
 //go:embed profiles.yml
 var profilesYAML []byte
@@ -93,10 +99,21 @@ func (p Profile) check() error {
 	return nil
 }
 
-// ProfileOf is what is known of the model of that name.
-func ProfileOf(name string) Profile {
+// ProfileOf is what is known of the model of that name at OpenAI's own API.
+func ProfileOf(name string) Profile { return ProfileAt(name, DefaultBaseURL) }
+
+// ProfileAt is what is known of the model of that name at an API: of its family, how
+// it is offered tools, and of its row in the table, what it takes and costs there.
+func ProfileAt(name, baseURL string) Profile {
+	p := family(plainName(name))
+	if e, found := find(name, cmp.Or(baseURL, DefaultBaseURL)); found {
+		return e.over(p)
+	}
+	return p
+}
+
+func family(name string) Profile {
 	file := profiles()
-	name = plainName(name)
 	for _, p := range file.Models {
 		if p.names(name) {
 			return p
@@ -125,8 +142,10 @@ func nextWord(name string) (rest string, more bool) {
 
 var dateAtEnd = regexp.MustCompile(`-\d{4}-\d{2}-\d{2}$`)
 
-// plainName is a model's name without a provider's prefix and a date.
-func plainName(name string) string {
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	return strings.ToLower(dateAtEnd.ReplaceAllString(name, ""))
+// bareName is a model's name without a provider's prefix.
+func bareName(name string) string {
+	return strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
 }
+
+// plainName is a model's name without a provider's prefix and a date.
+func plainName(name string) string { return dateAtEnd.ReplaceAllString(bareName(name), "") }

@@ -83,6 +83,22 @@ func (r *Rebuilt) LacksImages() bool {
 	return slices.ContainsFunc(r.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(`"image_url":"sha256:`)) })
 }
 
+// Fallback takes that another model goes on, without some items.
+func (r *Rebuilt) Fallback(leftOut []int) {
+	r.history, r.sent, r.previous = Without(r.history, leftOut), 0, ""
+}
+
+// Without is a conversation without the items at these places.
+func Without(items []json.RawMessage, places []int) []json.RawMessage {
+	kept := make([]json.RawMessage, 0, len(items))
+	for i, item := range items {
+		if !slices.Contains(places, i) {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}
+
 // Compaction takes a conversation that was made shorter.
 func (r *Rebuilt) Compaction(items []json.RawMessage) {
 	r.history, r.sent, r.previous = items, 0, ""

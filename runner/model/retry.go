@@ -36,13 +36,15 @@ type Retrying struct {
 	// Report is told before each pause of the attempt that failed. It may be nil.
 	Report func(failed *Failure, wait time.Duration) error
 
-	lost time.Duration // of Outage: pauses, and further attempts that failed
+	model string        // that was asked last
+	lost  time.Duration // of Outage: pauses, and further attempts that failed
+	busy  int           // how often there was no room at the flex tier
 }
 
 // Respond is Next's, tried until it succeeds, fails for good, or attempts or
 // outage are used up. A failure says how many attempts were made.
 func (r *Retrying) Respond(ctx context.Context, request Request, observe Observer) (*Response, error) {
-	return retried(ctx, r, observe.broken, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
+	return retried(ctx, r, request.Settings, observe.broken, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
 }
 
 // Compact is Next's in the same way; without one it is ErrNoCompaction.
@@ -51,10 +53,11 @@ func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, err
 	if !ok {
 		return nil, ErrNoCompaction
 	}
-	return retried(ctx, r, Observer{}.broken, func() (*Response, error) { return compacter.Compact(ctx, request) })
+	return retried(ctx, r, request.Settings, Observer{}.broken, func() (*Response, error) { return compacter.Compact(ctx, request) })
 }
 
-func retried(ctx context.Context, r *Retrying, kept func() bool, try func() (*Response, error)) (*Response, error) {
+func retried(ctx context.Context, r *Retrying, settings Settings, kept func() bool, try func() (*Response, error)) (*Response, error) {
+	r.ask(settings.Model)
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
 		answer, err := try()
@@ -68,7 +71,7 @@ func retried(ctx context.Context, r *Retrying, kept func() bool, try func() (*Re
 		}
 		wait := r.pause(attempt, failure.RetryAfter)
 		fits, stays := failure.Temporary() && r.lost+wait <= cmp.Or(r.Outage, 10*time.Minute), kept()
-		if !fits || !stays && attempt >= cmp.Or(r.Attempts, 6) {
+		if !fits || !stays && attempt >= cmp.Or(r.Attempts, 6) || r.noRoom(failure, settings) {
 			return nil, err
 		}
 		if !stays && r.Report != nil {
@@ -84,6 +87,25 @@ func retried(ctx context.Context, r *Retrying, kept func() bool, try func() (*Re
 			return nil, err
 		}
 	}
+}
+
+// ask notes who is asked: each model may be out for as long.
+func (r *Retrying) ask(name string) {
+	if r.model != name {
+		r.model, r.lost = name, 0
+	}
+}
+
+// mostBusy is how often in a run there may be no room at the flex tier, before it goes on
+// without: such a refusal costs nothing but time.
+const mostBusy = 2
+
+func (r *Retrying) noRoom(failure *Failure, settings Settings) bool {
+	if failure.Kind != TierBusy || settings.ServiceTier != FlexTier {
+		return false
+	}
+	r.busy++
+	return r.busy >= mostBusy
 }
 
 func sleep(ctx context.Context, wait time.Duration) error {

@@ -49,9 +49,23 @@ type wireUsage struct {
 	CompletionDetails wireDetails `json:"completion_tokens_details"`
 }
 
+// serviceTier is the name of a tier of service; empty for what can be none.
+type serviceTier string
+
+func (t *serviceTier) UnmarshalJSON(raw []byte) error {
+	const longest = 40
+	var name string
+	if json.Unmarshal(raw, &name) != nil || len(name) > longest {
+		name = ""
+	}
+	*t = serviceTier(name)
+	return nil
+}
+
 type wireDetails struct {
-	Cached    tokenCount `json:"cached_tokens"`
-	Reasoning tokenCount `json:"reasoning_tokens"`
+	Cached     tokenCount `json:"cached_tokens"`
+	CacheWrite tokenCount `json:"cache_write_tokens"`
+	Reasoning  tokenCount `json:"reasoning_tokens"`
 }
 
 func (u *wireUsage) UnmarshalJSON(raw []byte) error {
@@ -62,10 +76,11 @@ func (u *wireUsage) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// usage is what the API tells, with negative numbers for what it doesn't.
-func (u *wireUsage) usage() Usage {
+// usage is what the API tells, with negative numbers for what it doesn't. tier is the
+// tier of service that it names.
+func (u *wireUsage) usage(tier serviceTier) Usage {
 	if u == nil {
-		return Usage{Input: int64(untold), Output: int64(untold)}
+		return Usage{Input: int64(untold), Output: int64(untold), ServiceTier: string(tier)}
 	}
 	first := func(a, b tokenCount) int64 {
 		if a != 0 {
@@ -75,6 +90,7 @@ func (u *wireUsage) usage() Usage {
 	}
 	return Usage{
 		Input: first(u.Input, u.Prompt), Cached: first(u.InputDetails.Cached, u.PromptDetails.Cached),
+		CacheWrite: first(u.InputDetails.CacheWrite, u.PromptDetails.CacheWrite), ServiceTier: string(tier),
 		Output: first(u.Output, u.Completion), Reasoning: first(u.OutputDetails.Reasoning, u.CompletionDetails.Reasoning),
 	}
 }
@@ -87,7 +103,7 @@ func weighed(r *Response, err error, sent []byte) (*Response, error) {
 	switch {
 	case errors.As(err, &failure):
 		failure.Usage = failure.Usage.told()
-		if failure.Kind == StreamCut && failure.Usage == (Usage{}) { // the request was read, and nobody will tell
+		if failure.Kind == StreamCut && failure.Usage.Total() == 0 { // the request was read, and nobody will tell
 			failure.Usage.Input = estimate(textBytes(sent))
 		}
 	case err == nil:
@@ -104,20 +120,21 @@ func weighed(r *Response, err error, sent []byte) (*Response, error) {
 func (u Usage) told() Usage {
 	u.Input, u.Output = max(u.Input, 0), max(u.Output, 0)
 	u.Cached, u.Reasoning = min(max(u.Cached, 0), u.Input), min(max(u.Reasoning, 0), u.Output)
+	u.CacheWrite = min(max(u.CacheWrite, 0), u.Input-u.Cached)
 	return u
 }
 
 // plausible says also whether it had to be estimated. Some APIs count what was
 // cached beside the input, and reasoning beside the output.
 func (u Usage) plausible(sent, received int) (usage Usage, estimated bool) {
-	if u.Input >= 0 && u.Cached > u.Input {
-		u.Input += u.Cached
+	if u.Input >= 0 && max(u.Cached, u.CacheWrite) > u.Input {
+		u.Input += max(u.Cached, 0) + max(u.CacheWrite, 0)
 	}
 	if u.Output >= 0 && u.Reasoning > u.Output {
 		u.Output += u.Reasoning
 	}
 	if u.Input < 0 || u.Input*longestToken < int64(sent) {
-		u.Input, u.Cached, estimated = estimate(sent), 0, true
+		u.Input, u.Cached, u.CacheWrite, estimated = estimate(sent), 0, 0, true
 	}
 	if u.Output < 0 || estimated && u.Output == 0 {
 		u.Output, u.Reasoning, estimated = estimate(received), 0, true

@@ -37,7 +37,7 @@ const openAI = "https://api.openai.com/v1"
 // Providers are those whose addresses are known, and one for any other.
 func Providers() []Provider {
 	return []Provider{
-		{Name: "openai", Title: "OpenAI", Secret: "OPENAI_API_KEY", Model: "gpt-5.1-codex", checks: "models"},
+		{Name: "openai", Title: "OpenAI", Secret: "OPENAI_API_KEY", Model: "gpt-5.4", checks: "models"},
 		{Name: "openrouter", Title: "OpenRouter", BaseURL: "https://openrouter.ai/api/v1", Wire: "chat", Secret: "OPENROUTER_API_KEY", checks: "key"},
 		{Name: "gemini", Title: "Google Gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", Wire: "chat", Secret: "GEMINI_API_KEY", checks: "models", refuses: http.StatusBadRequest},
 		{Name: "deepseek", Title: "DeepSeek", BaseURL: "https://api.deepseek.com/v1", Wire: "chat", Secret: "DEEPSEEK_API_KEY", checks: "models"},

@@ -136,6 +136,9 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 	transcript.TypeModelRetry: words(func(d transcript.ModelRetry) string {
 		return fmt.Sprintf("attempt %d failed (%s), again in %.1f s", d.Attempt, d.Error, d.Wait)
 	}),
+	transcript.TypeModelFallback: words(func(d transcript.ModelFallback) string {
+		return fmt.Sprintf("going on with %s in the place of %s: %s", d.To, d.From, d.Why)
+	}),
 	transcript.TypeModelResponse: words(func(d transcript.ModelResponse) string {
 		return fmt.Sprintf("turn %d: %.1f s, %d tokens in (%d cached), %d out", d.Turn, d.Seconds, d.Usage.Input, d.Usage.Cached, d.Usage.Output)
 	}),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -24,7 +25,12 @@ type Record struct {
 	log      *transcript.Log
 	rest     func() // ends what notes that the run lives; nil while nothing does
 	begun    bool   // run.started is written
-	redactor *secrets.Redactor
+	redactor atomic.Pointer[secrets.Redactor]
+
+	hiding  sync.Mutex // guards what the redactor is made of
+	hidden  []secrets.Value
+	learned []secrets.Value            // besides
+	spared  func(fragment string) bool // nil before SpareBase
 
 	warned   sync.Mutex // guards warnings: calls in parallel warn too
 	warnings []transcript.Warning
@@ -32,12 +38,38 @@ type Record struct {
 
 // New is a record that removes these values from all that it is given.
 func New(id string, hidden []secrets.Value) *Record {
-	return &Record{ID: id, redactor: secrets.NewRedactor(hidden)}
+	r := &Record{ID: id}
+	r.KeepOut(hidden)
+	return r
 }
 
-// KeepOut replaces the values that the record removes. Nothing else of the run may
+// KeepOut replaces the values that the record removes, but for those that it has learned.
+// Nothing else of the run may write meanwhile.
+func (r *Record) KeepOut(hidden []secrets.Value) {
+	r.hiding.Lock()
+	defer r.hiding.Unlock()
+	r.hidden, r.spared = hidden, nil
+	r.hide()
+}
+
+// Learn has a value removed that the run has come to know, from here on. Others may
 // write meanwhile.
-func (r *Record) KeepOut(hidden []secrets.Value) { r.redactor = secrets.NewRedactor(hidden) }
+func (r *Record) Learn(name, secret string) {
+	value := secrets.Value{Name: name, Secret: secret}
+	r.hiding.Lock()
+	defer r.hiding.Unlock()
+	if slices.Contains(r.learned, value) {
+		return
+	}
+	r.learned = append(r.learned, value)
+	r.hide()
+}
+
+func (r *Record) hide() {
+	redactor := secrets.NewRedactor(slices.Concat(r.hidden, r.learned))
+	redactor.Except(r.spared)
+	r.redactor.Store(redactor)
+}
 
 // Whereabouts says where people find what a command printed, for the end of a sentence.
 func (r *Record) Whereabouts(log string) string {
@@ -48,10 +80,10 @@ func (r *Record) Whereabouts(log string) string {
 }
 
 // Redact is text without the secrets of the run.
-func (r *Record) Redact(text string) string { return r.redactor.Redact(text) }
+func (r *Record) Redact(text string) string { return r.redactor.Load().Redact(text) }
 
 // Redactor finds the secrets of the run.
-func (r *Record) Redactor() *secrets.Redactor { return r.redactor }
+func (r *Record) Redactor() *secrets.Redactor { return r.redactor.Load() }
 
 // Make makes the run directory at path, which only this process works in, and
 // begins the transcript there. sink gets each event once it is written.

@@ -352,3 +352,18 @@ func TestAResultHasEmptyListsAndNoNulls(t *testing.T) {
 		t.Errorf("%s %s", raw, diff)
 	}
 }
+
+// What a run comes to know is kept out beside what it knew, whatever that becomes.
+func TestASecretThatIsLearnedIsKeptOut(t *testing.T) {
+	r := New("run", []secrets.Value{{Name: "TOKEN", Secret: "token-0123456789"}})
+	r.Learn("the key", "minted-0123456789")
+	r.Learn("the key", "minted-0123456789")
+	const text = "token-0123456789 minted-0123456789 other-0123456789"
+	if got := r.Redact(text); got != "[secret TOKEN] [secret the key] other-0123456789" {
+		t.Errorf("it is %q", got)
+	}
+	r.KeepOut([]secrets.Value{{Name: "OTHER", Secret: "other-0123456789"}})
+	if got := r.Redact(text); got != "token-0123456789 [secret the key] [secret OTHER]" {
+		t.Errorf("it is %q", got)
+	}
+}

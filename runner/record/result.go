@@ -24,7 +24,8 @@ type Result struct {
 	Feedback         *Feedback               `json:"feedback,omitempty"` // what was said on an issue or pull request
 	Plan             []transcript.PlanStep   `json:"plan"`
 	Usage            transcript.Usage        `json:"usage"`
-	CostUSD          *float64                `json:"cost_usd"` // null: no price is known
+	Models           []transcript.ModelUse   `json:"models,omitempty"` // that were asked, in their order
+	CostUSD          *float64                `json:"cost_usd"`         // null: no price is known
 	Verify           []VerifyRow             `json:"verify"`
 	Sandbox          Confinement             `json:"sandbox"`
 	Denied           int                     `json:"denied"`                // calls and hosts that the policy refused

@@ -77,6 +77,9 @@ func (e Environment) Artifacts() string {
 	return page + "#artifacts"
 }
 
+// IdentityFileVariable names the file with the token of the job.
+const IdentityFileVariable = "OPENAI_IDENTITY_TOKEN_FILE"
+
 // secretNames are the variables that hold credentials of a run.
 var secretNames = []string{
 	"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "CODEX_API_KEY",

@@ -10,7 +10,7 @@ import (
 var eventData = map[Type]any{
 	TypeRunStarted: RunStarted{}, TypeTask: Task{}, TypeWorkspace: Workspace{}, TypePolicy: Policy{}, TypeSetup: Setup{}, TypeNetwork: Network{}, TypeService: Service{}, TypeMCPServer: MCPServer{}, TypeHooks: Hooks{}, TypeHook: Hook{}, TypeSecretUsed: SecretUsed{},
 	TypeModelRequest: ModelRequest{}, TypeModelResponse: ModelResponse{}, TypeModelRetry: ModelRetry{},
-	TypeModelFailure: ModelFailure{}, TypeCompaction: Compaction{},
+	TypeModelFailure: ModelFailure{}, TypeModelFallback: ModelFallback{}, TypeCompaction: Compaction{},
 	TypeToolStarted: ToolStarted{}, TypeToolFinished: ToolFinished{}, TypePlan: Plan{}, TypeVerify: Verify{},
 	TypeChange: Change{}, TypePublish: Publish{}, TypeWarning: Warning{}, TypeRunResumed: RunResumed{}, TypeRunFinished: RunFinished{},
 }

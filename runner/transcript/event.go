@@ -1,13 +1,14 @@
 package transcript
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/price"
 )
 
 const Version = 1
@@ -46,6 +47,7 @@ const (
 	TypeModelResponse Type = "model.response" // ModelResponse
 	TypeModelRetry    Type = "model.retry"    // ModelRetry
 	TypeModelFailure  Type = "model.failure"  // ModelFailure
+	TypeModelFallback Type = "model.fallback" // ModelFallback
 	TypeCompaction    Type = "compaction"     // Compaction
 	TypeToolStarted   Type = "tool.started"   // ToolStarted
 	TypeToolFinished  Type = "tool.finished"  // ToolFinished
@@ -68,7 +70,7 @@ type RunStarted struct {
 	Publish string          `json:"publish"`       // github, local or none
 	// Price of the model in US dollars for a million tokens; nil when it is not
 	// known.
-	Price *Price `json:"price,omitempty"`
+	Price *price.List `json:"price,omitempty"`
 	// Scripted names the scripted session that stands in for the model; empty
 	// when a model is asked.
 	Scripted string `json:"scripted,omitempty"`
@@ -78,19 +80,6 @@ type RunStarted struct {
 	// Artifacts is the page where the files of the run are to be had that the action
 	// uploads at its end; empty where it uploads none.
 	Artifacts string `json:"artifacts,omitempty"`
-}
-
-// Price is what a model costs in US dollars for a million tokens.
-type Price struct {
-	Input  float64 `json:"input"`
-	Cached float64 `json:"cached"` // of the input; 0 for the same
-	Output float64 `json:"output"`
-}
-
-// Of is what usage costs, in US dollars.
-func (p Price) Of(u Usage) float64 {
-	cached := cmp.Or(p.Cached, p.Input)
-	return (float64(u.Input-u.Cached)*p.Input + float64(u.Cached)*cached + float64(u.Output)*p.Output) / 1e6
 }
 
 // Task is what was asked, as it goes to the model.
@@ -241,12 +230,21 @@ type ModelResponse struct {
 // Incomplete is the status of an answer that broke off.
 const Incomplete = "incomplete"
 
-// Usage counts tokens. Cached is part of Input, Reasoning part of Output.
+// Usage counts tokens. Cached and CacheWrite are parts of Input, Reasoning of Output.
 type Usage struct {
-	Input     int64 `json:"input"`
-	Cached    int64 `json:"cached"`
-	Output    int64 `json:"output"`
-	Reasoning int64 `json:"reasoning"`
+	Input      int64 `json:"input"`
+	Cached     int64 `json:"cached"`
+	CacheWrite int64 `json:"cache_write,omitempty"`
+	Output     int64 `json:"output"`
+	Reasoning  int64 `json:"reasoning"`
+	// ServiceTier is the tier of service at which an answer came, as it says itself;
+	// empty where it doesn't, and of several answers.
+	ServiceTier string `json:"service_tier,omitempty"`
+}
+
+// Cost is what one answer with this usage costs, in US dollars.
+func (u Usage) Cost(list *price.List) float64 {
+	return list.Of(price.Tokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output}, u.ServiceTier)
 }
 
 // ModelRetry says that a request failed and will be sent again, or that the
@@ -270,6 +268,19 @@ type ModelFailure struct {
 	Error    string `json:"error"`
 	Data     string `json:"data,omitempty"`  // the beginning of what could not be read
 	Usage    *Usage `json:"usage,omitempty"` // of the answer that failed
+}
+
+// ModelFallback says that another model goes on with the run.
+type ModelFallback struct {
+	Turn   int    `json:"turn"` // the last one before
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Reason string `json:"reason"` // kind of the failure
+	Why    string `json:"why"`    // its words
+	// LeftOut are the places in the conversation, from 0, of items that the other model
+	// can't read: it goes on without them.
+	LeftOut []int       `json:"left_out,omitempty"`
+	Price   *price.List `json:"price,omitempty"` // of the other model; missing when it is not known
 }
 
 // Compaction says that the conversation was made shorter. Items stand for all

@@ -124,9 +124,10 @@ var folds = map[Type]func(*fold, Event) error{
 	TypePublish:       folding((*fold).publish),
 	TypeModelRequest:  folding((*fold).modelRequest),
 	TypeModelResponse: folding((*fold).modelResponse),
-	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.view.Usage.add(d.Usage) }),
-	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.view.Usage.add(d.Usage) }),
-	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.view.Usage.add(d.Usage) }),
+	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.view.book(d.Usage) }),
+	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.view.book(d.Usage) }),
+	TypeModelFallback: folding((*fold).modelFallback),
+	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.view.book(d.Usage) }),
 	TypeToolStarted:   folding((*fold).toolStarted),
 	TypeToolFinished:  folding((*fold).toolFinished),
 }
@@ -150,7 +151,10 @@ type spending struct {
 	Usage Usage `json:"usage"`
 }
 
-func (f *fold) runStarted(e Event, d RunStarted) { f.view.StartedAt, f.view.Started = e.Time, d }
+func (f *fold) runStarted(e Event, d RunStarted) {
+	f.view.StartedAt, f.view.Started = e.Time, d
+	f.view.Models = []ModelUse{{Price: d.Price}} // its name is told by the first request
+}
 
 // runResumed begins another life of the run. It lived without events too, of which
 // the event itself tells.
@@ -198,13 +202,19 @@ type request struct {
 
 func (f *fold) modelRequest(_ Event, d request) {
 	f.view.Model = d.Model
+	if len(f.view.Models) == 0 { // a record whose beginning is gone
+		f.view.Models = []ModelUse{{}}
+	}
+	if first := &f.view.Models[0]; first.Model == "" {
+		first.Model = d.Model
+	}
 	f.view.Work.Done, f.view.Work.Published = false, ""
 	f.answered, f.called = false, false
 }
 
 func (f *fold) modelResponse(e Event, d ModelResponse) {
 	f.view.Turns = max(f.view.Turns, d.Turn)
-	f.view.Usage.add(d.Usage)
+	f.view.book(d.Usage)
 	f.answered = true
 	if f.view.Verify != nil {
 		f.view.Work.Attempts = f.view.Verify.Attempt
@@ -228,6 +238,17 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 	}
 }
 
+// book adds what the model that is asked now has used.
+func (v *View) book(more Usage) {
+	v.Usage.add(more)
+	v.Models = Booked(v.Models, more)
+}
+
+func (f *fold) modelFallback(_ Event, d ModelFallback) {
+	f.view.Fallbacks = append(f.view.Fallbacks, d)
+	f.view.Models = append(f.view.Models, ModelUse{Model: d.To, Price: d.Price})
+}
+
 // beforeCalls is where the words of a response belong: before its calls, which
 // may have started while it was on its way.
 func (f *fold) beforeCalls(agent string, turn int) int {
@@ -247,6 +268,7 @@ func (f *fold) beforeCalls(agent string, turn int) int {
 func (u *Usage) add(more Usage) {
 	u.Input += more.Input
 	u.Cached += more.Cached
+	u.CacheWrite += more.CacheWrite
 	u.Output += more.Output
 	u.Reasoning += more.Reasoning
 }

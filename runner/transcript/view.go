@@ -35,6 +35,8 @@ type View struct {
 	// Compactions is how often the conversation was made shorter.
 	Compactions int
 	Usage       Usage
+	Models      []ModelUse      // that were asked, in their order
+	Fallbacks   []ModelFallback // from one of these to the next
 	// LastMessage is the last message of the run's own agent, whole.
 	LastMessage string
 	Finished    *RunFinished // nil while the run goes on, or when it was killed

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
@@ -297,19 +298,41 @@ func BenchmarkVerifyChain(b *testing.B) {
 	}
 }
 
-func TestPriceOf(t *testing.T) {
-	usage := transcript.Usage{Input: 1_000_000, Cached: 400_000, Output: 100_000}
-	for _, c := range []struct {
-		price transcript.Price
-		want  float64
+func TestEachAnswerIsBookedAtItsTier(t *testing.T) {
+	list := &price.List{
+		Rates:   price.Rates{Input: 1, Cached: 0.1, CacheWrite: 1.25, Output: 10},
+		Tiers:   []price.Tier{{Above: 500_000, Rates: price.Rates{Input: 2, Output: 15}}},
+		Service: map[string]price.Rates{"flex": {Input: 0.5, Output: 5}},
+	}
+	answered := func(u transcript.Usage) transcripttest.Happening {
+		return transcripttest.Happening{Kind: transcript.TypeModelResponse, Data: transcript.ModelResponse{Status: "completed", Usage: u}}
+	}
+	for _, test := range []struct {
+		name string
+		list *price.List
+		run  []transcripttest.Happening
+		want float64
 	}{
-		{transcript.Price{Input: 1, Cached: 0.1, Output: 10}, 0.6 + 0.04 + 1},
-		{transcript.Price{Input: 1, Output: 10}, 2},
-		{transcript.Price{}, 0},
+		{"no answer", list, nil, 0},
+		{"what the cache has", list, []transcripttest.Happening{answered(transcript.Usage{Input: 400_000, Cached: 200_000, CacheWrite: 100_000, Output: 10_000})}, 0.1 + 0.02 + 0.125 + 0.1},
+		{"two short answers are no long one", list, []transcripttest.Happening{answered(transcript.Usage{Input: 400_000}), answered(transcript.Usage{Input: 400_000})}, 0.8},
+		{"a long one", list, []transcripttest.Happening{answered(transcript.Usage{Input: 400_000}), answered(transcript.Usage{Input: 600_000})}, 0.4 + 1.2},
+		{"tiers of service", list, []transcripttest.Happening{answered(transcript.Usage{Input: 400_000, ServiceTier: "flex"}), answered(transcript.Usage{Input: 400_000, ServiceTier: "default"})}, 0.2 + 0.4},
+		{"what failed, and what made it shorter", list, []transcripttest.Happening{
+			{Kind: transcript.TypeModelRetry, Data: transcript.ModelRetry{Usage: &transcript.Usage{Input: 100_000}}},
+			{Kind: transcript.TypeModelFailure, Data: transcript.ModelFailure{Usage: &transcript.Usage{Input: 10_000}}},
+			{Kind: transcript.TypeCompaction, Data: transcript.Compaction{Usage: &transcript.Usage{Input: 1000}}},
+		}, 0.111},
+		{"a price of nothing", new(price.List), []transcripttest.Happening{answered(transcript.Usage{Input: 400_000})}, 0},
 	} {
-		if got := c.price.Of(usage); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%+v = %v, want %v", c.price, got, c.want)
+		view := projected(t, append([]transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Price: test.list}}}, test.run...))
+		if cost, known := transcript.CostOf(view.Models); !known || math.Abs(cost-test.want) > 1e-9 {
+			t.Errorf("%s: costs %v (known: %t), want %v", test.name, cost, known, test.want)
 		}
+	}
+	unpriced := projected(t, []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{}}, answered(transcript.Usage{Input: 1})})
+	if cost, known := transcript.CostOf(unpriced.Models); known {
+		t.Errorf("costs %v without a price", cost)
 	}
 }
 

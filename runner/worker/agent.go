@@ -54,7 +54,8 @@ type Agent struct {
 	dynamic      *extensions.Dynamic // tools of the job's own
 	deferred     []string            // names of tools that the model has to look for
 	finding      finding             // by what it does
-	left         scriptsLeft         // by scripts of the attempts before
+	js           javaScript
+	left         scriptsLeft // by scripts of the attempts before
 
 	work    Work // so far, without what the conversation knows
 	patches int  // that it sent
@@ -90,7 +91,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
-		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Window: o.Model.Profile.ContextWindow, Price: o.Model.Price(), Plan: a.planWords,
+		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Plan: a.planWords,
 		Limits: agent.Limits{
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
@@ -139,20 +140,21 @@ func (a *Agent) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, profile := a.Job.Model, a.Model.Profile
-	s := model.Settings{
-		Model: m.Name, Instructions: agent.Instructions, Tools: definitions, CacheKey: a.Record.ID,
-		Effort: m.ReasoningEffort, Summary: m.Summary, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
-		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Serial: !profile.ParallelCalls, Whole: !m.Stream,
+	m := a.Job.Model
+	a.conversation.Settings = model.Settings{
+		Instructions: agent.Instructions, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
+		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Whole: !m.Stream,
 	}
 	if a.suits.code {
-		s.Additional, s.Context = true, "all_turns"
-		s.Serial = s.Serial || m.ParallelCalls == "auto" // calls that go side by side stand in one script
+		a.conversation.Settings.Additional = true
+		if a.Model.Profile.Reasoning {
+			a.conversation.Settings.Context = "all_turns"
+		}
 	}
-	if !profile.Reasoning {
-		s.Effort, s.Summary, s.Context = "", "", ""
+	a.conversation.Use(a.speaker(a.Model.Known))
+	for _, fallback := range a.Model.Fallbacks {
+		a.conversation.Fallbacks = append(a.conversation.Fallbacks, a.speaker(fallback))
 	}
-	a.conversation.Settings = s
 	return nil
 }
 
@@ -160,12 +162,13 @@ func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.P
 
 // GoOn has an agent that was briefed go on from where it was stopped.
 func (a *Agent) GoOn(e Earlier) error {
-	a.work.Plan, a.work.Questions, a.told, a.left = e.Plan, e.Past.questions, e.Past.told, e.Past.scripts
+	a.work.Plan, a.work.Questions, a.told = e.Plan, e.Past.questions, e.Past.told
+	a.left, a.js.used = e.Past.scripts, e.Past.javaScript
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)
 	}
 	if e.Past.Turns() > 0 {
-		a.conversation.Restore(&e.Past.Past, e.Usage, a.conversation.Items())
+		a.conversation.Restore(&e.Past.Past, e.Used, a.conversation.Items())
 	}
 	a.earlier = &e
 	return a.servers.Expect(e.Servers)
@@ -246,6 +249,7 @@ func (a *Agent) endProcesses() {
 	a.endScripts()
 	a.Hooks.Beside(nil)
 	a.endServers()
+	a.js.used = a.tools.repl.Used()
 	if err := a.tools.close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -115,6 +116,7 @@ func TestAnAgentWorks(t *testing.T) {
 		Summary: "Mended with [secret TOKEN].", Plan: transcript.Plan{Steps: []transcript.PlanStep{{Step: "Mend", Status: "completed"}}},
 		Spent: agent.Spent{Turns: 2, Calls: 3, Usage: model.Usage{Input: 10000, Output: 5}}, Cost: &cost,
 	}
+	want.Spent.Models = []transcript.ModelUse{{Model: "gpt-5", Usage: transcript.Usage{Input: 10000, Output: 5}, CostUSD: 2, Price: &price.List{Rates: price.Rates{Input: 200}}}}
 	if diff := cmp.Diff(want, work); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -285,7 +287,7 @@ func TestAnAgentGoesOn(t *testing.T) {
   - output: [{say: unused}]
 `)
 	if err := b.GoOn(Earlier{
-		Past: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, Usage: model.Usage{Input: 7}, Ended: true,
+		Past: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, Used: []transcript.ModelUse{{Usage: transcript.Usage{Input: 7}}}, Ended: true,
 		Found: workspace.Found{Away: workspace.InChange},
 	}); err != nil {
 		t.Fatal(err)

@@ -6,21 +6,27 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/identity"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
-	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // Model is who answers an agent, and what is known of it. The zero value answers
 // nothing.
 type Model struct {
 	model.Responder
-	Profile model.Profile // with what the job says in its place
+	Known
+	// Fallbacks answer in its place, in their order, where it can't.
+	Fallbacks []Known
 	// Left says whether there is a further answer; nil where one can always be
 	// asked for.
 	Left func() bool
@@ -28,23 +34,66 @@ type Model struct {
 	firstPause time.Duration // before a request is sent again
 }
 
+// Known is what is known of a model.
+type Known struct {
+	Name    string
+	Profile model.Profile // with what the job says in its place
+}
+
 // Warn tells people of something.
 type Warn func(code, format string, args ...any)
 
-// NewModel is the model that a job names, with answers from wherever they come. An
-// unknown one is warned of.
-func NewModel(answers model.Responder, j *job.Job, warn Warn) (Model, error) {
-	profile := model.ProfileOf(j.Model.Name)
+// Profiles are what is known of models, by their names.
+type Profiles func(name string) model.Profile
+
+// NewModel is the model that a job names, with answers from wherever they come, and what is known
+// of it and its fallbacks. An unknown one is warned of.
+func NewModel(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Model, error) {
+	m := Model{Responder: answers, firstPause: time.Duration(j.Model.Pause)}
+	var err error
+	if m.Known, err = know(j.Model.Name, profiles, j, warn); err != nil {
+		return Model{}, err
+	}
+	m.Fallbacks, err = fallbacks(m.Known, profiles, j, warn)
+	return m, err
+}
+
+// know is what is known of a model of the job.
+func know(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) {
+	profile := profiles(name)
 	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
 		warn("unknown_model", "agent-ci knows nothing of the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
-			"set model.context_window and model.tools to what is true.", m.Name, profile.ContextWindow)
+			"set model.context_window and model.tools to what is true.", name, profile.ContextWindow)
 	}
 	profile = adjusted(profile, j.Model)
-	if j.Limits.CostUSD > 0 && !profile.Price.Known() {
-		return Model{}, outcome.Stopf(outcome.InvalidInput, "no_price",
-			"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", j.Model.Name)
+	warnOfMisfits(name, profile, j.Model, warn)
+	switch limit := j.Limits.CostUSD; {
+	case limit == 0 || profile.Price.Known():
+	case limit == job.DefaultCostUSD:
+		warn("no_price", "The price of %s is not known, so no limit on its cost holds, and the run does not tell what it cost; "+
+			"give it as model.price with input and output, in US dollars for a million tokens, or set limits.cost_usd to 0.", name)
+	default:
+		return Known{}, outcome.Stopf(outcome.InvalidInput, "no_price",
+			"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", name)
 	}
-	return Model{Responder: answers, Profile: profile, firstPause: time.Duration(j.Model.Pause)}, nil
+	return Known{name, profile}, nil
+}
+
+// warnOfMisfits warns of what the job asks for and the API of the model may refuse.
+func warnOfMisfits(name string, p model.Profile, m job.Model, warn Warn) {
+	if effort := m.ReasoningEffort; p.Reasoning && effort != "" && len(p.Efforts) > 0 && !slices.Contains(p.Efforts, effort) {
+		own := ""
+		if p.DefaultEffort != "" {
+			own = " (by itself " + p.DefaultEffort + ")"
+		}
+		warn("reasoning_effort", "%s takes the reasoning efforts %s%s, and model.reasoning_effort is %s, which its API may refuse.", name, strings.Join(p.Efforts, ", "), own, effort)
+	}
+	if p.OutputLimit > 0 && m.MaxOutputTokens > p.OutputLimit {
+		warn("output_limit", "%s writes at most %d tokens in an answer, and model.max_output_tokens is %d, which its API may refuse.", name, p.OutputLimit, m.MaxOutputTokens)
+	}
+	if p.InputLimit > 0 && m.ContextWindow > p.InputLimit {
+		warn("input_limit", "%s reads at most %d tokens, and model.context_window is %d: a conversation may get too long for its API before it is made shorter.", name, p.InputLimit, m.ContextWindow)
+	}
 }
 
 func adjusted(p model.Profile, m job.Model) model.Profile {
@@ -58,27 +107,63 @@ func adjusted(p model.Profile, m job.Model) model.Profile {
 	if m.ParallelCalls != "auto" {
 		p.ParallelCalls = m.ParallelCalls == "on"
 	}
-	if price := model.Price(m.Price); price.Known() {
-		p.Price = price
+	if m.Price.Known() {
+		p.Price = listed(m.Price).WithCacheWrites(p.CacheWrite)
 	}
 	return p
 }
 
-// NewAPIModel is the model behind the API that a job names. It is asked nothing yet.
-func NewAPIModel(j *job.Job, env settings.Environment, version string, warn Warn) (Model, error) {
-	m := j.Model
-	key := env.Get(m.APIKeyEnv)
-	if key == "" && m.APIKeyEnv != "" {
-		return Model{}, outcome.Stopf(outcome.InvalidInput, "no_api_key",
-			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
+// listed is the price list that a job gives.
+func listed(p job.Price) *price.List {
+	list := &price.List{Rates: price.Rates{Input: p.Input, Cached: p.Cached, CacheWrite: p.CacheWrite, Output: p.Output}}
+	for _, t := range p.Tiers {
+		list.Tiers = append(list.Tiers, price.Tier{Above: t.Above, Rates: price.Rates{Input: t.Input, Cached: t.Cached, CacheWrite: t.CacheWrite, Output: t.Output}})
 	}
-	api, err := speak(m.Wire, model.Endpoint{
-		BaseURL: cmp.Or(m.BaseURL, env.Get("OPENAI_BASE_URL")), APIKey: key, Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
-	})
+	if len(p.Service) > 0 {
+		list.Service = make(map[string]price.Rates, len(p.Service))
+	}
+	for name, rates := range p.Service {
+		list.Service[name] = price.Rates(rates)
+	}
+	return list
+}
+
+// NewAPIModel is the model behind the API that a job names. It is asked nothing yet.
+func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
+	m := j.Model
+	endpoint := model.Endpoint{
+		BaseURL: cmp.Or(m.BaseURL, env.Get("OPENAI_BASE_URL")), Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
+	}
+	if err := letIn(&endpoint, m, env, rec); err != nil {
+		return Model{}, err
+	}
+	api, err := speak(m.Wire, endpoint)
 	if err != nil {
 		return Model{}, outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", outcome.Sentence(err.Error())).Because(err)
 	}
-	return NewModel(api, j, warn)
+	return NewModel(api, j, func(name string) model.Profile { return model.ProfileAt(name, endpoint.BaseURL) }, rec.Warn)
+}
+
+// letIn gives an endpoint what lets a run in: a key, or the identity of the job.
+func letIn(e *model.Endpoint, m job.Model, env settings.Environment, rec *record.Record) error {
+	if m.Auth == "oidc" {
+		return letInByIdentity(e, m, env, rec)
+	}
+	e.APIKey = env.Get(m.APIKeyEnv)
+	if e.APIKey == "" && m.APIKeyEnv != "" {
+		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
+			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
+	}
+	return nil
+}
+
+func letInByIdentity(e *model.Endpoint, m job.Model, env settings.Environment, rec *record.Record) error {
+	own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: rec.Learn})
+	if err != nil {
+		return err
+	}
+	e.Workload, e.Transport = own.Workload(), own.Transport()
+	return nil
 }
 
 // speak is a client of an API that speaks so on the wire.
@@ -93,13 +178,19 @@ func speak(wire string, e model.Endpoint) (model.Responder, error) {
 const mostScript = 64 << 20
 
 // NewScriptedModel has the answers of the scripted session at path stand in for
-// the model that a job names. Nobody needs to know that one.
+// the model that a job names. Nobody needs to know that one, and nobody is paid but as the
+// job says.
 func NewScriptedModel(ctx context.Context, path string, j *job.Job) (Model, error) {
 	script, err := readScript(ctx, path)
 	if err != nil {
 		return Model{}, err
 	}
-	m, err := NewModel(script, j, func(string, string, ...any) {})
+	unpaid := func(name string) model.Profile {
+		profile := model.ProfileOf(name)
+		profile.Price = nil
+		return profile
+	}
+	m, err := NewModel(script, j, unpaid, func(string, string, ...any) {})
 	m.Left = func() bool { return script.Left() > 0 }
 	m.firstPause = time.Millisecond
 	return m, err
@@ -118,13 +209,4 @@ func readScript(ctx context.Context, path string) (*model.Script, error) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	return script, nil
-}
-
-// Price is what the model costs; nil when that is not known.
-func (m Model) Price() *transcript.Price {
-	if !m.Profile.Price.Known() {
-		return nil
-	}
-	price := transcript.Price(m.Profile.Price)
-	return &price
 }

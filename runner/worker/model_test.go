@@ -13,8 +13,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
-	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // warnings keeps the codes of what people are warned of.
@@ -43,7 +44,7 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 		},
 		{"one call at a time", func(m *job.Model) { m.Name, m.ParallelCalls = "gpt-5", "off" }, func(p *model.Profile) { *p = known; p.ParallelCalls = false }, false},
 		{"several calls", func(m *job.Model) { m.ParallelCalls = "on" }, func(p *model.Profile) { p.ParallelCalls = true }, true},
-		{"a price", func(m *job.Model) { m.Price.Output = 3 }, func(p *model.Profile) { p.Price = model.Price{Output: 3} }, true},
+		{"a price", func(m *job.Model) { m.Price.Output = 3 }, func(p *model.Profile) { p.Price = &price.List{Rates: price.Rates{Output: 3}} }, true},
 		{"no price in the place of one", func(m *job.Model) { m.Name, m.Price.Cached = "gpt-5", 3 }, func(p *model.Profile) { *p = known }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 			want := unknown
 			test.want(&want)
 			var warned warnings
-			got, err := NewModel(nil, j, warned.warn)
+			got, err := NewModel(nil, j, model.ProfileOf, warned.warn)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,18 +70,117 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 
 func TestACostNeedsAPrice(t *testing.T) {
 	j := &job.Job{Model: job.Model{Name: "foo3"}, Limits: job.Limits{CostUSD: 1}}
-	_, err := NewModel(nil, j, new(warnings).warn)
+	_, err := NewModel(nil, j, model.ProfileOf, new(warnings).warn)
 	wantStop(t, err, outcome.InvalidInput, "no_price", "the price of foo3 is not known")
 	j.Model.Price.Input = 0.5
-	got, err := NewModel(nil, j, new(warnings).warn)
+	got, err := NewModel(nil, j, model.ProfileOf, new(warnings).warn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&transcript.Price{Input: 0.5}, got.Price()); diff != "" {
+	if diff := cmp.Diff(&price.List{Rates: price.Rates{Input: 0.5}}, got.Profile.Price); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if price := (Model{}).Price(); price != nil {
-		t.Errorf("nobody costs %v", price)
+}
+
+func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
+	listed := model.ProfileOf("gpt-5.4").Price
+	for _, test := range []struct {
+		name   string
+		model  job.Model
+		limit  float64
+		env    settings.Environment
+		want   *price.List
+		warned warnings
+		reason string // of the refusal; empty for none
+	}{
+		{"a price that the table has", job.Model{Name: "gpt-5.4"}, 5, nil, listed, nil, ""},
+		{"another limit at that", job.Model{Name: "gpt-5.4"}, 0.5, nil, listed, nil, ""},
+		{"the default without a price", job.Model{Name: "gpt-6-sol"}, 5, nil, nil, warnings{"no_price"}, ""},
+		{"another without a price", job.Model{Name: "gpt-6-sol"}, 4, nil, nil, nil, "no_price"},
+		{"no limit", job.Model{Name: "gpt-6-sol"}, 0, nil, nil, nil, ""},
+		{
+			"the job's price, with writes to the cache",
+			job.Model{Name: "gpt-6-sol", Price: job.Price{
+				Input: 4, Output: 20, Tiers: []job.PriceTier{{Above: 9, Input: 8, CacheWrite: 9, Output: 30}}, Service: map[string]job.Rates{"flex": {Input: 2, Output: 10}},
+			}},
+			5, nil,
+			&price.List{
+				Rates: price.Rates{Input: 4, CacheWrite: 5, Output: 20}, Tiers: []price.Tier{{Above: 9, Rates: price.Rates{Input: 8, CacheWrite: 9, Output: 30}}},
+				Service: map[string]price.Rates{"flex": {Input: 2, CacheWrite: 2.5, Output: 10}},
+			}, nil, "",
+		},
+		{"the job's price before the table's", job.Model{Name: "gpt-5.4", Price: job.Price{Output: 3}}, 5, nil, &price.List{Rates: price.Rates{Output: 3}}, nil, ""},
+		{"the provider of the job's address", job.Model{Name: "gpt-5-mini", BaseURL: "https://x.openai.azure.com/openai/v1"}, 5, nil, &price.List{Rates: price.Rates{Input: 0.25, Cached: 0.03, Output: 2}}, nil, ""},
+		{
+			"that of the environment's",
+			job.Model{Name: "gpt-5-mini"},
+			5,
+			settings.Environment{"OPENAI_BASE_URL=https://x.openai.azure.com/openai/v1"},
+			&price.List{Rates: price.Rates{Input: 0.25, Cached: 0.03, Output: 2}}, nil, "",
+		},
+		{"an address where nobody knows", job.Model{Name: "gpt-5-mini", BaseURL: "https://models.example.com/v1"}, 5, nil, nil, warnings{"no_price"}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rec := record.New("", nil)
+			got, err := NewAPIModel(&job.Job{Model: test.model, Limits: job.Limits{CostUSD: test.limit}}, test.env, "1.2.3", rec)
+			var warned warnings
+			for _, w := range rec.Warnings() {
+				warned.warn(w.Code, w.Message)
+			}
+			if test.reason != "" {
+				wantStop(t, err, outcome.InvalidInput, test.reason, "give it as model.price")
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got.Profile.Price); diff != "" {
+				t.Errorf("price (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.warned, warned); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatAnAPIMayRefuseIsWarnedOf(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		model job.Model
+		want  warnings
+	}{
+		{"what the model takes", job.Model{Name: "gpt-5.4", ReasoningEffort: "xhigh", MaxOutputTokens: 128_000, ContextWindow: 922_000}, nil},
+		{"an effort that it does not take", job.Model{Name: "gpt-5-pro", ReasoningEffort: "medium"}, warnings{"reasoning_effort"}},
+		{"one that Codex does not offer", job.Model{Name: "gpt-6.1-sol", ReasoningEffort: "minimal"}, warnings{"reasoning_effort"}},
+		{"no effort", job.Model{Name: "gpt-5-pro"}, nil},
+		{"an effort for a model that does not reason", job.Model{Name: "gpt-4.1", ReasoningEffort: "medium"}, nil},
+		{"efforts that are not known", job.Model{Name: "gpt-6-luna", ReasoningEffort: "minimal"}, nil},
+		{"a longer answer", job.Model{Name: "gpt-5.4", MaxOutputTokens: 128_001}, warnings{"output_limit"}},
+		{"a longer conversation", job.Model{Name: "gpt-5.4", ContextWindow: 922_001}, warnings{"input_limit"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var warned warnings
+			if _, err := NewModel(nil, &job.Job{Model: test.model}, model.ProfileOf, warned.warn); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, warned); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNobodyIsPaidForAScriptedSession(t *testing.T) {
+	path := session(t, "version: 1\nturns: [{output: [{say: One.}]}]\n")
+	j := &job.Job{Model: job.Model{Name: "gpt-5.4"}, Limits: job.Limits{CostUSD: job.DefaultCostUSD}}
+	got, err := NewScriptedModel(t.Context(), path, j)
+	if err != nil || got.Profile.Price.Known() {
+		t.Errorf("price %v, %v", got.Profile.Price, err)
+	}
+	j.Model.Price.Input = 2
+	if got, err = NewScriptedModel(t.Context(), path, j); err != nil || !got.Profile.Price.Known() {
+		t.Errorf("the job's price %v, %v", got.Profile.Price, err)
 	}
 }
 
@@ -102,7 +202,7 @@ func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			j := &job.Job{Model: test.model}
 			j.Model.Name, j.Model.Pause = "gpt-5", job.Duration(7*time.Second)
-			got, err := NewAPIModel(j, test.env, "1.2.3", new(warnings).warn)
+			got, err := NewAPIModel(j, test.env, "1.2.3", record.New("", nil))
 			if test.reason != "" {
 				wantStop(t, err, outcome.InvalidInput, test.reason, test.words)
 				return

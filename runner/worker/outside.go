@@ -55,7 +55,7 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) (outsiders, error)
 	}
 	o.deferFrom(deferred)
 	o.finders, o.search = a.finders(deferred), search.FunctionName
-	if a.Model.Profile.ToolSearch {
+	if a.Model.searches() {
 		o.search = search.BuiltinName
 	}
 	return o, nil

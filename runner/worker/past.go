@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
 // Past is an agent that was stopped, as the events of its run tell of it. What the
@@ -19,9 +19,10 @@ import (
 type Past struct {
 	agent.Past
 
-	questions []question.Question // that the agent put to people
-	told      said                // what the agent was told once
-	scripts   scriptsLeft
+	questions  []question.Question // that the agent put to people
+	told       said                // what the agent was told once
+	scripts    scriptsLeft
+	javaScript bool // js_repl was called
 }
 
 // Take adds the next event.
@@ -37,34 +38,37 @@ func (p *Past) Take(e transcript.Event) error {
 			return err
 		}
 	case transcript.TypeToolFinished:
-		if err := errors.Join(p.takeQuestions(e.Data), p.scripts.finished(e.Data)); err != nil {
+		if err := errors.Join(p.takeCall(e.Data), p.scripts.finished(e.Data)); err != nil {
 			return err
 		}
 	}
 	return p.Past.Take(e)
 }
 
-// takeQuestions takes the questions of a call that put them to people.
-func (p *Past) takeQuestions(raw json.RawMessage) error {
+// takeCall takes what a call leaves behind it: the questions of one that put them to people, and
+// that a kernel was used.
+func (p *Past) takeCall(raw json.RawMessage) error {
 	var call struct {
 		Tool   string
 		Failed bool
 		Detail struct{ Questions json.RawMessage }
 	}
-	if err := json.Unmarshal(raw, &call); err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
+	err := json.Unmarshal(raw, &call)
+	p.javaScript = p.javaScript || call.Tool == repl.Name
+	if err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
 		return err
 	}
 	var questions []question.Question
-	err := json.Unmarshal(call.Detail.Questions, &questions)
+	err = json.Unmarshal(call.Detail.Questions, &questions)
 	p.questions = append(p.questions, questions...)
 	return err
 }
 
 // Earlier says of an agent that was stopped what it needs to go on.
 type Earlier struct {
-	Past  *Past
-	Plan  transcript.Plan
-	Usage model.Usage // so far
+	Past *Past
+	Plan transcript.Plan
+	Used []transcript.ModelUse // models, so far
 	// Servers are those of tools as they were last.
 	Servers []transcript.MCPServer
 	Ended   bool // the run had come to an end; else it was killed
@@ -106,6 +110,9 @@ func (e *Earlier) words() []string {
 	}
 	if e.Past.Has("Script running with cell ID ") {
 		words = append(words, "Scripts that had not ended are gone, with their cells; what they had stored when you last heard of them is there.")
+	}
+	if e.Past.javaScript {
+		words = append(words, "The kernel of js_repl has ended, and what was defined in it is gone.")
 	}
 	return words
 }

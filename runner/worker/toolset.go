@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
 // patchTool is the name of the tool that applies patches, and questionTool of that
@@ -36,6 +37,7 @@ type toolset struct {
 	runs  []string   // tools that run commands
 	shell tools.Form // of shell, where that is one of them
 	patch tools.Form // of apply_patch
+	sees  bool       // images
 	code  bool       // the model calls all of them in scripts
 }
 
@@ -55,7 +57,7 @@ var (
 // toolsetOf are the tools that suit a model, in the form that the job asks for:
 // auto, freeform, function, builtin or code.
 func toolsetOf(p model.Profile, form string) toolset {
-	s := toolset{runs: commandTools[p.Commands], shell: shellForms[p.Shell], patch: patchForms[p.Patch]}
+	s := toolset{runs: commandTools[p.Commands], shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
 	switch {
 	case form == "code", form == "auto" && p.Code:
 		s.code, s.runs, s.shell, s.patch = true, commandTools["exec_command"], tools.Function, tools.Freeform
@@ -77,7 +79,11 @@ func toolsetOf(p model.Profile, form string) toolset {
 // those that suit it, that for questions where there are people to ask, and those that
 // the job names.
 func (s toolset) offered(people bool, named []string) []string {
-	all := append([]string{"update_plan", "read_file", "list_dir", "grep_files", "view_image"}, s.runs...)
+	all := []string{"update_plan", "read_file", "list_dir", "grep_files"}
+	if s.sees {
+		all = append(all, "view_image")
+	}
+	all = append(all, s.runs...)
 	if all = append(all, patchTool); people {
 		all = append(all, questionTool)
 	}
@@ -108,6 +114,7 @@ type toolbox struct {
 	sandbox  *sandbox.Sandbox
 	seen     *seen
 	commands *command.Tools
+	repl     *repl.Repl  // nil where the job has none
 	scripts  *code.Tools // nil where the model writes none
 	services *confine.Services
 	jobs     *extensions.Answering // tools of the job's own; nil before they can be called
@@ -136,6 +143,9 @@ func (a *Agent) equip(ctx context.Context) error {
 		return err
 	}
 	if a.tools.jobs, err = a.dynamic.Open(ctx, box, base, a.hookedEnv(a.Sandboxes.AgentEnv())); err != nil {
+		return err
+	}
+	if err := a.findNode(ctx, box); err != nil {
 		return err
 	}
 	if err := a.useTools(ctx, a.tools); err != nil {
@@ -180,7 +190,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	}
 	a.deferred = outside.names
 	all := append(a.allTools(ctx, box, outputs), outside.tools()...)
-	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))
+	offered := outside.offered(append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.js.offered()...))
 	var registry *tools.Registry
 	if a.suits.code {
 		offered = slices.Concat(scriptTools, offered, outside.names)
@@ -232,7 +242,8 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	if a.Ask == nil {
 		ask = nil
 	}
-	return append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
+	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
+	return append(all, a.replTools(box, outputs)...)
 }
 
 // ignoredFile says of a file below dir whether git ignores it. A file of which that
@@ -251,6 +262,9 @@ func (t *toolbox) close() error {
 	}
 	if t.commands != nil {
 		t.commands.Close()
+	}
+	if t.repl != nil {
+		t.repl.Close()
 	}
 	err := errors.Join(t.jobs.Close(), t.services.Close(), t.sandbox.Close())
 	t.seen.close()

@@ -66,6 +66,14 @@ func TestToolsThatTheJobNamesAreOfferedToo(t *testing.T) {
 	}
 }
 
+func TestAModelThatDoesNotSeeIsOfferedNoImages(t *testing.T) {
+	for name, sees := range map[string]bool{"o3-mini": false, "o3": true, "gpt-5.4": true, "gpt-6.1-sol": true, "foo3": true} {
+		if offered := slices.Contains(toolsetOf(model.ProfileOf(name), "auto").offered(false, nil), "view_image"); offered != sees {
+			t.Errorf("%s is offered view_image: %t", name, offered)
+		}
+	}
+}
+
 // definition is what of a tool's definition tells which tool it is, and in what form.
 type definition struct{ Type, Name string }
 

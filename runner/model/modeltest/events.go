@@ -96,13 +96,16 @@ func response(answer *model.Response, status string, output []json.RawMessage) m
 	}
 	if status != "in_progress" {
 		r["usage"] = usage(answer.Usage)
+		if answer.Usage.ServiceTier != "" {
+			r["service_tier"] = answer.Usage.ServiceTier
+		}
 	}
 	return r
 }
 
 func usage(u model.Usage) map[string]any {
 	return map[string]any{
-		"input_tokens": u.Input, "input_tokens_details": map[string]any{"cached_tokens": u.Cached},
+		"input_tokens": u.Input, "input_tokens_details": map[string]any{"cached_tokens": u.Cached, "cache_write_tokens": u.CacheWrite},
 		"output_tokens": u.Output, "output_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning},
 		"total_tokens": u.Total(),
 	}

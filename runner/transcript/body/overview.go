@@ -188,8 +188,11 @@ func facts(v *transcript.View, own Own, more []string) section {
 	add := func(format string, args ...any) { s.rows = append(s.rows, "- "+fmt.Sprintf(format, args...)+"\n") }
 	add("Work: %s", work(v))
 	add("Tokens: %s", tokens(v.Usage))
-	if price := v.Started.Price; price != nil {
-		add("Cost: $%.4f", price.Of(v.Usage))
+	if cost, known := transcript.CostOf(v.Models); known {
+		add("Cost: $%.4f", cost)
+	}
+	for _, fallback := range v.Fallbacks {
+		add("Model: %s, in the place of %s since turn %d (%s)", text(fallback.To), text(fallback.From), fallback.Turn, text(fallback.Reason))
 	}
 	if v.Policy.Level != "" {
 		add("Confinement: %s", confinement(v.Policy))

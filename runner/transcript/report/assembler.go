@@ -186,6 +186,7 @@ func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelReq
 	n.End, n.Bad = "no answer", true
 	a.settings(n, request.Settings)
 	for _, item := range request.Input {
+		a.part(n, "Tools offered", offeredInInput(item))
 		role, text := sent(item)
 		a.part(n, "Sent as "+field(role), text)
 	}

@@ -162,33 +162,48 @@ func (a *assembler) settings(n *entry, raw json.RawMessage) {
 	var settings struct {
 		Instructions string        `json:"instructions"`
 		Tools        []offeredTool `json:"tools"`
-		Input        []struct {    // with which each begins
-			Tools []struct {
-				Tools []offeredTool `json:"tools"`
-			} `json:"tools"`
+		Input        []struct {    // with which each request begins
+			Tools   []offeredTool   `json:"tools"`
 			Content json.RawMessage `json:"content"`
 		} `json:"input"`
 	}
 	if json.Unmarshal(raw, &settings) != nil {
 		return
 	}
-	instructions, tools := settings.Instructions, settings.Tools
-	for _, i := range settings.Input {
-		for _, group := range i.Tools {
-			tools = append(tools, group.Tools...)
-		}
-		instructions += contents(i.Content)
+	for _, item := range settings.Input {
+		settings.Instructions += contents(item.Content)
+		settings.Tools = append(settings.Tools, item.Tools...)
 	}
-	a.part(n, "Instructions", instructions)
-	var names []string
-	for _, tool := range tools {
-		names = append(names, cmp.Or(tool.Name, tool.Type))
-	}
-	a.part(n, "Tools offered", strings.Join(names, ", "))
+	a.part(n, "Instructions", settings.Instructions)
+	a.part(n, "Tools offered", strings.Join(toolNames(settings.Tools), ", "))
 }
 
-// offeredTool is a tool that the model was told of.
+// offeredTool is a tool that a model was told of, or a namespace of such.
 type offeredTool struct {
-	Type string `json:"type"`
-	Name string `json:"name"`
+	Type  string        `json:"type"`
+	Name  string        `json:"name"`
+	Tools []offeredTool `json:"tools"`
+}
+
+func toolNames(all []offeredTool) (names []string) {
+	for _, tool := range all {
+		if len(tool.Tools) > 0 {
+			names = append(names, toolNames(tool.Tools)...)
+		} else {
+			names = append(names, cmp.Or(tool.Name, tool.Type))
+		}
+	}
+	return names
+}
+
+// offeredInInput are the tools that an item of a request tells of.
+func offeredInInput(raw json.RawMessage) string {
+	var item struct {
+		Type  string        `json:"type"`
+		Tools []offeredTool `json:"tools"`
+	}
+	if json.Unmarshal(raw, &item) != nil || item.Type != "additional_tools" {
+		return ""
+	}
+	return strings.Join(toolNames(item.Tools), ", ")
 }

@@ -31,6 +31,7 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeHook:          note("Hook", (*assembler).hook),
 	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
 	transcript.TypeModelFailure:  note("Failure of the model", (*assembler).modelFailure),
+	transcript.TypeModelFallback: note("Another model", (*assembler).modelFallback),
 	transcript.TypeCompaction:    note("Conversation made shorter", (*assembler).compaction),
 	transcript.TypePlan:          note("Plan", (*assembler).plan),
 	transcript.TypeVerify:        note("Verification", (*assembler).verify),
@@ -172,6 +173,14 @@ func (a *assembler) modelFailure(n *entry, d transcript.ModelFailure) {
 	n.End = "after " + transcript.Count(d.Attempts, "attempt")
 	a.part(n, "Error", d.Error)
 	a.part(n, "What came", d.Data)
+}
+
+func (a *assembler) modelFallback(n *entry, d transcript.ModelFallback) {
+	n.Topic, n.Bad = field(d.To+" in the place of "+d.From), true
+	a.part(n, "Why", d.Why)
+	if len(d.LeftOut) > 0 {
+		a.part(n, "Left out", transcript.Count(len(d.LeftOut), "item")+" of the conversation that it can't read")
+	}
 }
 
 func (a *assembler) compaction(n *entry, d transcript.Compaction) {

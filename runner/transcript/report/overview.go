@@ -131,17 +131,42 @@ func (o *overview) Refused() string {
 	return words + "."
 }
 
+func inputOf(u transcript.Usage) string {
+	words := fmt.Sprintf("%s tokens, %s of them cached", transcript.Thousands(u.Input), transcript.Thousands(u.Cached))
+	if u.CacheWrite > 0 {
+		words += ", " + transcript.Thousands(u.CacheWrite) + " written to the cache"
+	}
+	return words
+}
+
+func costOf(v *transcript.View) string {
+	cost, known := transcript.CostOf(v.Models)
+	if !known {
+		return "not known: no price is recorded"
+	}
+	return fmt.Sprintf("$%.4f", cost)
+}
+
+// modelNames are the models of a run in the order in which they were asked.
+func modelNames(models []transcript.ModelUse) string {
+	var names []string
+	for _, m := range models {
+		names = append(names, m.Model)
+	}
+	return strings.Join(names, ", then ")
+}
+
 func (o *overview) Usage() []fact {
 	v := o.View
-	model := field(v.Model)
+	model := field(modelNames(v.Models))
 	if v.Started.Scripted != "" {
 		model = "scripted answers"
 	}
 	all := []fact{
 		{Name: "Model", Value: model},
-		{Name: "Input", Value: fmt.Sprintf("%s tokens, %s of them cached", transcript.Thousands(v.Usage.Input), transcript.Thousands(v.Usage.Cached))},
+		{Name: "Input", Value: inputOf(v.Usage)},
 		{Name: "Output", Value: fmt.Sprintf("%s tokens, %s of them reasoning", transcript.Thousands(v.Usage.Output), transcript.Thousands(v.Usage.Reasoning))},
-		{Name: "Cost", Value: "not known: no price is recorded"},
+		{Name: "Cost", Value: costOf(v)},
 		{Name: "Model's time", Value: transcript.Duration(o.thinking)},
 		{Name: "Calls' time", Value: transcript.Duration(o.working)},
 		{Name: "Checks' time", Value: transcript.Duration(o.checking)},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -58,5 +59,14 @@ func TestAScriptWithManyCalls(t *testing.T) {
 	}
 	if !strings.Contains(page, "<dd>601</dd>") {
 		t.Error("the page does not tell of 601 calls")
+	}
+}
+
+func TestToolsThatStandInTheInputAreNamed(t *testing.T) {
+	run := append(transcripttest.Scripts()[:6], happening{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Input: []json.RawMessage{json.RawMessage(
+		`{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"},{"type":"function","name":"wait"}]},{"type":"web_search"}]}`,
+	)}}})
+	if page := rendered(t, recorded(t, run)); !strings.Contains(page, "Tools offered") || !strings.Contains(page, "exec, wait, web_search") {
+		t.Error("the page does not name the tools")
 	}
 }

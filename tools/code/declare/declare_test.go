@@ -27,13 +27,17 @@ func TestType(t *testing.T) {
 		{`{"const":"x"}`, `"x"`},
 		{`{"anyOf":[{"type":"string"},{"type":"number"},{"type":"string"}]}`, "string | number"},
 		{`{"oneOf":[{"type":"string"},{}]}`, "unknown"},
-		{`{"allOf":[{"properties":{"a":{"type":"string"}},"additionalProperties":false},{"properties":{"b":{"type":"number"}},"additionalProperties":false}]}`,
-			"{\n  a?: string;\n} & {\n  b?: number;\n}"},
+		{
+			`{"allOf":[{"properties":{"a":{"type":"string"}},"additionalProperties":false},{"properties":{"b":{"type":"number"}},"additionalProperties":false}]}`,
+			"{\n  a?: string;\n} & {\n  b?: number;\n}",
+		},
 		{`{"type":"object"}`, "Record<string, unknown>"},
 		{`{"type":"object","additionalProperties":{"type":"number"}}`, "Record<string, number>"},
 		{`{"type":"object","additionalProperties":false}`, "{}"},
-		{`{"type":"object","properties":{"b-c":{"type":"string"},"a":{"type":"object","properties":{"d":{}}}},"required":["a"],"additionalProperties":true}`,
-			"{\n  a: {\n    d?: unknown;\n  };\n  \"b-c\"?: string;\n  [name: string]: unknown;\n}"},
+		{
+			`{"type":"object","properties":{"b-c":{"type":"string"},"a":{"type":"object","properties":{"d":{}}}},"required":["a"],"additionalProperties":true}`,
+			"{\n  a: {\n    d?: unknown;\n  };\n  \"b-c\"?: string;\n  [name: string]: unknown;\n}",
+		},
 		{`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"number"}}}`, "{\n  a?: number[];\n}"},
 		{`{"$ref":"#"}`, "unknown"},
 		{`{"type":"object","properties":{"a":{"$ref":"#"}}}`, "{\n  a?: {\n    a?: unknown;\n  };\n}"},
@@ -88,12 +92,18 @@ func TestMethod(t *testing.T) {
 		want string
 	}{
 		{"a", tools.Spec{Description: "Reads.", Parameters: schema}, "  /** Reads. */\n  a(input: {\n    /** Where. */\n    path: string;\n  }): Promise<string>;\n"},
-		{"a", tools.Spec{Description: "Reads.\nAnd more.", Grammar: "start: /x/", Returns: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)},
-			"  /**\n   * Reads.\n   * And more.\n   */\n  a(input: string): Promise<{}>;\n"},
+		{
+			"a",
+			tools.Spec{Description: "Reads.\nAnd more.", Grammar: "start: /x/", Returns: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)},
+			"  /**\n   * Reads.\n   * And more.\n   */\n  a(input: string): Promise<{}>;\n",
+		},
 		{"a", tools.Spec{Parameters: json.RawMessage(`{"type":"object"}`)}, "  a(input?: Record<string, unknown>): Promise<string>;\n"},
 		{"a", tools.Spec{Accepts: schema}, "  a(input: {\n    /** Where. */\n    path: string;\n  }): Promise<string>;\n"},
-		{"a", tools.Spec{Description: "evil */ }; declare const stolen: string; /* \u202e```\n*/\r\n*\x00/"},
-			"  /**\n   * evil * / }; declare const stolen: string; /* '''\n   * * /\n   * * /\n   */\n  a(input: Record<string, unknown>): Promise<string>;\n"},
+		{
+			"a",
+			tools.Spec{Description: "evil */ }; declare const stolen: string; /* \u202e```\n*/\r\n*\x00/"},
+			"  /**\n   * evil * / }; declare const stolen: string; /* '''\n   * * /\n   * * /\n   */\n  a(input: Record<string, unknown>): Promise<string>;\n",
+		},
 	} {
 		if diff := cmp.Diff(test.want, declare.Method(test.name, test.spec)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)

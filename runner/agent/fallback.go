@@ -1,0 +1,108 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// Speaker is a model, with what of requests and limits is its own.
+type Speaker struct {
+	Model           string
+	Effort, Summary string // of reasoning, as in model.Settings
+	Serial          bool
+	// Window is how many tokens a request and its answer may have together; 0 when that
+	// is not known.
+	Window int64
+	// Price is nil when it is not known.
+	Price *price.List
+}
+
+// Use makes s the model that requests go to. The usage of what it answers is its own.
+func (c *Conversation) Use(s Speaker) {
+	c.Settings.Model, c.Settings.Effort, c.Settings.Summary, c.Settings.Serial = s.Model, s.Effort, s.Summary, s.Serial
+	c.Window = s.Window
+	c.spent.Models = append(slices.Clip(c.spent.Models), transcript.ModelUse{Model: s.Model, Price: s.Price})
+}
+
+// fallBack goes on with the next model, which is sent the conversation as far as it can
+// read it. The transcript tells which items it can't.
+func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) error {
+	next, from := c.Fallbacks[0], c.Settings.Model
+	c.Fallbacks = c.Fallbacks[1:]
+	left, summarised := unreadable(c.history[:c.logged])
+	c.history = model.Without(c.history, left)
+	c.position = position{history: c.history, logged: c.logged - len(left), measure: measure{lastAnswer: len(c.history), found: len(c.found.Added)}}
+	c.settled, c.noOwn, c.overflow = 0, false, 0
+	c.Use(next)
+	_, err := c.Log.Append(transcript.TypeModelFallback, transcript.ModelFallback{
+		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Why: failure.Error(), LeftOut: left, Price: next.Price,
+	})
+	if err == nil && summarised {
+		err = c.Tell("Another model began this work, and can't go on. The beginning of the conversation was kept in a form that it alone can read, and is gone: " +
+			"look at the checkout and its changes for what is done, before you go on with the task.")
+	}
+	if err != nil || c.lastBudget() != nil {
+		return err
+	}
+	return c.fit(ctx)
+}
+
+// readable are the kinds of items that any model reads that is offered the same tools.
+// Reasoning and compactions are encrypted for the model that wrote them.
+var readable = map[string]bool{
+	"message":       true,
+	"function_call": true, "function_call_output": true, "custom_tool_call": true, "custom_tool_call_output": true,
+	"local_shell_call": true, "local_shell_call_output": true, "shell_call": true, "shell_call_output": true,
+	"apply_patch_call": true, "apply_patch_call_output": true, "tool_search_call": true, "tool_search_output": true, "additional_tools": true,
+	"web_search_call": true, "file_search_call": true, "code_interpreter_call": true, "image_generation_call": true,
+	"mcp_list_tools": true, "mcp_call": true, "mcp_approval_request": true, "mcp_approval_response": true,
+}
+
+// unreadable are the places of items that the next model can't read, and whether one of
+// them stands for others.
+func unreadable(items []json.RawMessage) (places []int, summarised bool) {
+	for i, raw := range items {
+		var item struct{ Type string }
+		if json.Unmarshal(raw, &item) == nil && readable[item.Type] {
+			continue
+		}
+		places = append(places, i)
+		summarised = summarised || item.Type == "compaction"
+	}
+	return places, summarised
+}
+
+// goOnWith makes the model that a run had come to the one of the conversation.
+func (c *Conversation) goOnWith(name string) {
+	at := slices.IndexFunc(c.Fallbacks, func(s Speaker) bool { return s.Model == name })
+	if at < 0 {
+		return
+	}
+	next := c.Fallbacks[at]
+	c.Fallbacks = c.Fallbacks[at+1:]
+	c.Use(next)
+}
+
+// withoutTier has requests go on without the tier that the API refused, where that is the
+// one which may be taken away at any time.
+func (c *Conversation) withoutTier(failure *model.Failure) bool {
+	if c.Settings.ServiceTier != model.FlexTier {
+		return false
+	}
+	switch failure.Kind {
+	case model.TierBusy:
+		c.Settings.ServiceTier = model.DefaultTier
+	case model.TierUnknown:
+		c.Settings.ServiceTier = ""
+	default:
+		return false
+	}
+	c.warn("no_flex", "The rest of the run is processed at the default tier, not at model.service_tier: flex, and costs what that does: %s.", strings.TrimSuffix(failure.Detail(), "."))
+	return true
+}

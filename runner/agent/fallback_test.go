@@ -1,0 +1,131 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// fallbacks are those that the transcript tells of.
+func (f fixture) fallbacks(t *testing.T) (all []transcript.ModelFallback) {
+	t.Helper()
+	file, err := os.Open(f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for event, err := range transcript.Read(file) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Type != transcript.TypeModelFallback {
+			continue
+		}
+		var d transcript.ModelFallback
+		if err := json.Unmarshal(event.Data, &d); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// begun is a conversation of which the first model kept the beginning for itself.
+const begun = `[{"type":"message","role":"user","content":[{"type":"input_text","text":"The task."}]},
+	{"type":"compaction","id":"c","encrypted_content":"opaque"},
+	{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"thoughts"},
+	{"type":"program","id":"p","code":"1"},
+	{"type":"web_search_call","id":"ws","status":"completed"},
+	{"type":"function_call_output","call_id":"one","output":"found"}]`
+
+func TestAnotherModelGoesOnWithWhatItCanRead(t *testing.T) {
+	f := converse(t, "version: 1\nturns: [{fail: {status: 404, code: model_not_found, message: gone}}, {output: [{say: Done.}], usage: {input: 1000000, output: 3}}]\n")
+	f.Use(agent.Speaker{Model: "first", Effort: "high", Window: 9, Price: &price.List{Rates: price.Rates{Input: 1}}})
+	f.Fallbacks = []agent.Speaker{{Model: "second", Serial: true, Window: 1 << 30, Price: &price.List{Rates: price.Rates{Input: 5}}}, {Model: "third"}}
+	past := pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":`+begun+`}`))
+	f.Restore(past, []transcript.ModelUse{{Model: "first", Usage: transcript.Usage{Input: 2_000_000}, CostUSD: 2, Price: &price.List{Rates: price.Rates{Input: 1}}}}, 6)
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	first, second := f.requests.bodies[0], f.requests.bodies[1]
+	for _, part := range []string{`"model":"first"`, `"effort":"high"`, "opaque", "thoughts", `"program"`} {
+		if !strings.Contains(first, part) || strings.Contains(second, part) {
+			t.Errorf("%s: in the first request %t, in the second %t", part, strings.Contains(first, part), strings.Contains(second, part))
+		}
+	}
+	for _, part := range []string{`"model":"second"`, `"parallel_tool_calls":false`, "The task.", "web_search_call", `"output":"found"`, "look at the checkout and its changes"} {
+		if !strings.Contains(second, part) {
+			t.Errorf("the second request lacks %s:\n%s", part, second)
+		}
+	}
+	want := []transcript.ModelFallback{{
+		Turn: 2, From: "first", To: "second", Reason: "not_found", Why: "model request: not_found (HTTP 404): gone", LeftOut: []int{1, 2, 3}, Price: &price.List{Rates: price.Rates{Input: 5}},
+	}}
+	if diff := cmp.Diff(want, f.fallbacks(t)); diff != "" {
+		t.Errorf("fallbacks (-want +got):\n%s", diff)
+	}
+	if cost, known := f.Cost(); !known || cost != 2+5 {
+		t.Errorf("it cost %v, %t", cost, known)
+	}
+	if len(f.Fallbacks) != 1 || f.Window != 1<<30 {
+		t.Errorf("%d models are left, the window is %d", len(f.Fallbacks), f.Window)
+	}
+}
+
+func TestARunGoesOnWithTheModelThatItHadComeTo(t *testing.T) {
+	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
+	f.Use(agent.Speaker{Model: "first"})
+	f.Settings.ServiceTier = model.FlexTier
+	f.Fallbacks = []agent.Speaker{{Model: "second"}, {Model: "third"}, {Model: "fourth"}}
+	past := pastOf(t,
+		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false,"service_tier":"default"},"input":`+begun+`}`),
+		event(transcript.TypeModelFallback, `{"turn":1,"from":"first","to":"second","left_out":[1]}`),
+		event(transcript.TypeModelFallback, `{"turn":1,"from":"second","to":"third","left_out":[1,2]}`),
+	)
+	f.Restore(past, nil, 1)
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	body := f.requests.bodies[0]
+	if !strings.Contains(body, `"model":"third"`) || !strings.Contains(body, `"service_tier":"default"`) || !strings.Contains(body, "web_search_call") {
+		t.Errorf("the request is\n%s", body)
+	}
+	for _, gone := range []string{"opaque", "thoughts", `"program"`} {
+		if strings.Contains(body, gone) {
+			t.Errorf("the request has %s", gone)
+		}
+	}
+	if len(f.Fallbacks) != 1 || f.Fallbacks[0].Model != "fourth" {
+		t.Errorf("left are %+v", f.Fallbacks)
+	}
+}
+
+func TestACostIsKnownWhereEachPriceIs(t *testing.T) {
+	price := &price.List{Rates: price.Rates{Input: 1}}
+	used := transcript.Usage{Input: 1_000_000}
+	for i, test := range []struct {
+		models []transcript.ModelUse
+		cost   float64
+		known  bool
+	}{
+		{nil, 0, false},
+		{[]transcript.ModelUse{{Price: price}}, 0, true},
+		{[]transcript.ModelUse{{Price: price, Usage: used}, {Usage: used}}, 0, false},
+		{transcript.Booked([]transcript.ModelUse{{}, {Price: price}}, used), 1, true},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			if cost, known := transcript.CostOf(test.models); cost != test.cost || known != test.known {
+				t.Errorf("it is %v, %t", cost, known)
+			}
+		})
+	}
+}

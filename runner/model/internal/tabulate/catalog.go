@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// catalogColumns are those of catalog.tsv: what a run uses of a model.
+var catalogColumns = []string{
+	"provider", "model", "context", "input_limit", "output_limit", "price", "tiers", "service", "reasoning", "efforts", "images", "source", "date",
+}
+
+// catalogOf is catalog.tsv of a table as models-dev.tsv is.
+func catalogOf(table []byte) ([]byte, error) {
+	out := bytes.NewBufferString(strings.Join(catalogColumns, "\t") + "\n")
+	for i, line := range strings.Split(strings.TrimSuffix(string(table), "\n"), "\n") {
+		cells := strings.Split(line, "\t")
+		if i == 0 {
+			if !slices.Equal(cells, sourceColumns) {
+				return nil, fmt.Errorf("its columns are not %s", strings.Join(sourceColumns, ", "))
+			}
+			continue
+		}
+		row, err := rowOf(cells)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+		fmt.Fprintln(out, strings.Join(row, "\t"))
+	}
+	return out.Bytes(), nil
+}
+
+func rowOf(cells []string) ([]string, error) {
+	if len(cells) != len(sourceColumns) {
+		return nil, fmt.Errorf("it has %d cells, not %d", len(cells), len(sourceColumns))
+	}
+	row := make(map[string]string, len(cells))
+	for i, name := range sourceColumns {
+		row[name] = cells[i]
+	}
+	for _, name := range []string{"provider", "model", "context", "source", "date"} {
+		if row[name] == "" {
+			return nil, errors.New("it has no " + name)
+		}
+	}
+	whole, err := wholePrice(row["price"], row["usd_reasoning"])
+	if err != nil {
+		return nil, err
+	}
+	if !whole {
+		row["price"], row["tiers"], row["service"] = "", "", ""
+	}
+	kept := make([]string, len(catalogColumns))
+	for i, name := range catalogColumns {
+		kept[i] = row[name]
+	}
+	return kept, nil
+}
+
+// wholePrice says whether rates are all that a model costs. A router that asks for its
+// input alone lets the model behind it be paid, too; and where thoughts cost otherwise
+// than the rest of the output, the price of that is no price of an answer.
+func wholePrice(rates, reasoning string) (bool, error) {
+	if rates == "" {
+		return false, nil
+	}
+	parts := strings.Split(rates, "/")
+	if len(parts) != 4 {
+		return false, fmt.Errorf("%q is no price", rates)
+	}
+	input, in := strconv.ParseFloat(parts[0], 64)
+	output, out := strconv.ParseFloat(parts[3], 64)
+	if in != nil || out != nil || input < 0 || output < 0 {
+		return false, nil // one of them is not known
+	}
+	return (input > 0) == (output > 0) && (reasoning == "" || reasoning == parts[3]), nil
+}

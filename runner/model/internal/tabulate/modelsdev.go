@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// providers are those whose models are taken over.
+var providers = []string{
+	"alibaba", "anthropic", "azure", "cerebras", "deepseek", "google", "groq", "minimax", "mistral", "moonshotai", "openai", "xai", "zai",
+}
+
+// sourceColumns are those of models-dev.tsv: what models.dev says, and where.
+var sourceColumns = []string{
+	"provider", "model", "context", "input_limit", "output_limit", "price", "usd_reasoning", "tiers", "service",
+	"reasoning", "efforts", "images", "released", "status", "source", "date",
+}
+
+// source is the state of models.dev that a row is from.
+type source struct{ commit, date string }
+
+// published is what api.json has of a model, as far as it is read.
+type published struct {
+	Reasoning bool `json:"reasoning"`
+	Options   []struct {
+		Type   string    `json:"type"`
+		Values []*string `json:"values"`
+	} `json:"reasoning_options"`
+	Calls      bool   `json:"tool_call"`
+	Released   string `json:"release_date"`
+	Status     string `json:"status"`
+	Cost       *cost  `json:"cost"`
+	Limit      struct{ Context, Input, Output int64 }
+	Modalities struct{ Input []string }
+	More       struct {
+		Modes map[string]struct {
+			Cost     *cost `json:"cost"`
+			Provider struct {
+				Body struct {
+					ServiceTier string `json:"service_tier"`
+				} `json:"body"`
+			} `json:"provider"`
+		} `json:"modes"`
+	} `json:"experimental"`
+}
+
+// cost is a price in US dollars for a million tokens; nil is what is not said.
+type cost struct {
+	Input      *float64 `json:"input"`
+	Output     *float64 `json:"output"`
+	Cached     *float64 `json:"cache_read"`
+	CacheWrite *float64 `json:"cache_write"`
+	Reasoning  *float64 `json:"reasoning"`
+	Tiers      []struct {
+		Tier struct {
+			Type string `json:"type"`
+			Size int64  `json:"size"`
+		} `json:"tier"`
+		cost
+	} `json:"tiers"`
+}
+
+// tableOf is models-dev.tsv of an api.json: the models that call tools.
+func tableOf(api []byte, from source) ([]byte, error) {
+	var all map[string]struct{ Models map[string]published }
+	if err := json.Unmarshal(api, &all); err != nil {
+		return nil, err
+	}
+	table := bytes.NewBufferString(strings.Join(sourceColumns, "\t") + "\n")
+	for _, provider := range providers {
+		models := all[provider].Models
+		if len(models) == 0 {
+			return nil, fmt.Errorf("it has no models of %s", provider)
+		}
+		for _, name := range slices.Sorted(maps.Keys(models)) {
+			m := models[name]
+			if !m.Calls {
+				continue
+			}
+			cells, err := m.cells()
+			if err != nil {
+				return nil, fmt.Errorf("%s of %s: %w", name, provider, err)
+			}
+			cells = slices.Concat([]string{provider, name}, cells, []string{"models.dev " + from.commit, from.date})
+			fmt.Fprintln(table, strings.Join(cells, "\t"))
+		}
+	}
+	return table.Bytes(), nil
+}
+
+func (m published) cells() ([]string, error) {
+	var price, reasoning, tiers string
+	if m.Cost != nil {
+		var err error
+		if tiers, err = m.Cost.tiers(); err != nil {
+			return nil, err
+		}
+		price, reasoning = m.Cost.rates(), dollars(m.Cost.Reasoning)
+	}
+	return []string{
+		count(m.Limit.Context), count(m.Limit.Input), count(m.Limit.Output), price, reasoning, tiers, m.services(),
+		yesNo(m.Reasoning), m.efforts(), yesNo(slices.Contains(m.Modalities.Input, "image")), m.Released, m.Status,
+	}, nil
+}
+
+// rates are input, cached, written to the cache and output, with a slash between.
+func (c *cost) rates() string {
+	return strings.Join([]string{dollars(c.Input), dollars(c.Cached), dollars(c.CacheWrite), dollars(c.Output)}, "/")
+}
+
+// tiers are the rates above a length of the input, as LENGTH:RATES.
+func (c *cost) tiers() (string, error) {
+	all := make([]string, len(c.Tiers))
+	for i, t := range c.Tiers {
+		if t.Tier.Type != "" && t.Tier.Type != "context" {
+			return "", fmt.Errorf("a tier of its price is by %s, which this command does not know", t.Tier.Type)
+		}
+		all[i] = count(t.Tier.Size) + ":" + t.rates()
+	}
+	return strings.Join(all, ";"), nil
+}
+
+// services are the rates of tiers of service, as NAME:RATES.
+func (m published) services() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(m.More.Modes)) {
+		if mode := m.More.Modes[name]; mode.Cost != nil && mode.Provider.Body.ServiceTier != "" {
+			all = append(all, mode.Provider.Body.ServiceTier+":"+mode.Cost.rates())
+		}
+	}
+	return strings.Join(all, ";")
+}
+
+func (m published) efforts() string {
+	var all []string
+	for _, option := range m.Options {
+		if option.Type != "effort" {
+			continue
+		}
+		for _, value := range option.Values {
+			if value != nil { // null: the model decides
+				all = append(all, *value)
+			}
+		}
+	}
+	return strings.Join(all, "|")
+}
+
+func dollars(usd *float64) string {
+	if usd == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*usd, 'f', -1, 64)
+}
+
+func count(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,131 @@
+// Package price owns what the tokens of an answer cost: the price list of a model,
+// with the tiers of length and of service, and by it the cost of one answer. It knows
+// no model by its name, and no API.
+package price
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Rates are US dollars for a million tokens.
+type Rates struct {
+	Input      float64 `json:"input"`
+	Cached     float64 `json:"cached"`                // of the input, what came from the provider's cache; 0 for the same
+	CacheWrite float64 `json:"cache_write,omitempty"` // of the input, what was written to that cache; 0 for the same
+	Output     float64 `json:"output"`
+}
+
+// List is what a model costs.
+type List struct {
+	Rates
+	Tiers   []Tier           `json:"tiers,omitempty"`   // by length
+	Service map[string]Rates `json:"service,omitempty"` // by the name of a tier of service
+}
+
+// Tier is what an answer costs as a whole whose input is longer.
+type Tier struct {
+	Above int64 `json:"above"` // tokens of input
+	Rates
+}
+
+// Known says whether there is a price. One of 0 is a price, too.
+func (l *List) Known() bool { return l != nil }
+
+// Common is what two lists agree on: nil where an answer at the default tier of
+// service costs otherwise, and of the other tiers those that have the same price.
+func Common(a, b *List) *List {
+	if a == nil || b == nil || a.Rates != b.Rates || !slices.Equal(a.Tiers, b.Tiers) {
+		return nil
+	}
+	common := *a
+	common.Service = maps.Clone(a.Service)
+	maps.DeleteFunc(common.Service, func(name string, rates Rates) bool {
+		other, has := b.Service[name]
+		return !has || other != rates
+	})
+	return &common
+}
+
+// Tokens are those of one answer. Cached and CacheWrite are parts of Input.
+type Tokens struct{ Input, Cached, CacheWrite, Output int64 }
+
+// Of is what one answer costs, in US dollars, that came at a tier of service.
+func (l *List) Of(t Tokens, service string) float64 {
+	r := l.rates(t.Input, service)
+	plain := t.Input - t.Cached - t.CacheWrite
+	return (float64(plain)*r.Input + float64(t.Cached)*cmp.Or(r.Cached, r.Input) +
+		float64(t.CacheWrite)*cmp.Or(r.CacheWrite, r.Input) + float64(t.Output)*r.Output) / 1e6
+}
+
+// Sum adds what answers cost, without the dust that adding such numbers leaves.
+func Sum(a, b float64) float64 {
+	const parts = 1e12 // of a dollar
+	return math.Round((a+b)*parts) / parts
+}
+
+// rates are those for an answer of that input. A tier of service that has a price of
+// its own has it for any length.
+func (l *List) rates(input int64, service string) Rates {
+	if own, named := l.Service[service]; named {
+		return own
+	}
+	rates, above := l.Rates, int64(0)
+	for _, tier := range l.Tiers {
+		if input > tier.Above && tier.Above >= above {
+			rates, above = tier.Rates, tier.Above
+		}
+	}
+	return rates
+}
+
+// Bound says what Of knows of a tier of service.
+type Bound int
+
+const (
+	Exact   Bound = iota
+	AtMost        // the tier costs less than what is booked
+	AtLeast       // the tier may cost more than what is booked
+)
+
+// standard are the tiers whose price is that of the list.
+var standard = []string{"", "auto", "default"}
+
+// Bound is how true the cost of an answer at a tier of service is. One without a price
+// of its own is booked as the standard tier.
+func (l *List) Bound(service string) Bound {
+	_, named := l.Service[service]
+	switch {
+	case named || slices.Contains(standard, service):
+		return Exact
+	case service == "flex":
+		return AtMost
+	}
+	return AtLeast
+}
+
+// WithCacheWrites is the list with writes to the cache at times the price of input,
+// where it has no price for them.
+func (l *List) WithCacheWrites(times float64) *List {
+	if l == nil || times == 0 {
+		return l
+	}
+	filled := &List{Rates: l.Rates.withCacheWrites(times)}
+	for _, tier := range l.Tiers {
+		filled.Tiers = append(filled.Tiers, Tier{tier.Above, tier.Rates.withCacheWrites(times)})
+	}
+	for name, rates := range l.Service {
+		if filled.Service == nil {
+			filled.Service = make(map[string]Rates, len(l.Service))
+		}
+		filled.Service[name] = rates.withCacheWrites(times)
+	}
+	return filled
+}
+
+func (r Rates) withCacheWrites(times float64) Rates {
+	r.CacheWrite = cmp.Or(r.CacheWrite, times*r.Input)
+	return r
+}

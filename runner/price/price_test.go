@@ -1,0 +1,102 @@
+package price
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatAnAnswerCosts(t *testing.T) {
+	list := &List{
+		Rates:   Rates{Input: 2, Cached: 0.2, CacheWrite: 2.5, Output: 10},
+		Tiers:   []Tier{{272_000, Rates{Input: 4, Output: 15}}, {500_000, Rates{Input: 8, Output: 30}}},
+		Service: map[string]Rates{"flex": {Input: 1, Cached: 0.1, Output: 5}},
+	}
+	plain := &List{Rates: Rates{Input: 2, Output: 10}}
+	for _, test := range []struct {
+		name    string
+		list    *List
+		tokens  Tokens
+		service string
+		want    float64
+		bound   Bound
+	}{
+		{"input and output", list, Tokens{Input: 100_000, Output: 10_000}, "", 0.2 + 0.1, Exact},
+		{"what was cached", list, Tokens{Input: 100_000, Cached: 90_000}, "default", 0.02 + 0.018, Exact},
+		{"what was written to the cache", list, Tokens{Input: 100_000, Cached: 60_000, CacheWrite: 30_000}, "auto", 0.02 + 0.012 + 0.075, Exact},
+		{"without prices for the cache", plain, Tokens{Input: 100_000, Cached: 60_000, CacheWrite: 30_000}, "", 0.2, Exact},
+		{"as long as the tier", list, Tokens{Input: 272_000}, "", 0.544, Exact},
+		{"longer, all of it", list, Tokens{Input: 272_001, Cached: 72_001, Output: 1000}, "", 0.8 + 0.288004 + 0.015, Exact},
+		{"longer still", list, Tokens{Input: 600_000}, "", 4.8, Exact},
+		{"a tier of service", list, Tokens{Input: 100_000, Cached: 50_000, Output: 10_000}, "flex", 0.05 + 0.005 + 0.05, Exact},
+		{"one of any length", list, Tokens{Input: 600_000}, "flex", 0.6, Exact},
+		{"flex without a price", plain, Tokens{Input: 100_000}, "flex", 0.2, AtMost},
+		{"priority without a price", list, Tokens{Input: 100_000}, "priority", 0.2, AtLeast},
+		{"a tier that nobody knows", list, Tokens{Input: 100_000}, "warp", 0.2, AtLeast},
+		{"nothing", list, Tokens{}, "", 0, Exact},
+		{"for nothing", &List{}, Tokens{Input: 100_000, Output: 100_000}, "", 0, Exact},
+	} {
+		if got := test.list.Of(test.tokens, test.service); math.Abs(got-test.want) > 1e-12 {
+			t.Errorf("%s: costs %v, want %v", test.name, got, test.want)
+		}
+		if got := test.list.Bound(test.service); got != test.bound {
+			t.Errorf("%s: bound is %v, want %v", test.name, got, test.bound)
+		}
+	}
+}
+
+func TestWritesToTheCacheHaveAPriceOfTheirOwn(t *testing.T) {
+	list := &List{
+		Rates:   Rates{Input: 2, Output: 10},
+		Tiers:   []Tier{{1000, Rates{Input: 4, CacheWrite: 4.5, Output: 15}}},
+		Service: map[string]Rates{"flex": {Input: 1, Output: 5}},
+	}
+	want := &List{
+		Rates:   Rates{Input: 2, CacheWrite: 2.5, Output: 10},
+		Tiers:   []Tier{{1000, Rates{Input: 4, CacheWrite: 4.5, Output: 15}}},
+		Service: map[string]Rates{"flex": {Input: 1, CacheWrite: 1.25, Output: 5}},
+	}
+	if diff := cmp.Diff(want, list.WithCacheWrites(1.25)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if list.Service["flex"].CacheWrite != 0 || list.WithCacheWrites(0) != list || (*List)(nil).WithCacheWrites(1.25) != nil {
+		t.Error("a list was changed, or made of nothing")
+	}
+}
+
+func TestAPriceOfNothingIsKnown(t *testing.T) {
+	if (*List)(nil).Known() || !new(List).Known() {
+		t.Error("known is what is there")
+	}
+}
+
+func TestWhatListsAgreeOn(t *testing.T) {
+	same := Rates{Input: 2, Output: 10}
+	long := []Tier{{1000, Rates{Input: 4, Output: 15}}}
+	flex, fast := Rates{Input: 1, Output: 5}, Rates{Input: 4, Output: 20}
+	for name, test := range map[string]struct{ a, b, want *List }{
+		"the same":           {&List{Rates: same, Tiers: long}, &List{Rates: same, Tiers: long}, &List{Rates: same, Tiers: long}},
+		"other rates":        {&List{Rates: same}, &List{Rates: flex}, nil},
+		"other tiers":        {&List{Rates: same, Tiers: long}, &List{Rates: same}, nil},
+		"one is not known":   {&List{Rates: same}, nil, nil},
+		"neither is":         {nil, nil, nil},
+		"services of one":    {&List{Rates: same, Service: map[string]Rates{"flex": flex}}, &List{Rates: same}, &List{Rates: same, Service: map[string]Rates{}}},
+		"services of both":   {&List{Rates: same, Service: map[string]Rates{"flex": flex, "fast": fast}}, &List{Rates: same, Service: map[string]Rates{"flex": fast, "fast": fast}}, &List{Rates: same, Service: map[string]Rates{"fast": fast}}},
+		"nothing is a price": {new(List), new(List), new(List)},
+	} {
+		if diff := cmp.Diff(test.want, Common(test.a, test.b)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestASumIsWithoutDust(t *testing.T) {
+	sum := 0.0
+	for _, cost := range []float64{0.15, 0.3, 1.12, 0.11, 0.0000000028} {
+		sum = Sum(sum, cost)
+	}
+	if sum != 1.6800000028 {
+		t.Errorf("it is %v", sum)
+	}
+}

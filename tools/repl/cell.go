@@ -1,0 +1,107 @@
+package repl
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How long a call may take.
+const (
+	defaultTimeout = 30 * time.Second
+	mostTimeout    = 10 * time.Minute
+)
+
+// grammar holds a model to JavaScript: a text does not begin as JSON, as a string or as a fenced
+// block does. Code that has to begin with a block or a string begins with a semicolon.
+const grammar = `start: pragma_source | plain_source
+
+pragma_source: PRAGMA NEWLINE SOURCE
+plain_source: SOURCE
+
+PRAGMA: /[ \t]*\/\/ codex-js-repl:[^\r\n]*/
+NEWLINE: /\r?\n/
+SOURCE: /\s*([^\s{"'` + "`" + `]|` + "`[^`]|``[^`]" + `)[\s\S]*/
+`
+
+// cell is the code of a call.
+type cell struct {
+	code    string
+	timeout time.Duration
+	reset   bool
+	number  int // in the run, from 1
+	callID  string
+}
+
+const pragma = "// codex-js-repl:"
+
+// read gives the code of a call, with what its first line says of it; or why it is none, in words
+// for the model.
+func read(text string) (c cell, refusal string) {
+	if why := wrapped(text); why != "" {
+		return c, fmt.Sprintf("js_repl takes JavaScript as it is: %s. Send the source text alone, with no JSON, quotes or markdown fences around it.", why)
+	}
+	c = cell{code: text, timeout: defaultTimeout}
+	first, _, _ := strings.Cut(text, "\n")
+	options, is := strings.CutPrefix(strings.TrimSpace(first), pragma)
+	if !is {
+		return c, ""
+	}
+	for _, option := range strings.Fields(options) {
+		name, value, _ := strings.Cut(option, "=")
+		take, known := pragmas[name]
+		if !known || !take(&c, value) {
+			return c, fmt.Sprintf("The first line asks for %q; it can have timeout_ms=N, in milliseconds, and reset=true: %s timeout_ms=15000 reset=true", option, pragma)
+		}
+	}
+	return c, ""
+}
+
+// pragmas take what the first line says.
+var pragmas = map[string]func(c *cell, value string) bool{
+	"timeout_ms": func(c *cell, value string) bool {
+		ms, err := strconv.ParseInt(value, 10, 32)
+		c.timeout = min(time.Duration(ms)*time.Millisecond, mostTimeout)
+		return err == nil && ms > 0
+	},
+	"reset": func(c *cell, value string) bool {
+		reset, err := strconv.ParseBool(value)
+		c.reset = reset
+		return err == nil
+	},
+}
+
+// wrapped says what a text has around its code, or in its place; empty for nothing.
+func wrapped(text string) string {
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+		return "there is no code"
+	case strings.HasPrefix(text, "```"):
+		return "this begins with a markdown fence"
+	case strings.HasPrefix(text, "{") && json.Valid([]byte(text)):
+		return "this is JSON"
+	case quoted(text):
+		return "this is one string in quotes"
+	}
+	return ""
+}
+
+// quoted says whether a text is a string of JavaScript and nothing else.
+func quoted(text string) bool {
+	quote := text[0]
+	if quote != '"' && quote != '\'' || len(text) < 2 {
+		return false
+	}
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case quote:
+			return i == len(text)-1
+		}
+	}
+	return false
+}

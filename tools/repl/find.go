@@ -1,0 +1,54 @@
+package repl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+)
+
+const (
+	leastNode = 18 // the oldest version that has all that the kernel uses
+	findTime  = 10 * time.Second
+)
+
+// Find starts node to learn whether a kernel can run. The error says why not.
+func Find(ctx context.Context, o Options) error {
+	if o.refusal() != "" {
+		return errors.New("the rules on commands refuse node")
+	}
+	limited, cancel := context.WithTimeout(ctx, findTime)
+	defer cancel()
+	var said first
+	status, err := o.Sandbox.Run(limited, sandbox.Command{
+		Argv: []string{"node", "--version"}, Dir: o.Dir, Env: o.Env, Output: &said,
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return err
+	case status.ExitCode != 0:
+		return fmt.Errorf("node --version ends with exit status %d", status.ExitCode)
+	}
+	version := strings.TrimSpace(said.String())
+	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	if n, err := strconv.Atoi(major); err != nil || n < leastNode {
+		return fmt.Errorf("node is of version %q, and has to be of version %d or later", version, leastNode)
+	}
+	return nil
+}
+
+// first keeps the beginning of what a command prints.
+type first struct{ bytes.Buffer }
+
+func (f *first) Write(p []byte) (int, error) {
+	const most = 80
+	_, _ = f.Buffer.Write(p[:min(len(p), most-f.Len())])
+	return len(p), nil
+}

@@ -1,0 +1,94 @@
+package repl
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"sync"
+)
+
+// mostLate is how many bytes are kept of what is printed between two calls.
+const mostLate = 64 << 10
+
+// prints is what the code of a kernel prints, on its way to the call that runs.
+type prints struct {
+	mu     sync.Mutex
+	to     io.Writer // of the call; nil between two
+	mark   []byte    // that ends what the call prints
+	marked chan struct{}
+	held   []byte // may be the beginning of a mark
+	late   []byte // printed between two calls
+	lost   bool   // some of that was dropped
+}
+
+// begin has what is printed go to a call, until mark comes: then the channel is closed.
+func (p *prints) begin(to io.Writer, mark string) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.late) > 0 {
+		_, _ = to.Write(p.late) // a Capture can't fail
+		if p.lost {
+			_, _ = io.WriteString(to, "\n[more was printed before this call, and is lost]\n")
+		}
+	}
+	p.to, p.mark, p.marked, p.late, p.lost = to, []byte(mark), make(chan struct{}), nil, false
+	return p.marked
+}
+
+// end has nothing more go to the call.
+func (p *prints) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.write(p.held)
+	p.to, p.mark, p.held = nil, nil, nil
+}
+
+// say puts words of our own among what is printed.
+func (p *prints) say(words string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.write([]byte(words))
+}
+
+func (p *prints) copy(from *os.File) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		p.take(buffer[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *prints) take(text []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.mark) == 0 {
+		p.write(text)
+		return
+	}
+	text = append(p.held, text...)
+	if at := bytes.Index(text, p.mark); at >= 0 {
+		p.write(text[:at])
+		behind := text[at+len(p.mark):]
+		close(p.marked)
+		p.to, p.mark, p.held = nil, nil, nil
+		p.write(behind)
+		return
+	}
+	sure := max(len(text)-len(p.mark)+1, 0)
+	p.write(text[:sure])
+	p.held = bytes.Clone(text[sure:])
+}
+
+// write gives text to the call, or keeps it for the next one.
+func (p *prints) write(text []byte) {
+	if p.to != nil {
+		_, _ = p.to.Write(text)
+		return
+	}
+	room := min(mostLate-len(p.late), len(text))
+	p.late = append(p.late, text[:room]...)
+	p.lost = p.lost || room < len(text)
+}

@@ -1,0 +1,186 @@
+package repl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// The names of the tools.
+const (
+	Name      = "js_repl"
+	ResetName = "js_repl_reset"
+)
+
+// Options say where a kernel runs, and with what.
+type Options struct {
+	Sandbox *sandbox.Sandbox
+	Outputs *tools.Outputs
+	Offer   tools.Form // in which the model is told to call: Function or, any other, Freeform
+	Dir     string     // the working directory, absolute
+	Env     []string   // all of the environment
+	// Judge is asked before a kernel starts, as of a command; nil lets all.
+	Judge func(policy.Request) policy.Decision
+	// Missing is why no kernel can be had, by Find; empty where one can.
+	Missing string
+	// Used says that the model made calls before, of a kernel that is gone.
+	Used bool
+}
+
+// Repl has at most one kernel at a time, which is started by the first call that needs one. Close
+// ends it.
+type Repl struct {
+	options Options
+
+	mu     sync.Mutex
+	kernel *kernel // nil where none runs
+	lost   bool    // what earlier calls defined is gone, and the model was not told
+	cells  int     // that were run
+}
+
+// New makes a Repl. Nothing is started.
+func New(o Options) *Repl { return &Repl{options: o, lost: o.Used} }
+
+const (
+	what     = "Runs JavaScript in a persistent Node kernel with top-level await."
+	freeform = " This is a freeform tool: send raw JavaScript source text, optionally with a first-line pragma like `// codex-js-repl: timeout_ms=15000`; do not send JSON/quotes/markdown fences."
+	more     = "\n" +
+		"Top-level bindings are kept between calls and may be declared again. What the code prints is the output, then the value of its last expression unless that is undefined. " +
+		"require and import() work, with paths relative to the working directory. Helpers, also as properties of codex:\n" +
+		"- await tool(name, args): calls another tool, args an object, or a string for a freeform tool like apply_patch; gives its result, throws where it was refused or failed\n" +
+		"- await sh(command, {workdir}): runs a shell command; gives {stdout, stderr, exitCode}; stdout has both, in the order of writing\n" +
+		"- await emitImage(pathOrBytesOrDataURL): shows you an image\n" +
+		"- tmpDir: a folder for files that are not part of the work; codex.state: an object of your own\n" +
+		"A call may take 30 seconds, unless its first line says otherwise: `// codex-js-repl: timeout_ms=60000`."
+)
+
+// spec tells of a freeform tool, or of a function that takes the code as its one argument.
+func spec(offer tools.Form) tools.Spec {
+	if offer != tools.Function {
+		return tools.Spec{Name: Name, Description: what + freeform + more, Grammar: grammar}
+	}
+	return tools.Spec{
+		Name: Name, Description: what + more,
+		Parameters: json.RawMessage(`{"type":"object","properties":{"input":{"type":"string","description":"JavaScript source text."}},"required":["input"],"additionalProperties":false}`),
+	}
+}
+
+// source is the code that a call brings. The dispatcher hands on the text of a freeform tool
+// however the model called it.
+func (r *Repl) source(call tools.Call) (string, error) {
+	if r.options.Offer != tools.Function || call.Form == tools.Freeform {
+		return call.Input, nil
+	}
+	var arguments struct {
+		Input string `json:"input"`
+	}
+	err := call.Arguments(&arguments)
+	return arguments.Input, err
+}
+
+var resetSpec = tools.Spec{
+	Name:        ResetName,
+	Description: "Restarts the js_repl kernel for this run and clears persisted top-level bindings.",
+	Parameters:  json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
+}
+
+// Tools are js_repl and js_repl_reset. Neither can be called from code of the other.
+func (r *Repl) Tools() []tools.Tool {
+	return []tools.Tool{
+		{Spec: spec(r.options.Offer), Scripts: true, Run: r.call},
+		{Spec: resetSpec, Scripts: true, Run: r.reset},
+	}
+}
+
+// reset ends the kernel.
+func (r *Repl) reset(context.Context, tools.Call) (tools.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stop()
+	r.lost = false
+	return tools.Result{Output: "The kernel was ended. The next call of js_repl starts a new one, without bindings."}, nil
+}
+
+// call runs the code of a call in the kernel, one call after the other.
+func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) {
+	code, err := r.source(call)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	c, refusal := read(code)
+	if refusal != "" {
+		return tools.Refuse(refusal), nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.reset {
+		r.stop()
+		r.lost = false
+	}
+	before, problem := r.ready()
+	if problem != "" {
+		return tools.Refuse(problem), nil
+	}
+	r.cells++
+	c.number, c.callID = r.cells, call.ID
+	result, over, err := r.kernel.run(ctx, c, r.options.Outputs)
+	if result.Output = before + result.Output; over {
+		r.stop()
+		r.lost = false // this result says it
+	}
+	return result, err
+}
+
+// ready has a kernel run. before is what the model has to know of it, and problem why there is none.
+func (r *Repl) ready() (before, problem string) {
+	if r.kernel != nil && r.kernel.hasEnded() {
+		before = fmt.Sprintf("The kernel %s after the last call.\n", r.kernel.how())
+		r.stop()
+		r.lost = true
+	}
+	if r.kernel == nil {
+		if words := r.options.denial(); words != "" {
+			return "", words
+		}
+		k, err := start(r.options)
+		if err != nil {
+			return "", fmt.Sprintf("js_repl failed: no kernel can be started: %v", err)
+		}
+		r.kernel = k
+	}
+	if r.lost {
+		before += "A new kernel was started: what earlier calls defined is gone.\n"
+		r.lost = false
+	}
+	return before, ""
+}
+
+// stop ends the kernel, if there is one, and waits for it.
+func (r *Repl) stop() {
+	if r.kernel != nil {
+		r.kernel.stop()
+		r.kernel = nil
+	}
+}
+
+// Used says whether the model made calls, of this Repl or of one before; it did not of none.
+func (r *Repl) Used() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.options.Used || r.cells > 0
+}
+
+// Close ends the kernel. No call may be under way.
+func (r *Repl) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stop()
+}

@@ -1,0 +1,170 @@
+package repl
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+const (
+	// mostOpen is how many calls of a cell are under way or wait for others at once. Further ones
+	// wait in the kernel.
+	mostOpen = 64
+	// markWait is how long what a cell printed is waited for once the kernel says that it is done.
+	markWait = time.Second
+)
+
+// running is a cell that runs.
+type running struct {
+	cell
+	*kernel
+	ctx    context.Context // of the cell
+	calls  *tools.Calls
+	open   chan struct{} // has room for mostOpen calls
+	images tools.Images
+}
+
+// run runs a cell to its end. over says that the kernel is of no use any more.
+func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (result tools.Result, over bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	r := &running{cell: c, kernel: k, ctx: limited, calls: tools.CallsOf(ctx), open: make(chan struct{}, mostOpen)}
+	capture, mark := outputs.Capture(c.callID), "\x00"+rand.Text()+"\x00"
+	marked := k.prints.begin(capture, mark)
+	r.tell(order{"run", c.number, c.code, mark})
+	failed, done := r.serve()
+	if done {
+		r.await(marked)
+	}
+	timedOut := limited.Err() != nil
+	cancel()
+	r.calls.Wait()
+	words := ""
+	if !done {
+		words = r.stopped(timedOut)
+	}
+	k.prints.end()
+	result = tools.Result{Output: words, Printed: capture.Take(), Images: r.images.Shown, Failed: failed || !done, Detail: r.images.Detail()}
+	if ctx.Err() != nil {
+		return result, true, ctx.Err()
+	}
+	if timedOut && !done {
+		result.Detail = with(result.Detail, "timed_out", true)
+	}
+	if result.Printed.Bytes() == 0 && done {
+		result.Output = "Nothing was printed, and the value is undefined.\n"
+	}
+	return result, !done, nil
+}
+
+func with(detail map[string]any, name string, value any) map[string]any {
+	if detail == nil {
+		detail = map[string]any{}
+	}
+	detail[name] = value
+	return detail
+}
+
+// serve answers what the code asks for, until it has ended. done is false where it did not end.
+func (r *running) serve() (failed, done bool) {
+	for {
+		select {
+		case f, more := <-r.frames:
+			switch {
+			case !more:
+				return false, false
+			case f.Cell != r.number: // of code that goes on after its cell
+			case f.Type == "done":
+				return f.Failed, true
+			case f.Type == "tool":
+				r.call(f)
+			default:
+				r.show(f)
+			}
+		case <-r.ctx.Done():
+			return false, false
+		}
+	}
+}
+
+// await waits for the rest of what was printed: it comes by another pipe than frames do.
+func (r *running) await(marked <-chan struct{}) {
+	late := time.NewTimer(markWait)
+	defer late.Stop()
+	select {
+	case <-marked:
+	case <-late.C:
+	case <-r.ctx.Done():
+	}
+}
+
+// stopped ends the kernel of a cell that did not end, and says so to the model.
+func (r *running) stopped(timedOut bool) string {
+	const gone = " The next call starts a new one; what was defined is gone. What the code had done by then is done. It printed:\n"
+	if timedOut {
+		r.stop()
+		return fmt.Sprintf("js_repl took longer than %s, and its kernel was ended. If it needs longer, say so in the first line: %s timeout_ms=60000.%s", r.timeout, pragma, gone)
+	}
+	if r.broke || !r.endsNow() {
+		r.stop()
+		return "js_repl failed: the code used the kernel's own pipe, and the kernel was ended." + gone
+	}
+	return fmt.Sprintf("js_repl failed: its kernel %s.%s", r.how(), gone)
+}
+
+// endsNow says whether the kernel, which sends no more, ends by itself.
+func (r *running) endsNow() bool {
+	select {
+	case <-r.process.Done():
+		return true
+	case <-time.After(drainWait):
+		return false
+	}
+}
+
+// call makes a call of another tool.
+func (r *running) call(f frame) {
+	select {
+	case r.open <- struct{}{}:
+	case <-r.ctx.Done():
+		return
+	}
+	call := tools.Call{Name: f.Name, Input: f.Input, Form: tools.Function}
+	if f.Freeform {
+		call.Form = tools.Freeform
+	}
+	r.calls.Start(r.ctx, call, func(result tools.Result) {
+		<-r.open
+		r.tell(answer{Type: "answer", Call: f.Call, Failed: result.Failed, Text: result.Output, Object: result.Object})
+	})
+}
+
+// show shows the model an image.
+func (r *running) show(f frame) {
+	words, err := "", error(nil)
+	data, err := base64.StdEncoding.DecodeString(f.Input)
+	if err == nil {
+		words, err = r.images.Add(r.ctx, data)
+	}
+	a := answer{Type: "answer", Call: f.Call, Text: words}
+	if err != nil {
+		a.Failed, a.Text = true, fmt.Sprintf("the image can't be shown: %v", err)
+	} else {
+		r.prints.say("[Image: " + words + "]\n")
+	}
+	r.tell(a)
+}
+
+// tell sends a line to the kernel.
+func (r *running) tell(line any) {
+	raw, err := json.Marshal(line)
+	if err != nil { // of an object that is no JSON
+		raw, _ = json.Marshal(answer{Type: "answer", Call: line.(answer).Call, Failed: true, Text: err.Error()})
+	}
+	r.send(r.ctx, append(raw, '\n'))
+}
