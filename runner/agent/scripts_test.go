@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -74,7 +73,7 @@ func TestCallsThatScriptsGoOnWithAreTold(t *testing.T) {
 		callEnded(1, 0, "Script running with cell ID 1", ""),
 		event(transcript.TypeModelRequest, `{"turn":2,"input":[{"type":"custom_tool_call_output","call_id":"script","output":"Script running with cell ID 1"}]}`),
 	)
-	f.Restore(p, model.Usage{}, 0)
+	f.Restore(p, nil, 0)
 	if err := f.Resume(t.Context(), p, func(tools.Call, int64) tools.Result { return tools.Refuse("It was broken off.") }); err != nil {
 		t.Fatal(err)
 	}
