@@ -59,6 +59,7 @@ var (
 	relativeFile   = &form{about: "relative path", check: checkRelativeFile}
 	imageForm      = &form{about: "relative path, or https address", check: checkImage}
 	folder         = &form{about: "path below the root, without ..", check: checkFolder}
+	skillFolder    = &form{about: "path of a folder below the root, without ..", check: checkSkillFolder}
 	pathPattern    = &form{about: "pattern of paths, with *, ** and ?", check: checkPattern}
 	rulesFile      = &form{about: "path of a file", check: checkRulesFile, pattern: `/?` + pathPart + `(?:/` + pathPart + `)*`}
 	webAddress     = &form{about: "http or https address", check: checkWebAddress, pattern: `https?://.+`}
@@ -156,6 +157,14 @@ func checkFolder(s string) error {
 		}
 	}
 	return checkLine(s)
+}
+
+// checkSkillFolder takes no root: with all that is there nothing could be changed.
+func checkSkillFolder(s string) error {
+	if s == "." {
+		return errors.New("must be a folder below the repository's root, such as tools/skills")
+	}
+	return checkFolder(s)
 }
 
 func checkPattern(s string) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
 // patchTool is the name of the tool that applies patches, and questionTool of that
@@ -171,7 +172,11 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	if err := registry.Restrict(a.allow(outside), a.known(a.Job.Tools.Deny)); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
-	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))
+	own := a.suits.offered(a.Ask != nil, a.Job.Tools.Allow)
+	if len(a.Skills.Skills) > 0 {
+		own = append(own, skill.Name)
+	}
+	offered := outside.offered(own)
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered, Nested: a.conversation.Nested}
 	if a.Hooks != nil {
 		dispatcher.Gate = a.Hooks
@@ -201,7 +206,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	if a.Ask == nil {
 		ask = nil
 	}
-	return append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
+	return append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask), a.skillTool())
 }
 
 // ignoredFile says of a file below dir whether git ignores it. A file of which that
