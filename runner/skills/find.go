@@ -61,7 +61,7 @@ type search struct {
 
 func (s *search) note(p Problem) {
 	p.Path = tools.Visible(p.Path, 1_000)
-	if len(s.found.Problems) < mostProblems {
+	if len(s.found.Problems) < mostProblems || s.full {
 		s.found.Problems = append(s.found.Problems, p)
 	}
 }
@@ -159,7 +159,9 @@ func (s *search) files(of *Skill, dir, below string, depth int) error {
 	if s.visited >= mostFolders || depth > deepest {
 		return nil
 	}
-	s.visited++
+	if below != "" {
+		s.visited++
+	}
 	entries, err := s.base.BaseEntries(path.Join(dir, below))
 	if err != nil {
 		return err
