@@ -102,7 +102,7 @@ func TestCompactionByTheEndpoint(t *testing.T) {
 // check that was given back, a budget.
 func TestWhatTheRunnerSaidSurvivesTheEndpoint(t *testing.T) {
 	f, server := talk(t, long(12, done), modeltest.Options{Compacts: true})
-	f.Window, f.Plan = 4_000, func() string { return "- [pending] mend it\n" }
+	f.Window, f.Plan, f.Kept = 4_000, func() string { return "- [pending] mend it\n" }, kept
 	if err := f.Tell("The check lint is red."); err != nil {
 		t.Fatal(err)
 	}
