@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -30,11 +30,6 @@ const (
 	mostText = 32 << 10
 	// mostMetadata is how many entries of metadata are read.
 	mostMetadata = 50
-)
-
-var (
-	standardName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	usableName   = regexp.MustCompile(`^[\pL\pN][\pL\pM\pN._: -]*$`)
 )
 
 // parse reads a SKILL.md that lies in a folder of that name. What is not by the standard
@@ -81,9 +76,9 @@ func nameOf(given, folder string, remark func(format string, args ...any)) (stri
 	switch {
 	case name == "":
 		remark("it has no name and is called as its folder")
-	case !usableName.MatchString(name) || name != given:
+	case !usable(name) || name != given:
 		remark("its name %q cannot be used, and it is called as its folder", name)
-	case !standardName.MatchString(name):
+	case !standard(name):
 		remark("its name %q is not of lower-case letters, digits and single hyphens", name)
 		return name, nil
 	case name != folder:
@@ -92,13 +87,30 @@ func nameOf(given, folder string, remark func(format string, args ...any)) (stri
 	default:
 		return name, nil
 	}
-	if !usableName.MatchString(folder) || utf8.RuneCountInString(folder) > mostName {
+	if !usable(folder) || utf8.RuneCountInString(folder) > mostName {
 		return "", errors.New("has no name that can be used, and no folder with one")
 	}
 	return folder, nil
 }
 
-// oneLine is text of a strangers' file as a person would see it, on one line of at most most
+// standard says whether a name is one by the standard: lower-case letters, digits and single
+// hyphens.
+func standard(name string) bool {
+	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }
+	return !strings.ContainsFunc(name, other) && !strings.Contains("-"+name+"-", "--")
+}
+
+// usable says whether a name can stand in a list and be given back: it begins with a letter or
+// digit, and has nothing that looks like a mark.
+func usable(name string) bool {
+	first, _ := utf8.DecodeRuneInString(name)
+	other := func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._: -", r)
+	}
+	return unicode.In(first, unicode.L, unicode.N) && utf8.ValidString(name) && !strings.ContainsFunc(name, other)
+}
+
+// oneLine is text of a stranger's file as a person would see it, on one line of at most most
 // characters.
 func oneLine(text string, most int) string {
 	line := strings.Join(strings.Fields(tools.Visible(text, most*utf8.UTFMax)), " ")
