@@ -60,8 +60,8 @@ type search struct {
 }
 
 func (s *search) note(p Problem) {
-	p.Path = tools.Visible(p.Path, 1_000)
-	if len(s.found.Problems) < mostProblems || s.full {
+	if len(s.found.Problems) < mostProblems {
+		p.Path = tools.Visible(p.Path, 1_000)
 		s.found.Problems = append(s.found.Problems, p)
 	}
 }
@@ -81,7 +81,7 @@ func (s *search) stopped(at string) bool {
 	}
 	if why != "" && !s.full {
 		s.full = true
-		s.skip(at, "%s", why)
+		s.found.Problems = append(s.found.Problems, Problem{Path: tools.Visible(at, 1_000), Message: why, Skipped: true}) // however many there are
 	}
 	return why != ""
 }

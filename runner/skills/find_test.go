@@ -89,8 +89,14 @@ func TestWhatIsLookedAtIsBounded(t *testing.T) {
 	for n := range 20 {
 		files[fmt.Sprintf("long/a/%s%d", strings.Repeat("x", 240), n)] = ""
 	}
+	for n := range mostProblems + 5 {
+		files[fmt.Sprintf("wrong/%03d/SKILL.md", n)] = "No front matter.\n"
+	}
 	files["large/a/SKILL.md"], files["long/a/SKILL.md"] = skillFile("a", "x"), skillFile("a", "x")
 	c := committed(t, files)
+	if found, err := Find(c, []string{"wrong", "many"}); err != nil || len(found.Problems) != mostProblems+1 || !strings.Contains(found.Problems[mostProblems].Message, "200 skills") {
+		t.Errorf("of many problems: %v, %d, %.300v", err, len(found.Problems), found.Problems[max(0, len(found.Problems)-1):])
+	}
 	for folder, want := range map[string]struct {
 		skills, files, more int
 		problems            []Problem
