@@ -40,9 +40,57 @@ func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// BaseFiles are the names of the files that lie in a folder of the base commit
-// itself, in git's order; none when there is no such folder. "" is the root.
-func (c *Checkout) BaseFiles(folder string) ([]string, error) {
+// BaseKind is what a BaseEntry is.
+type BaseKind int
+
+// The kinds of entries. A submodule is of no kind: nothing of it is in the commit.
+const (
+	BaseNothing BaseKind = iota
+	BaseFile
+	BaseFolder
+	BaseLink
+)
+
+// BaseEntry is what the base commit has at a path.
+type BaseEntry struct {
+	Name   string // the last part of the path
+	Kind   BaseKind
+	Target string // of a link, as it stands there; empty for one that is longer than any path
+}
+
+// BaseEntry says what lies at a path of the base commit. No link is followed.
+func (c *Checkout) BaseEntry(name string) (BaseEntry, error) {
+	e, err := c.objects.Find(c.base.Tree.hash(), name)
+	if err != nil {
+		return BaseEntry{}, fmt.Errorf("look for %q in the base commit: %w", name, err)
+	}
+	entry := BaseEntry{Name: path.Base(name), Kind: kindOf(e)}
+	if entry.Kind != BaseLink {
+		return entry, nil
+	}
+	target, err := c.objects.BlobBytes(e.ID, longestTarget)
+	if err != nil && !errors.As(err, new(*objects.TooLargeError)) {
+		return BaseEntry{}, fmt.Errorf("read the link %q of the base commit: %w", name, err)
+	}
+	entry.Target = string(target)
+	return entry, nil
+}
+
+func kindOf(e objects.Entry) BaseKind {
+	switch e.Mode {
+	case index.Regular, index.Executable:
+		return BaseFile
+	case objects.TreeMode:
+		return BaseFolder
+	case index.Symlink:
+		return BaseLink
+	}
+	return BaseNothing
+}
+
+// BaseEntries are what lies in a folder of the base commit itself, in git's order,
+// without the targets of links; none when there is no such folder. "" is the root.
+func (c *Checkout) BaseEntries(folder string) ([]BaseEntry, error) {
 	tree := c.base.Tree.hash()
 	if folder != "" {
 		e, err := c.objects.Find(tree, folder)
@@ -54,17 +102,28 @@ func (c *Checkout) BaseFiles(folder string) ([]string, error) {
 		}
 		tree = e.ID
 	}
-	entries, err := c.objects.Tree(tree)
+	found, err := c.objects.Tree(tree)
 	if err != nil {
 		return nil, fmt.Errorf("list %q of the base commit: %w", folder, err)
 	}
+	entries := make([]BaseEntry, len(found))
+	for i, e := range found {
+		entries[i] = BaseEntry{Name: e.Name, Kind: kindOf(e)}
+	}
+	return entries, nil
+}
+
+// BaseFiles are the names of the files that lie in a folder of the base commit
+// itself, in git's order; none when there is no such folder. "" is the root.
+func (c *Checkout) BaseFiles(folder string) ([]string, error) {
+	entries, err := c.BaseEntries(folder)
 	var names []string
 	for _, e := range entries {
-		if e.Mode == index.Regular || e.Mode == index.Executable {
+		if e.Kind == BaseFile {
 			names = append(names, e.Name)
 		}
 	}
-	return names, nil
+	return names, err
 }
 
 const (

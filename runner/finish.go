@@ -326,6 +326,9 @@ func (in *invocation) begin(so *reached) error {
 	if err := in.recordStart(so); err != nil {
 		return err
 	}
+	if err := so.skills.Keep(in.rec); err != nil { // before what makes a run one that can go on
+		return err
+	}
 	if err := in.rec.Append(transcript.TypeTask, so.task.Event()); err != nil {
 		return err
 	}

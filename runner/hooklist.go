@@ -24,28 +24,42 @@ type HookStatus struct {
 // run.
 func ListHooks(ctx context.Context, o HookTestOptions) (list []HookStatus, err error) {
 	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Quiet: true})
-	folder, err := os.MkdirTemp("", "agent-ci-hooks-")
+	err = in.look(ctx, o.Dir, func(ws *workspace.Workspace, set *settings.Settings) error {
+		list, err = in.listHooks(ctx, o.Operator, ws, set)
+		return err
+	})
+	return list, err
+}
+
+// look shows the base commit of a checkout, and the settings that a run there would have, with
+// a record that is gone after that.
+func (in *invocation) look(ctx context.Context, dir string, at func(ws *workspace.Workspace, set *settings.Settings) error) error {
+	folder, err := os.MkdirTemp("", "agent-ci-look-")
 	if err != nil {
-		return nil, fmt.Errorf("make a temporary folder: %w", err)
+		return fmt.Errorf("make a temporary folder: %w", err)
 	}
 	defer sandbox.RemoveScratch(folder)
 	if err := in.rec.Make(folder, nil); err != nil {
-		return nil, err
+		return err
 	}
 	defer in.rec.Close()
-	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: o.Dir, Path: in.env.Get("PATH")})
+	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: dir, Path: in.env.Get("PATH")})
 	if err != nil {
-		return nil, workspace.CheckoutFailure(err)
+		return workspace.CheckoutFailure(err)
 	}
 	defer ws.Close()
 	if err := ws.StartOn(ctx, ""); err != nil {
-		return nil, workspace.CheckoutFailure(err)
+		return workspace.CheckoutFailure(err)
 	}
 	set, err := in.source.LoadTemplate(ctx, ws.Commit())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	operators, err := settings.ReadOperatorFile(ctx, o.Operator, ws.Root())
+	return at(ws, set)
+}
+
+func (in *invocation) listHooks(ctx context.Context, operatorFile string, ws *workspace.Workspace, set *settings.Settings) (list []HookStatus, err error) {
+	operators, err := settings.ReadOperatorFile(ctx, operatorFile, ws.Root())
 	if err != nil {
 		return nil, err
 	}

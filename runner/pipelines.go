@@ -20,6 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
@@ -92,6 +93,9 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 		return err
 	}
 	if err := so.source.NotDone(ctx, so.task, base.Branch, base.SHA); err != nil {
+		return err
+	}
+	if err := in.findSkills(so); err != nil {
 		return err
 	}
 	var guides []agent.Guide
@@ -201,6 +205,9 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	}
 	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")}, h.earlier(so.project.publish)); err != nil {
 		return nil, err
+	}
+	if so.skills, err = skills.Kept(in.rec.Directory, h.Skills); err != nil {
+		return nil, workspace.CannotResume("%v; start a new run", err)
 	}
 	so.workTree = h.workTree(so.found)
 	if !h.worked() { // else its images are in the conversation

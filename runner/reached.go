@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/verify"
 	"github.com/agent-ci/agent-ci/runner/worker"
@@ -34,6 +35,7 @@ type reached struct {
 	recorded    *extensions.Recorded // stands in for servers of tools; nil where they are started
 	hooks       *hooks.Hooks         // nil where there are none, and before they are known
 	added       string               // by hooks, for the agent
+	skills      skills.Offer         // that the agent can load
 	agent       *worker.Agent        // nil before it is made
 	key         *sshsig.Key          // that the commit is signed with; nil for none
 	authorities settings.Authorities // of hosts that commands reach

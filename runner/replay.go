@@ -25,6 +25,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/worker"
@@ -182,6 +183,9 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		return nil, err
 	}
 	if p.so.recorded, err = p.recordedServers(outputs); err != nil {
+		return nil, err
+	}
+	if p.so.skills, err = skills.Kept(p.recorded.rec.Directory, p.recorded.Skills); err != nil {
 		return nil, err
 	}
 	err = guarded(ctx, func(ctx context.Context) error { return p.in.replay(ctx, answers, p.so) })

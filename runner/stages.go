@@ -86,7 +86,7 @@ func (in *invocation) makeAgent(ctx context.Context, so *reached, ask asking) (e
 func (in *invocation) agentOptions(so *reached, ask asking) worker.Options {
 	return worker.Options{
 		Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask,
-		Hooks: so.hooks, Recorded: so.recorded, Tools: in.tools, ScriptEngine: in.engine,
+		Hooks: so.hooks, Recorded: so.recorded, Skills: so.skills, Tools: in.tools, ScriptEngine: in.engine,
 	}
 }
 

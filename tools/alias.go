@@ -60,6 +60,10 @@ var aliases = []alias{
 		names:   []string{"askuserquestion", "ask_user_question", "ask_user", "ask", "question", "ask_followup_question"},
 		targets: []string{"request_user_input"},
 	},
+	{
+		names:   []string{"skill", "use_skill", "activate_skill"},
+		targets: []string{"load_skill"},
+	},
 }
 
 // synonyms are the shapes in which a tool's arguments come from models that
@@ -81,6 +85,7 @@ var synonyms = map[string][]synonym{
 		renamed("ignore_case", "-i", "case_insensitive"),
 	),
 	"view_image":         renamed("path", "file_path", "filePath", "image_path"),
+	"load_skill":         renamed("name", "skill", "skill_name"),
 	"request_user_input": converted(oneQuestion, "questions", "question", "questions"),
 }
 

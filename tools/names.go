@@ -4,7 +4,7 @@ import "slices"
 
 // own are the names of all tools of agent-ci, whichever of them a run has.
 var own = slices.Concat([]string{"update_plan", "read_file", "list_dir", "grep_files", "view_image"}, commands, []string{
-	"apply_patch", "request_user_input", "exec", "wait", "js_repl", "js_repl_reset",
+	"apply_patch", "request_user_input", "load_skill", "exec", "wait", "js_repl", "js_repl_reset",
 	"tool_search", "search_tool_bm25",
 	"list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
 })

@@ -66,8 +66,9 @@ var roomKnows = map[string][]string{
 	"runner/hooks":      {"runner/confine", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops/v4a", "policy", "tools"},
 	"runner/worker": {
 		"runner/agent", "runner/confine", "runner/extensions", "runner/given", "runner/hooks", "runner/identity", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/price", "runner/record",
-		"runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy", "tools",
+		"runner/settings", "runner/skills", "runner/transcript", "runner/workspace", "gitops", "policy", "tools",
 	},
+	"runner/skills":               {"runner/record", "runner/transcript", "gitops", "tools"},
 	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},
 	"tools/code":                  {"policy/sandbox", "tools"},
 	"tools/code/declare":          {"tools"},

@@ -114,7 +114,11 @@ func widgets(t *testing.T) string {
 		"greet.sh":   "echo hello nobody\n",
 		"define.sh":  definer,
 		".gitignore": "held\n", "four.png": string(pixels),
+		".agents/skills/greeting/SKILL.md": "---\nname: greeting\ndescription: How greetings are written here.\n---\nIn lower-case letters.\n",
 	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,7 @@ func (c command) run(ctx context.Context, p process, args []string) int {
 func commands() []command {
 	return []command{
 		runCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), runsCommand(), fetchCommand(), applyPatchCommand(),
-		policyCommand(), hooksCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
+		policyCommand(), hooksCommand(), skillsCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -26,8 +27,9 @@ func validateCommand() command {
 		details: `
 A file named .github/agent-ci.yml is checked as a repository's defaults. In a
 checkout the hooks that a run of the job would have are listed, with their
-digests and whether they start, by the files of the base commit. The exit status
-is 2 when a file has a mistake, or one of its hooks does not start.
+digests and whether they start, by the files of the base commit, and what is wrong
+with its skills is named. The exit status is 2 when a file has a mistake, one of its
+hooks does not start, or a skill of skills.allow is not there.
 
 With --mcp the servers of tools that the files name are started as in a run, in
 their sandboxes, asked for their tools, and ended. No model is asked. The exit
@@ -50,6 +52,9 @@ type checked struct {
 	Hooks []runner.HookStatus `json:"hooks,omitempty"`
 	// HooksUnknown is why these are not known, though there is a checkout.
 	HooksUnknown string `json:"hooks_unknown,omitempty"`
+	// Skills are what is wrong with those that a run of the job in this folder would have; of a
+	// valid file. The run goes on without what cannot be used.
+	Skills []skills.Problem `json:"skill_problems,omitempty"`
 }
 
 func validate(flags *flagSet) deed {
@@ -69,6 +74,7 @@ func validate(flags *flagSet) deed {
 			result := checked{File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
 			if result.Valid {
 				result.findHooks(ctx, p)
+				result.findSkills(ctx, p)
 			}
 			if !result.Valid {
 				status = exitInvalid
@@ -117,11 +123,28 @@ func (c *checked) findHooks(ctx context.Context, p process) {
 	}
 }
 
+// findSkills finds what is wrong with the skills that a run of the job in this folder would have.
+func (c *checked) findSkills(ctx context.Context, p process) {
+	o := runner.SkillOptions{Dir: ".", JobFile: c.File, Environ: p.environ, Reserved: reserved(), Version: version}
+	if isDefaults(c.File) {
+		o.JobFile = ""
+	}
+	found, err := runner.ListSkills(ctx, o)
+	if stop, is := errors.AsType[*outcome.Stop](err); is && stop.Reason == "unknown_skill" {
+		c.Valid = false
+		c.Problems = append(c.Problems, job.Problem{File: c.File, Key: "skills.allow", Message: stop.Message})
+	}
+	c.Skills = found.Problems
+}
+
 // show tells a person of a file.
 func (c *checked) show(p process) {
 	showProblems(p, c.File, c.Problems)
 	for _, h := range c.Hooks {
 		fmt.Fprintln(p.stdout, "  hook "+progress.Printable(hookLine(h)))
+	}
+	for _, problem := range c.Skills {
+		fmt.Fprintln(p.stdout, "  skill "+progress.Printable(problem.String()))
 	}
 	if c.HooksUnknown != "" {
 		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+progress.Printable(c.HooksUnknown))

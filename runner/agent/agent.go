@@ -34,6 +34,8 @@ type Conversation struct {
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
+	// Kept are texts that outlive every compaction word for word. It may be nil.
+	Kept func() []string
 	// Halt says why the run can't go on, after the calls of each answer; nil while it can.
 	// It may be nil.
 	Halt func() error

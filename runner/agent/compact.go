@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,7 +215,10 @@ func wordsOf(item json.RawMessage) string {
 // shorter is a compaction with the plan at its end, or nil when it saves
 // nothing.
 func (c *Conversation) shorter(method string, items []json.RawMessage, usage *transcript.Usage) (*compaction, error) {
-	items, err := c.withPlan(items)
+	items, err := c.withKept(items)
+	if err == nil {
+		items, err = c.withPlan(items)
+	}
 	if err == nil {
 		items, err = c.retold(items)
 	}
@@ -240,6 +244,33 @@ func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, err
 	}
 	raw, err := model.Encode(message("developer", planWords+c.Plan()))
 	return append(items, raw), err
+}
+
+// keptWords begin the message with a text that is kept.
+const keptWords = "You had loaded this before the conversation was made shorter:\n"
+
+// withKept puts the texts that are kept behind items, where no item has them any more.
+func (c *Conversation) withKept(items []json.RawMessage) ([]json.RawMessage, error) {
+	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(wordsOf(item), keptWords) })
+	if c.Kept == nil {
+		return items, nil
+	}
+	for _, text := range c.Kept() {
+		encoded, err := model.Encode(text)
+		if err != nil {
+			return nil, err
+		}
+		inside := bytes.Trim(encoded, `"`)
+		if slices.ContainsFunc(items, func(item json.RawMessage) bool { return bytes.Contains(item, inside) }) {
+			continue
+		}
+		raw, err := model.Encode(message("user", keptWords+text))
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, raw)
+	}
+	return items, nil
 }
 
 const summaryOrder = "The conversation has grown nearly too long and will be replaced by your summary of it. Call nothing; write the summary now, for " +

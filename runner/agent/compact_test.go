@@ -65,11 +65,18 @@ func survives(t *testing.T, items []json.RawMessage) {
 	if n := strings.Count(string(slices.Concat(items...)), "- [pending] mend it"); n != 1 {
 		t.Errorf("the plan is there %d times: %s", n, items)
 	}
+	raw, err := model.Encode(kept()[0])
+	if n := strings.Count(string(slices.Concat(items...)), strings.Trim(string(raw), `"`)); err != nil || n != 1 {
+		t.Errorf("what is kept is there %d times (%v): %s", n, err, items)
+	}
 }
+
+// kept is a text that every compaction keeps.
+func kept() []string { return []string{"Say \"please\" <first> & \\ last."} }
 
 func TestCompactionByTheEndpoint(t *testing.T) {
 	f, server := talk(t, long(10, done), modeltest.Options{Compacts: true})
-	f.Window, f.Plan = 10_000, func() string { return "- [pending] mend it\n" }
+	f.Window, f.Plan, f.Kept = 10_000, func() string { return "- [pending] mend it\n" }, kept
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
@@ -95,7 +102,7 @@ func TestCompactionByTheEndpoint(t *testing.T) {
 // check that was given back, a budget.
 func TestWhatTheRunnerSaidSurvivesTheEndpoint(t *testing.T) {
 	f, server := talk(t, long(12, done), modeltest.Options{Compacts: true})
-	f.Window, f.Plan = 4_000, func() string { return "- [pending] mend it\n" }
+	f.Window, f.Plan, f.Kept = 4_000, func() string { return "- [pending] mend it\n" }, kept
 	if err := f.Tell("The check lint is red."); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +129,7 @@ func TestCompactionBySummary(t *testing.T) {
 	session := long(8, "  - expect: [replaced by your summary]\n    output: [{say: I read nine files.}]\n    usage: {input: 9500}\n"+
 		done)
 	f, server := talk(t, session, modeltest.Options{})
-	f.Window, f.Plan = 10_000, func() string { return "- [pending] mend it\n" }
+	f.Window, f.Plan, f.Kept = 10_000, func() string { return "- [pending] mend it\n" }, kept
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
@@ -173,7 +180,7 @@ func TestBudgetsLeaveRoomForTheLastTurn(t *testing.T) {
 func TestCompactionByTrimming(t *testing.T) {
 	session := long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done)
 	f, server := talk(t, session, modeltest.Options{})
-	f.Window, f.Plan = 10_000, func() string { return "- [pending] mend it\n" }
+	f.Window, f.Plan, f.Kept = 10_000, func() string { return "- [pending] mend it\n" }, kept
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
@@ -185,6 +192,21 @@ func TestCompactionByTrimming(t *testing.T) {
 	survives(t, found[0].Items)
 	if faults := server.Faults(); len(faults) > 0 {
 		t.Error(faults)
+	}
+}
+
+func TestWhatIsKeptIsToldAgainOnlyWhereItIsGone(t *testing.T) {
+	session := long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done)
+	f, _ := talk(t, session, modeltest.Options{})
+	f.Window, f.Kept = 10_000, func() []string { return append(kept(), "gone") }
+	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000) + kept()[0]}
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	items := string(slices.Concat(f.compactions(t)[0].Items...))
+	const told = "You had loaded this before the conversation was made shorter:"
+	if strings.Count(items, told) != 1 || !strings.Contains(items, told+`\ngone"`) {
+		t.Errorf("items: %s", items)
 	}
 }
 

@@ -60,6 +60,7 @@ var (
 	absoluteFile   = &form{about: "absolute path", check: checkAbsoluteFile, pattern: `/.*`}
 	imageForm      = &form{about: "relative path, or https address", check: checkImage}
 	folder         = &form{about: "path below the root, without ..", check: checkFolder}
+	skillFolder    = &form{about: "path of a folder below the root, without ..", check: checkSkillFolder}
 	pathPattern    = &form{about: "pattern of paths, with *, ** and ?", check: checkPattern}
 	rulesFile      = &form{about: "path of a file", check: checkRulesFile, pattern: `/?` + pathPart + `(?:/` + pathPart + `)*`}
 	webAddress     = &form{about: "http or https address", check: checkWebAddress, pattern: `https?://.+`}
@@ -164,6 +165,14 @@ func checkFolder(s string) error {
 		}
 	}
 	return checkLine(s)
+}
+
+// checkSkillFolder takes no root: with all that is there nothing could be changed.
+func checkSkillFolder(s string) error {
+	if s == "." {
+		return errors.New("must be a folder below the repository's root, such as tools/skills")
+	}
+	return checkFolder(s)
 }
 
 func checkPattern(s string) error {

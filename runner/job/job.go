@@ -19,6 +19,7 @@ type Job struct {
 	Services       map[string]Service   `json:"services"`
 	Model          Model                `json:"model"`
 	Tools          Tools                `json:"tools"`
+	Skills         Skills               `json:"skills"`
 	Policy         Policy               `json:"policy"`
 	Limits         Limits               `json:"limits"`
 	Verify         []VerifyCheck        `json:"verify"`
@@ -141,6 +142,12 @@ type Tools struct {
 	Hosted       []map[string]any `json:"hosted"`       // as they stand in a request
 	Dynamic      []DynamicTool    `json:"dynamic"`
 	JSRepl       bool             `json:"js_repl"`
+}
+
+// Skills says which skills a model may load.
+type Skills struct {
+	Folders []string `json:"folders"` // of the base commit, slash-separated; empty for no skills
+	Allow   []string `json:"allow"`   // names; empty for all
 }
 
 type Policy struct {

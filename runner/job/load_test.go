@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy"
 )
 
 // mustLoad is the job of layers, which have no mistakes.
@@ -43,10 +45,11 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Outage: Duration(10 * time.Minute), Idle: Duration(5 * time.Minute),
 			Price: Price{Tiers: []PriceTier{}, Service: map[string]Rates{}},
 		},
-		Tools: Tools{Allow: []string{}, Deny: []string{}, Programmatic: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
+		Tools:  Tools{Allow: []string{}, Deny: []string{}, Programmatic: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
+		Skills: Skills{Folders: []string{".agents/skills", ".claude/skills"}, Allow: []string{}},
 		Policy: Policy{
 			Approval: "never", Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
-			Protect: []string{".github/**", "CODEOWNERS"}, OnProtected: "fail", Rules: []string{},
+			Protect: []string{".github/**", "CODEOWNERS", ".agents/**", ".claude/**", ".agent-ci/**"}, OnProtected: "fail", Rules: []string{},
 			Change:  Change{Protected: "fail", Submodules: "fail", NestedGit: "fail", SymlinksOut: "fail", Symlinks: "warn", Executables: "warn", Lockfiles: "allow"},
 			Env:     Env{Pass: []string{}, Set: map[string]string{}},
 			Secrets: []Secret{},
@@ -222,5 +225,25 @@ func TestDurationRefusesWhatIsNone(t *testing.T) {
 	var d Duration
 	if err := d.UnmarshalText([]byte("soon")); err == nil {
 		t.Errorf("read as %v", d)
+	}
+}
+
+func TestWhatTellsAgentsHowToWorkIsProtectedUnderAnyList(t *testing.T) {
+	j, err := LoadTemplate(Layer{Name: "job.yml", Kind: File, Data: []byte(
+		"version: 1\npolicy: {protect: [CODEOWNERS, '.claude/**']}\nskills: {folders: [.agents/skills, 'docs/*/skills', team]}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"CODEOWNERS", ".claude/**", ".agents/**", ".agent-ci/**", `docs/\*/skills/**`, "team/**"}
+	if diff := cmp.Diff(want, j.Policy.Protect); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, path := range []string{".agents", ".agents/skills/a/SKILL.md", "docs/*/skills/a", "team/b/c", ".agent-ci/lessons.yml", ".Claude/settings.json"} {
+		if protected, err := policy.Protected(j.Policy.Protect, path); err != nil || !protected {
+			t.Errorf("%s is not protected (%v)", path, err)
+		}
+	}
+	if protected, err := policy.Protected(j.Policy.Protect, "docs/x/skills/a"); err != nil || protected {
+		t.Errorf("a folder that no skills are of is protected (%v)", err)
 	}
 }

@@ -135,6 +135,10 @@ var rules = []rule{
 	{path: "tools.dynamic[].defer", about: "Whether it is found by searching only, and not told to the model from the start."},
 	{path: "tools.js_repl", about: "Whether the model may run JavaScript in a process of Node that keeps what it defines (js_repl), in the agent's sandbox. It is offered where there is a node of version 18 or later, and the rules on commands let it run."},
 
+	{path: "skills", about: "Skills of the repository that the model may load: folders with a SKILL.md."},
+	{path: "skills.folders", about: "Folders of the base commit in which skills are looked for; of two with one name that of the earlier folder is taken. A list of one's own replaces the default; an empty one switches skills off. No change of these folders is published, as of policy.protect.", initial: []string{".agents/skills", ".claude/skills"}, form: skillFolder},
+	{path: "skills.allow", about: "Names of the skills that the model is told of, in this order; the run ends where one is not there. Empty: all that are found.", form: oneLine, example: "[release, translations]"},
+
 	{path: "policy", about: "What commands and changes may do."},
 	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},
 	{path: "policy.sandbox", about: "What commands may change: nothing but their own temporary files, the workspace, or anything. With danger-full-access nothing confines them, and each run says so.", initial: "workspace-write", values: []string{"read-only", "workspace-write", "danger-full-access"}},
@@ -142,7 +146,7 @@ var rules = []rule{
 	{path: "policy.network", about: "What commands can reach: nothing, a loopback of their own, all that the machine reaches, or, with that loopback, the hosts of a list by HTTP and HTTPS through a proxy: names, addresses, presets such as {preset: npm}, and hosts in private networks that are named as such. Without a network namespace loopback means none, and a list refuses to start, as it does with danger-full-access, where nothing is limited.", initial: Network{Mode: modeLoopback}, values: []string{"none", "loopback", "full"}},
 	{path: "policy.writable", about: "More folders that commands may write: below the repository's root, below the user's folder (~/), or absolute.", form: oneLine, example: "[~/.gradle]"},
 	{path: "policy.deny_read", about: "Paths that commands and tools may not read, besides credentials: written like those of writable. None may be tracked by git, which shows what it holds.", form: oneLine, example: "[secrets, /opt/licences]"},
-	{path: "policy.protect", about: "Patterns of paths that the change set may not touch. A list of one's own replaces the default.", initial: []string{".github/**", "CODEOWNERS"}, form: pathPattern},
+	{path: "policy.protect", about: "Patterns of paths that the change set may not touch. A list of one's own replaces the default; .agents/**, .claude/**, .agent-ci/** and skills.folders stay protected under any list.", initial: []string{".github/**", "CODEOWNERS", ".agents/**", ".claude/**", ".agent-ci/**"}, form: pathPattern},
 	{path: "policy.on_protected", about: "What happens when the change set touches a protected path: the run ends as policy.change.protected says, or those changes are left out, with a warning.", initial: "fail", values: []string{"fail", "drop"}},
 	{path: "policy.change", about: "What becomes of a change with something doubtful in it: it is not published (fail), it is with a warning that reviewers see (warn), or it is (allow)."},
 	{path: "policy.change.protected", about: "Files that policy.protect names.", initial: "fail", values: treatments},

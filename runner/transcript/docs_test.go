@@ -8,7 +8,7 @@ import (
 
 // eventData are the event types with an empty value of their data.
 var eventData = map[Type]any{
-	TypeRunStarted: RunStarted{}, TypeTask: Task{}, TypeWorkspace: Workspace{}, TypePolicy: Policy{}, TypeSetup: Setup{}, TypeNetwork: Network{}, TypeService: Service{}, TypeMCPServer: MCPServer{}, TypeHooks: Hooks{}, TypeHook: Hook{}, TypeSecretUsed: SecretUsed{},
+	TypeRunStarted: RunStarted{}, TypeTask: Task{}, TypeWorkspace: Workspace{}, TypePolicy: Policy{}, TypeSetup: Setup{}, TypeNetwork: Network{}, TypeService: Service{}, TypeMCPServer: MCPServer{}, TypeHooks: Hooks{}, TypeHook: Hook{}, TypeSkills: Skills{}, TypeSecretUsed: SecretUsed{},
 	TypeModelRequest: ModelRequest{}, TypeModelResponse: ModelResponse{}, TypeModelRetry: ModelRetry{},
 	TypeModelFailure: ModelFailure{}, TypeModelFallback: ModelFallback{}, TypeCompaction: Compaction{},
 	TypeToolStarted: ToolStarted{}, TypeToolFinished: ToolFinished{}, TypePlan: Plan{}, TypeVerify: Verify{},

@@ -42,6 +42,7 @@ const (
 	TypeService       Type = "service"        // Service
 	TypeMCPServer     Type = "mcp_server"     // MCPServer
 	TypeHooks         Type = "hooks"          // Hooks
+	TypeSkills        Type = "skills"         // Skills
 	TypeHook          Type = "hook"           // Hook
 	TypeModelRequest  Type = "model.request"  // ModelRequest
 	TypeModelResponse Type = "model.response" // ModelResponse

@@ -118,6 +118,7 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeMCPServer:     folding((*fold).mcpServer),
 	TypeHooks:         folding((*fold).hooks),
 	TypeHook:          folding((*fold).hook),
+	TypeSkills:        folding((*fold).skills),
 	TypePlan:          folding(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
 	TypeVerify:        folding((*fold).verify),
 	TypeChange:        folding((*fold).change),
@@ -364,6 +365,7 @@ func (f *fold) toolFinished(e Event, d ToolFinished) {
 	if len(f.open[key]) == 0 {
 		f.begin(e, ToolStarted{Turn: d.Turn, Number: d.Number, Caller: d.Caller, Program: d.Program, CallID: d.CallID, Tool: d.Tool})
 	}
+	f.skillLoaded(d)
 	call := f.open[key][0]
 	if f.open[key] = f.open[key][1:]; len(f.open[key]) == 0 {
 		delete(f.open, key)

@@ -17,7 +17,7 @@ const topicWidth = 100
 // first. The names are those of the published tool families.
 var topicKeys = []string{
 	"cmd", "command", "file_path", "path", "dir_path", "pattern", "query", "url",
-	"input", "patch", "session_id", "chars", "explanation",
+	"input", "patch", "session_id", "chars", "explanation", "name",
 }
 
 // Topic is what a call is about, in one line of at most 100 characters, from its

@@ -25,6 +25,9 @@ type View struct {
 	Secrets   []Secret  // that were used or refused, as they came
 	Hooks     []HookUse // that the run has, in the order in which they are asked
 	Warnings  []Warning
+	Skills    Skills // that the model is told of
+	// LoadedSkills are those of them that were given to the model, in that order.
+	LoadedSkills []Skill
 	// MCPServers are the servers of tools, as they came: with the tools that they had at the
 	// start, and what became of them last.
 	MCPServers []MCPServer

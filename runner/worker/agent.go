@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
@@ -37,7 +38,8 @@ type Options struct {
 	Hooks *hooks.Hooks
 	// Ask puts to people all questions of the run so far. It is nil where nobody will
 	// answer.
-	Ask func(ctx context.Context, all []question.Question) error
+	Ask    func(ctx context.Context, all []question.Question) error
+	Skills skills.Offer // that the model can load
 	// Tools are those of who embeds this program, besides those of the job.
 	Tools []tools.Tool
 	// ScriptEngine starts the program that runs scripts; nil where there is none.
@@ -57,9 +59,10 @@ type Agent struct {
 	js           javaScript
 	left         scriptsLeft // by scripts of the attempts before
 
-	work    Work // so far, without what the conversation knows
-	patches int  // that it sent
-	told    said // what it was told once
+	work    Work     // so far, without what the conversation knows
+	patches int      // that it sent
+	told    said     // what it was told once
+	loaded  []loaded // skills that the model was given
 	servers *extensions.Servers
 	frozen  bool     // the model's tools are settled
 	served  int      // attempts that had their services
@@ -102,6 +105,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	}
 	a.servers = a.newServers()
 	a.conversation.Halt = a.halted
+	a.conversation.Kept = a.keptSkills
 	if o.Hooks != nil {
 		a.conversation.Compacting = o.Hooks.Compacting
 	}
@@ -162,7 +166,7 @@ func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.P
 
 // GoOn has an agent that was briefed go on from where it was stopped.
 func (a *Agent) GoOn(e Earlier) error {
-	a.work.Plan, a.work.Questions, a.told = e.Plan, e.Past.questions, e.Past.told
+	a.work.Plan, a.work.Questions, a.told, a.loaded = e.Plan, e.Past.questions, e.Past.told, e.Past.loaded
 	a.left, a.js.used = e.Past.scripts, e.Past.javaScript
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)

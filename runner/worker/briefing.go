@@ -67,6 +67,7 @@ func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) age
 	for i := range b.Guides {
 		b.Guides[i].Text = a.Record.Redact(b.Guides[i].Text)
 	}
+	b.Skills = a.Skills.Catalogue
 	for _, step := range j.Setup {
 		b.Setup = append(b.Setup, step.Run)
 	}

@@ -21,6 +21,7 @@ type Past struct {
 
 	questions  []question.Question // that the agent put to people
 	told       said                // what the agent was told once
+	loaded     []loaded            // skills that it was given
 	scripts    scriptsLeft
 	javaScript bool // js_repl was called
 }
@@ -39,6 +40,9 @@ func (p *Past) Take(e transcript.Event) error {
 		}
 	case transcript.TypeToolFinished:
 		if err := errors.Join(p.takeCall(e.Data), p.scripts.finished(e.Data)); err != nil {
+			return err
+		}
+		if err := p.takeSkill(e.Data); err != nil {
 			return err
 		}
 	}
@@ -62,6 +66,18 @@ func (p *Past) takeCall(raw json.RawMessage) error {
 	err = json.Unmarshal(call.Detail.Questions, &questions)
 	p.questions = append(p.questions, questions...)
 	return err
+}
+
+// takeSkill takes the skill that a call gave to the model.
+func (p *Past) takeSkill(raw json.RawMessage) error {
+	var call transcript.ToolFinished
+	if err := json.Unmarshal(raw, &call); err != nil {
+		return err
+	}
+	if name := call.LoadedSkill(); name != "" {
+		p.loaded = append(p.loaded, loaded{name, call.Caller == 0})
+	}
+	return nil
 }
 
 // Earlier says of an agent that was stopped what it needs to go on.

@@ -22,6 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 	"github.com/agent-ci/agent-ci/tools/repl"
+	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
 // patchTool is the name of the tool that applies patches, and questionTool of that
@@ -190,7 +191,11 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	}
 	a.deferred = outside.names
 	all := append(a.allTools(ctx, box, outputs), outside.tools()...)
-	offered := outside.offered(append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.js.offered()...))
+	own := append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.js.offered()...)
+	if len(a.Skills.Skills) > 0 {
+		own = append(own, skill.Name)
+	}
+	offered := outside.offered(own)
 	var registry *tools.Registry
 	if a.suits.code {
 		offered = slices.Concat(scriptTools, offered, outside.names)
@@ -242,7 +247,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	if a.Ask == nil {
 		ask = nil
 	}
-	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
+	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask), a.skillTool())
 	return append(all, a.replTools(box, outputs)...)
 }
 

@@ -27,7 +27,7 @@ func account(v *transcript.View, own Own, draft, more []string) []section {
 	if begun(v) {
 		all = append(all, files(v.Change))
 	}
-	return append(all, secrets(v.Secrets), servers(v.MCPServers), jobsTools(v), hooks(v.Hooks), warnings(v.Warnings), facts(v, own, more))
+	return append(all, secrets(v.Secrets), servers(v.MCPServers), jobsTools(v), skills(v.LoadedSkills), hooks(v.Hooks), warnings(v.Warnings), facts(v, own, more))
 }
 
 // begun says whether the agent came to work: of a run that ended before that, what it

@@ -29,6 +29,7 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeMCPServer:     note("Server of tools", (*assembler).mcpServer),
 	transcript.TypeHooks:         note("Hooks", (*assembler).hooks),
 	transcript.TypeHook:          note("Hook", (*assembler).hook),
+	transcript.TypeSkills:        note("Skills", (*assembler).skills),
 	transcript.TypeModelRetry:    note("Retry", (*assembler).retry),
 	transcript.TypeModelFailure:  note("Failure of the model", (*assembler).modelFailure),
 	transcript.TypeModelFallback: note("Another model", (*assembler).modelFallback),
@@ -158,6 +159,16 @@ func (a *assembler) mcpServer(n *entry, d transcript.MCPServer) {
 	}
 	a.part(n, "Tools, by the SHA-256 of their schemas", strings.TrimSuffix(tools.String(), "\n"))
 	a.part(n, "List", strings.TrimSpace(d.File+" "+d.SHA256))
+}
+
+func (a *assembler) skills(n *entry, d transcript.Skills) {
+	n.Topic = transcript.Count(len(d.Skills), "skill")
+	var list strings.Builder
+	for _, s := range d.Skills {
+		fmt.Fprintf(&list, "%s %s %s\n", s.SHA256, s.Name, s.Path)
+	}
+	a.part(n, "That can be loaded, by their SHA-256", list.String())
+	a.part(n, "Texts", d.File+" "+d.SHA256)
 }
 
 func (a *assembler) retry(n *entry, d transcript.ModelRetry) {

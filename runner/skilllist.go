@@ -1,0 +1,71 @@
+package runner
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/skills"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// mostSkillWarnings is of how many problems with skills a run warns one by one.
+const mostSkillWarnings = 10
+
+// findSkills finds the skills of the base commit that the agent can load.
+func (in *invocation) findSkills(so *reached) error {
+	found, err := skillsOf(so.workspace.Commit(), so.settings)
+	if err != nil {
+		return err
+	}
+	for _, p := range found.Problems[:min(len(found.Problems), mostSkillWarnings)] {
+		in.rec.Warn("skill", "The skill %s.", p)
+	}
+	if more := len(found.Problems) - mostSkillWarnings; more > 0 {
+		in.rec.Warn("skill", "There %s more about skills, which agent-ci skills lists.", transcript.Count(more, "problem"))
+	}
+	var leftOut int
+	so.skills, leftOut = skills.NewOffer(found.Skills, so.model.Profile.ContextWindow, in.rec.Redact)
+	if leftOut > 0 {
+		in.rec.Warn("skills_left_out", "The model is not told of %s: there is no room for more. Name those that it needs in skills.allow.", transcript.Count(leftOut, "skill"))
+	}
+	return nil
+}
+
+// skillsOf are the skills that a run by these settings can load.
+func skillsOf(base settings.Commit, by *settings.Settings) (skills.Found, error) {
+	if !worker.OffersSkills(&by.Job) {
+		return skills.Found{}, nil
+	}
+	found, err := skills.Find(base.Checkout, by.Job.Skills.Folders)
+	if err != nil {
+		return found, err
+	}
+	if found, err = found.Only(by.Job.Skills.Allow); err != nil {
+		return found, outcome.Stopf(outcome.InvalidInput, "unknown_skill", "%s.", outcome.Sentence(err.Error())).Because(err)
+	}
+	return found, nil
+}
+
+// SkillOptions say of which checkout and job skills are listed.
+type SkillOptions struct {
+	Dir      string   // whose base commit has them; empty for the current folder
+	JobFile  string   // empty for the repository's defaults
+	Set      []string // KEY=VALUE
+	Environ  []string
+	Reserved []string
+	Version  string
+}
+
+// ListSkills are the skills that a run in a checkout could load, and what is wrong with them.
+// Nothing is run, and nobody asked.
+func ListSkills(ctx context.Context, o SkillOptions) (found skills.Found, err error) {
+	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Quiet: true})
+	err = in.look(ctx, o.Dir, func(ws *workspace.Workspace, set *settings.Settings) error {
+		found, err = skillsOf(ws.Commit(), set)
+		return err
+	})
+	return found, err
+}

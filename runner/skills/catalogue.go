@@ -1,0 +1,44 @@
+package skills
+
+import (
+	"sort"
+	"strings"
+)
+
+// What the list of skills takes at most, of a window in tokens and in characters: with the
+// words around it 2 % of the window, or 8,000 characters where that is less.
+const (
+	windowShare   = 50
+	bytesInToken  = 4
+	mostCatalogue = 8_000
+	aroundList    = 700 // bytes of the words and marks around the list
+	// shortestTold is to how many characters descriptions are cut before skills are left out.
+	shortestTold = 60
+)
+
+// Catalogue is the list of skills for a model with that window, a line each, and those that
+// stand in it: where there are too many descriptions are cut, and then the last ones left out.
+func Catalogue(all []Skill, window int64) (list string, told []Skill) {
+	room := mostCatalogue
+	if window > 0 {
+		room = int(min(int64(room), window*bytesInToken/windowShare))
+	}
+	room -= aroundList
+	told = all
+	for len(told) > 0 && len(lines(told, shortestTold)) > room {
+		told = told[:len(told)-1]
+	}
+	if len(told) == 0 {
+		return "", nil
+	}
+	shorter := sort.Search(mostDescription-shortestTold, func(by int) bool { return len(lines(told, mostDescription-by)) <= room })
+	return lines(told, mostDescription-shorter), told
+}
+
+func lines(told []Skill, longest int) string {
+	var s strings.Builder
+	for _, skill := range told {
+		s.WriteString("- " + skill.Name + ": " + oneLine(skill.Description, longest) + "\n")
+	}
+	return s.String()
+}

@@ -1,0 +1,191 @@
+package skills
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// fileName is that of a skill, in exactly these letters.
+const fileName = "SKILL.md"
+
+// What is looked at and taken at most.
+const (
+	mostFolders = 2_000
+	deepest     = 4 // folders below one that is looked through
+	mostSkills  = 200
+	mostSize    = 256 << 10 // bytes of a SKILL.md
+	// mostFiles is how many files of a skill are listed, mostFilesText how many bytes their names
+	// have together.
+	mostFiles     = 100
+	mostFilesText = 4 << 10
+	mostProblems  = 100
+)
+
+// Find looks for skills in folders of a base commit, by their paths from its root. Of two with
+// one name that of the earlier folder is taken. No link is followed, in or out of the
+// repository.
+func Find(base *gitops.Checkout, folders []string) (Found, error) {
+	s := search{base: base, folders: folders}
+	for _, folder := range folders {
+		entry, err := base.BaseEntry(folder)
+		if err != nil {
+			return s.found, err
+		}
+		switch target := path.Join(path.Dir(folder), entry.Target); {
+		case entry.Kind == gitops.BaseFolder:
+			if err := s.folder(folder, 0); err != nil {
+				return s.found, err
+			}
+		case entry.Kind == gitops.BaseLink && !slices.Contains(folders, target):
+			s.skip(folder, "is a link, which is not followed; name the folder that it leads to in skills.folders")
+		}
+	}
+	return s.found, nil
+}
+
+type search struct {
+	base    *gitops.Checkout
+	folders []string
+	visited int
+	found   Found
+	full    bool // a bound is told of
+}
+
+func (s *search) note(p Problem) {
+	if len(s.found.Problems) < mostProblems {
+		p.Path = tools.Visible(p.Path, 1_000)
+		s.found.Problems = append(s.found.Problems, p)
+	}
+}
+
+func (s *search) skip(path, format string, args ...any) {
+	s.note(Problem{Path: path, Message: fmt.Sprintf(format, args...), Skipped: true})
+}
+
+// stopped says that no more is looked at, and tells of it once.
+func (s *search) stopped(at string) bool {
+	why := ""
+	switch {
+	case s.visited >= mostFolders:
+		why = fmt.Sprintf("and what comes after it is not looked at: there are more than %d folders", mostFolders)
+	case len(s.found.Skills) >= mostSkills:
+		why = fmt.Sprintf("and what comes after it is not looked at: there are more than %d skills", mostSkills)
+	}
+	if why != "" && !s.full {
+		s.full = true
+		s.found.Problems = append(s.found.Problems, Problem{Path: tools.Visible(at, 1_000), Message: why, Skipped: true}) // however many there are
+	}
+	return why != ""
+}
+
+// folder takes what lies in a folder: the skill that it is, else those below it.
+func (s *search) folder(dir string, depth int) error {
+	if s.stopped(dir) {
+		return nil
+	}
+	s.visited++
+	entries, err := s.base.BaseEntries(dir)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(entries, func(e gitops.BaseEntry) bool { return e.Name == fileName }); i >= 0 {
+		return s.skill(dir, entries[i].Kind)
+	}
+	for _, e := range entries {
+		at := path.Join(dir, e.Name)
+		switch {
+		case e.Kind == gitops.BaseFile && strings.EqualFold(e.Name, fileName):
+			s.skip(at, "is not named exactly %s", fileName)
+		case e.Kind == gitops.BaseLink:
+			s.skip(at, "is a link, which is not followed")
+		case e.Kind == gitops.BaseFolder && depth == deepest:
+			s.skip(at, "lies deeper than %d folders", deepest)
+		case e.Kind == gitops.BaseFolder:
+			if err := s.folder(at, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// skill takes the skill that a folder is.
+func (s *search) skill(dir string, kind gitops.BaseKind) error {
+	name := path.Join(dir, fileName)
+	if kind != gitops.BaseFile {
+		s.skip(name, "is no file, and no link is followed")
+		return nil
+	}
+	raw, err := s.base.ReadBase(name, mostSize)
+	if large, is := errors.AsType[*gitops.TooLargeError](err); is {
+		s.skip(name, "has %d bytes, more than %d", large.Size, mostSize)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	skill, remarks, wrong := parse(raw, path.Base(dir))
+	if wrong != nil {
+		s.skip(name, "%s", wrong.Error())
+		return nil
+	}
+	if i := slices.IndexFunc(s.found.Skills, func(other Skill) bool { return other.Name == skill.Name }); i >= 0 {
+		s.skip(name, "has the name %q, which %q has already", skill.Name, s.found.Skills[i].Path)
+		return nil
+	}
+	for _, remark := range remarks {
+		s.note(Problem{Path: name, Message: remark})
+	}
+	digest := sha256.Sum256(raw)
+	skill.Path, skill.SHA256, skill.Bytes = name, hex.EncodeToString(digest[:]), len(raw)
+	if err := s.files(&skill, dir, "", 0); err != nil {
+		return err
+	}
+	s.found.Skills = append(s.found.Skills, skill)
+	return nil
+}
+
+// files lists what lies in the folder of a skill besides its SKILL.md. Names that a person
+// could not read are counted only.
+func (s *search) files(of *Skill, dir, below string, depth int) error {
+	if s.visited >= mostFolders || depth > deepest {
+		return nil
+	}
+	if below != "" {
+		s.visited++
+	}
+	entries, err := s.base.BaseEntries(path.Join(dir, below))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(below, e.Name)
+		switch {
+		case e.Kind == gitops.BaseFolder:
+			if err := s.files(of, dir, name, depth+1); err != nil {
+				return err
+			}
+		case e.Kind != gitops.BaseFile || name == fileName:
+		case len(of.Files) < mostFiles && len(name) <= mostFilesText-size(of.Files) && oneLine(name, len(name)) == name:
+			of.Files = append(of.Files, name)
+		default:
+			of.FilesMore++
+		}
+	}
+	return nil
+}
+
+func size(names []string) (bytes int) {
+	for _, name := range names {
+		bytes += len(name)
+	}
+	return bytes
+}

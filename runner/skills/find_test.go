@@ -1,0 +1,120 @@
+package skills
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+// committed is a checkout whose base commit has files.
+func committed(t *testing.T, files map[string]string) *gitops.Checkout {
+	t.Helper()
+	r := gittest.New(t)
+	for name, text := range files {
+		r.Write(name, text)
+	}
+	r.Commit("skills")
+	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func skillFile(name, description string) string {
+	return "---\nname: " + name + "\ndescription: " + description + "\n---\nText.\n"
+}
+
+func names(found Found) (names []string) {
+	for _, s := range found.Skills {
+		names = append(names, s.Name+" "+s.Path)
+	}
+	return names
+}
+
+func TestSkillsOfTheEarlierFolderAreTaken(t *testing.T) {
+	c := committed(t, map[string]string{
+		"one/a/SKILL.md": skillFile("a", "First."), "two/a/SKILL.md": skillFile("a", "Second."), "two/group/b/SKILL.md": skillFile("b", "B."),
+		"two/group/b/inner/SKILL.md": skillFile("inner", "A file of b."), "two/group/b/x.md": "x", "alone/SKILL.md": skillFile("alone", "The folder itself."),
+		"beside/c/SKILL.md": skillFile("c", "In no folder that is named."),
+	})
+	found, err := Find(c, []string{"one", "none", "two", "alone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a one/a/SKILL.md", "b two/group/b/SKILL.md", "alone alone/SKILL.md"}, names(found)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]Problem{{"two/a/SKILL.md", `has the name "a", which "one/a/SKILL.md" has already`, true}}, found.Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"inner/SKILL.md", "x.md"}, found.Skills[1].Files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	only, err := found.Only([]string{"alone", "a", "alone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"alone alone/SKILL.md", "a one/a/SKILL.md"}, names(only)); diff != "" {
+		t.Errorf("of a list (-want +got):\n%s", diff)
+	}
+	if _, err := found.Only([]string{"inner"}); err == nil || !strings.Contains(err.Error(), `"inner"`) {
+		t.Errorf("a name that is none gives %v", err)
+	}
+}
+
+func TestWhatIsLookedAtIsBounded(t *testing.T) {
+	files := map[string]string{}
+	for n := range mostFolders {
+		files[fmt.Sprintf("empty/%04d/x", n)] = ""
+	}
+	for n := range mostSkills + 5 {
+		files[fmt.Sprintf("many/s%04d/SKILL.md", n)] = skillFile(fmt.Sprintf("s%04d", n), "x")
+	}
+	for n := range mostFiles + 5 {
+		files[fmt.Sprintf("large/a/%04d", n)] = ""
+	}
+	for n := range 20 {
+		files[fmt.Sprintf("long/a/%s%d", strings.Repeat("x", 240), n)] = ""
+	}
+	for n := range mostProblems + 5 {
+		files[fmt.Sprintf("wrong/%03d/SKILL.md", n)] = "No front matter.\n"
+	}
+	files["large/a/SKILL.md"], files["long/a/SKILL.md"] = skillFile("a", "x"), skillFile("a", "x")
+	c := committed(t, files)
+	if found, err := Find(c, []string{"wrong", "many"}); err != nil || len(found.Problems) != mostProblems+1 || !strings.Contains(found.Problems[mostProblems].Message, "200 skills") {
+		t.Errorf("of many problems: %v, %d, %.300v", err, len(found.Problems), found.Problems[max(0, len(found.Problems)-1):])
+	}
+	for folder, want := range map[string]struct {
+		skills, files, more int
+		problems            []Problem
+	}{
+		"empty": {problems: []Problem{{"empty/1999", "and what comes after it is not looked at: there are more than 2000 folders", true}}},
+		"many":  {skills: mostSkills, problems: []Problem{{"many/s0200", "and what comes after it is not looked at: there are more than 200 skills", true}}},
+		"large": {skills: 1, files: mostFiles, more: 5},
+		"long":  {skills: 1, files: mostFilesText / 241, more: 20 - mostFilesText/241},
+	} {
+		found, err := Find(c, []string{folder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found.Skills) != want.skills || want.files > 0 && (len(found.Skills[0].Files) != want.files || found.Skills[0].FilesMore != want.more) {
+			t.Errorf("%s: %d skills: %.300v", folder, len(found.Skills), found.Skills)
+		}
+		if diff := cmp.Diff(want.problems, found.Problems); diff != "" {
+			t.Errorf("%s: problems (-want +got):\n%s", folder, diff)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package skills
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// The most that the standard has of each field, in characters.
+const (
+	mostName          = 64
+	mostDescription   = 1024
+	mostCompatibility = 500
+)
+
+const (
+	// mostFrontMatter is how many bytes a front matter has.
+	mostFrontMatter = 64 << 10
+	// mostText is how many bytes of the text below it a model is given: with the list of files
+	// no more than an output may have.
+	mostText = 32 << 10
+	// mostMetadata is how many entries of metadata are read.
+	mostMetadata = 50
+)
+
+// parse reads a SKILL.md that lies in a folder of that name. What is not by the standard
+// and can be loaded all the same is a remark; an error says why it cannot.
+func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
+	head, text, err := split(raw)
+	if err != nil {
+		return s, nil, err
+	}
+	fields, lenient, err := readFields(head)
+	if err != nil {
+		return s, nil, err
+	}
+	if lenient {
+		remarks = append(remarks, "its front matter is no YAML and was read line by line; put values that have a colon in quotes")
+	}
+	remark := func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }
+	if s.Description = oneLine(fields["description"].text, mostDescription); s.Description == "" {
+		return s, remarks, errors.New("has no description, without which a model can't know when to load it")
+	}
+	if length := utf8.RuneCountInString(fields["description"].text); length > mostDescription {
+		remark("its description has %d characters, of which %d are used", length, mostDescription)
+	}
+	if s.Name, err = nameOf(fields["name"].text, folder, remark); err != nil {
+		return s, remarks, err
+	}
+	s.License, s.AllowedTools = oneLine(fields["license"].text, mostDescription), oneLine(fields["allowed-tools"].text, mostDescription)
+	s.Compatibility, s.Metadata = oneLine(fields["compatibility"].text, mostCompatibility), fields["metadata"].entries
+	whole := tools.Visible(string(text), len(text))
+	s.Text = strings.ToValidUTF8(whole[:min(len(whole), mostText)], "") // no half character at its end
+	s.Left = len(whole) - len(s.Text)
+	if s.Left > 0 {
+		remark("its text has %d bytes, of which %d are given to a model", len(whole), len(s.Text))
+	}
+	if hidden := len(strings.ReplaceAll(strings.TrimSpace(string(text)), "\r\n", "\n")) - len(whole); hidden > 0 {
+		remark("%d bytes of characters that show nothing were taken out of its text", hidden)
+	}
+	return s, remarks, nil
+}
+
+// nameOf is what a skill is called: as it says, else as its folder.
+func nameOf(given, folder string, remark func(format string, args ...any)) (string, error) {
+	name := oneLine(given, mostName)
+	switch {
+	case name == "":
+		remark("it has no name and is called as its folder")
+	case !usable(name) || name != given:
+		remark("its name %q cannot be used, and it is called as its folder", name)
+	case !standard(name):
+		remark("its name %q is not of lower-case letters, digits and single hyphens", name)
+		return name, nil
+	case name != folder:
+		remark("its name %q is not that of its folder", name)
+		return name, nil
+	default:
+		return name, nil
+	}
+	if !usable(folder) || utf8.RuneCountInString(folder) > mostName {
+		return "", errors.New("has no name that can be used, and no folder with one")
+	}
+	return folder, nil
+}
+
+// standard says whether a name is one by the standard: lower-case letters, digits and single
+// hyphens.
+func standard(name string) bool {
+	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }
+	return !strings.ContainsFunc(name, other) && !strings.Contains("-"+name+"-", "--")
+}
+
+// usable says whether a name can stand in a list and be given back: it begins with a letter or
+// digit, and has nothing that looks like a mark.
+func usable(name string) bool {
+	first, _ := utf8.DecodeRuneInString(name)
+	other := func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._: -", r)
+	}
+	return unicode.In(first, unicode.L, unicode.N) && utf8.ValidString(name) && !strings.ContainsFunc(name, other)
+}
+
+// oneLine is text of a stranger's file as a person would see it, on one line of at most most
+// characters.
+func oneLine(text string, most int) string {
+	line := strings.Join(strings.Fields(tools.Visible(text, most*utf8.UTFMax)), " ")
+	if characters := []rune(line); len(characters) > most {
+		return string(characters[:most-1]) + "…"
+	}
+	return line
+}
+
+// split parts the front matter from the text below it.
+func split(raw []byte) (head, text []byte, err error) {
+	const mark = "---"
+	first, rest, more := bytes.Cut(bytes.TrimPrefix(raw, []byte("\uFEFF")), []byte("\n"))
+	if !more || string(bytes.TrimRight(first, " \t\r")) != mark {
+		return nil, nil, errors.New("has no front matter: its first line is not ---")
+	}
+	for at := 0; at <= min(len(rest), mostFrontMatter); {
+		line, _, more := bytes.Cut(rest[at:], []byte("\n"))
+		next := at + len(line) + 1
+		if string(bytes.TrimRight(line, " \t\r")) == mark {
+			return rest[:at], rest[min(next, len(rest)):], nil
+		}
+		if at = next; !more {
+			break
+		}
+	}
+	return nil, nil, fmt.Errorf("has a front matter without an end: no line --- within %d bytes", mostFrontMatter)
+}
+
+// field is the value of a key: a text, or the entries of a mapping of texts.
+type field struct {
+	text    string
+	entries map[string]string
+}
+
+// readFields reads a front matter. lenient says that it is no YAML as it stands.
+func readFields(head []byte) (fields map[string]field, lenient bool, err error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(head, &document); err != nil {
+		lenient, document = true, yaml.Node{}
+		if err := yaml.Unmarshal(quoted(head), &document); err != nil {
+			return nil, lenient, errors.New("has a front matter that cannot be read as YAML")
+		}
+	}
+	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+		return nil, lenient, errors.New("has a front matter that is no mapping of keys to values")
+	}
+	fields = map[string]field{}
+	for key, value := range pairs(document.Content[0]) {
+		fields[key.Value] = field{text: textOf(value), entries: entriesOf(value)}
+	}
+	return fields, lenient, nil
+}
+
+func pairs(mapping *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for i := 0; i+1 < len(mapping.Content); i += 2 {
+			if !yield(mapping.Content[i], mapping.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// textOf is the text of a scalar, or of a list of such. No alias is followed: it could stand for
+// more than the file has.
+func textOf(value *yaml.Node) string {
+	switch {
+	case value.Kind == yaml.ScalarNode && value.Tag != "!!null":
+		return value.Value
+	case value.Kind == yaml.SequenceNode:
+		var parts []string
+		for _, part := range value.Content {
+			if part.Kind == yaml.ScalarNode {
+				parts = append(parts, part.Value)
+			}
+		}
+		return strings.Join(parts, " ")
+	}
+	return ""
+}
+
+func entriesOf(value *yaml.Node) map[string]string {
+	if value.Kind != yaml.MappingNode {
+		return nil
+	}
+	entries := map[string]string{}
+	for key, value := range pairs(value) {
+		if name := oneLine(key.Value, mostName); name != "" && value.Kind == yaml.ScalarNode && len(entries) < mostMetadata {
+			entries[name] = oneLine(value.Value, mostDescription)
+		}
+	}
+	return entries
+}
+
+// standardKeys are those of the standard that have a text.
+var standardKeys = []string{"name", "description", "license", "compatibility", "allowed-tools"}
+
+// quoted is a front matter whose texts are quoted: other clients take a colon in one that is not.
+func quoted(head []byte) []byte {
+	found := map[string]string{}
+	for line := range strings.Lines(string(head)) {
+		key, value, is := strings.Cut(line, ":")
+		if value = strings.TrimSpace(value); is && found[key] == "" && slices.Contains(standardKeys, key) {
+			found[key] = strings.Trim(value, `"'`)
+		}
+	}
+	var s strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		fmt.Fprintf(&s, "%s: '%s'\n", key, strings.ReplaceAll(strings.ToValidUTF8(found[key], ""), "'", "''"))
+	}
+	return []byte(s.String())
+}
