@@ -35,6 +35,7 @@ type reached struct {
 	hooks       *hooks.Hooks         // nil where there are none, and before they are known
 	added       string               // by hooks, for the agent
 	agent       *worker.Agent        // nil before it is made
+	learnt      learnt
 	key         *sshsig.Key          // that the commit is signed with; nil for none
 	authorities settings.Authorities // of hosts that commands reach
 	workTree    string               // what a run that goes on worked in; empty for what its job says

@@ -24,7 +24,7 @@ const (
 	MaxSize      = 256 << 10 // bytes
 	mostLessons  = 500
 	longestClaim = 500 // bytes
-	mostEvidence = 5
+	MostEvidence = 5
 	longestProof = 200 // bytes of one piece of evidence
 	mostProblems = 100
 )
@@ -122,8 +122,8 @@ func (r *reader) lesson(node *yaml.Node, key string) (l memory.Lesson) {
 }
 
 func (r *reader) evidence(node *yaml.Node, key string) []string {
-	if node.Kind != yaml.SequenceNode || len(node.Content) == 0 || len(node.Content) > mostEvidence {
-		r.complain(node, key, "must be a list of 1 to %d: path@sha, check:NAME or run:ID", mostEvidence)
+	if node.Kind != yaml.SequenceNode || len(node.Content) == 0 || len(node.Content) > MostEvidence {
+		r.complain(node, key, "must be a list of 1 to %d: path@sha, check:NAME or run:ID", MostEvidence)
 		return nil
 	}
 	all := make([]string, len(node.Content))

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/memory"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -40,6 +41,10 @@ type Options struct {
 	Ask func(ctx context.Context, all []question.Question) error
 	// Tools are those of who embeds this program, besides those of the job.
 	Tools []tools.Tool
+	// Memory are the lessons that the agent is told of, and TakeLesson takes those that it
+	// proposes; nil where nobody wants any.
+	Memory     memory.Memory
+	TakeLesson TakeLesson
 }
 
 // Agent is one agent: a conversation, and tools while it works. It is used by one

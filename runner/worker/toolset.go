@@ -171,7 +171,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	if err := registry.Restrict(a.allow(outside), a.known(a.Job.Tools.Deny)); err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
-	offered := outside.offered(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow))
+	offered := outside.offered(append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.offeredMemory()...))
 	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered, Nested: a.conversation.Nested}
 	if a.Hooks != nil {
 		dispatcher.Gate = a.Hooks
@@ -201,7 +201,8 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	if a.Ask == nil {
 		ask = nil
 	}
-	return append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
+	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask))
+	return append(all, a.memoryTools(box)...)
 }
 
 // ignoredFile says of a file below dir whether git ignores it. A file of which that
