@@ -49,7 +49,9 @@ func (in *invocation) remember(so *reached) {
 		return
 	}
 	raw, all, err := readLessons(so.workspace.Commit())
-	if err != nil {
+	if problems := job.Problems(nil); errors.As(err, &problems) {
+		in.rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s; agent-ci validate tells all that is wrong with them.", problems[0])
+	} else if err != nil {
 		in.rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s.", outcome.Trimmed(err))
 	}
 	if len(all) == 0 {
@@ -76,7 +78,7 @@ func readLessons(base settings.Commit) ([]byte, []memory.Lesson, error) {
 	}
 	all, problems := lessons.Parse(lessons.Path, raw)
 	if len(problems) > 0 {
-		return raw, nil, errors.New(problems[0].String())
+		return raw, nil, problems
 	}
 	return raw, all, nil
 }
@@ -159,12 +161,17 @@ func (so *reached) whyNoLesson(p memory.Proposal, id string) string {
 		return fmt.Sprintf("this run has proposed %d lessons, and that is all that one may. Go on without.", own)
 	case slices.ContainsFunc(so.learnt.memory.Lessons, known) || slices.ContainsFunc(so.learnt.proposed, known):
 		return "this lesson is known already. Go on without."
-	case so.learnt.rec.Redact(p.Claim) != p.Claim:
+	case so.hasSecret(p.Claim):
 		return "claim holds what looks like a secret. Say it without."
 	case len(p.Evidence) == 0 || len(p.Evidence) > lessons.MostEvidence:
 		return fmt.Sprintf("evidence has %d entries; give 1 to %d: a path, path@commit, or check:NAME", len(p.Evidence), lessons.MostEvidence)
 	}
 	return ""
+}
+
+// hasSecret says whether a text has a secret, or the mark that stands for one in a record.
+func (so *reached) hasSecret(text string) bool {
+	return so.learnt.rec.Redact(text) != text || strings.Contains(text, "[secret ")
 }
 
 // evidence reads evidence that a model names, and makes sure that it is there.
@@ -173,7 +180,7 @@ func (so *reached) evidence(text string, seen worker.SeenFile) (e lessons.Eviden
 	switch {
 	case wrong != nil:
 		return e, wrong.Error(), nil
-	case so.learnt.rec.Redact(text) != text:
+	case so.hasSecret(text):
 		return e, "holds what looks like a secret", nil
 	case e.Run != "":
 		return e, "a run is no evidence that you can give; name a path or a check", nil

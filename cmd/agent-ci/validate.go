@@ -26,8 +26,9 @@ func validateCommand() command {
 		details: `
 A file named .github/agent-ci.yml is checked as a repository's defaults. In a
 checkout the hooks that a run of the job would have are listed, with their
-digests and whether they start, by the files of the base commit. The exit status
-is 2 when a file has a mistake, or one of its hooks does not start.
+digests and whether they start, by the files of the base commit, and the lessons
+(.agent-ci/lessons.yml) whose evidence is gone. The exit status is 2 when a file
+has a mistake, that of the lessons too, or one of its hooks does not start.
 
 With --mcp the servers of tools that the files name are started as in a run, in
 their sandboxes, asked for their tools, and ended. No model is asked. The exit
@@ -50,6 +51,8 @@ type checked struct {
 	Hooks []runner.HookStatus `json:"hooks,omitempty"`
 	// HooksUnknown is why these are not known, though there is a checkout.
 	HooksUnknown string `json:"hooks_unknown,omitempty"`
+	// LessonsGone are lessons of the checkout in this folder whose evidence is gone; of a valid file.
+	LessonsGone []runner.LessonStatus `json:"lessons_gone,omitempty"`
 }
 
 func validate(flags *flagSet) deed {
@@ -69,6 +72,7 @@ func validate(flags *flagSet) deed {
 			result := checked{File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
 			if result.Valid {
 				result.findHooks(ctx, p)
+				result.findLessons(ctx, p)
 			}
 			if !result.Valid {
 				status = exitInvalid
@@ -98,12 +102,8 @@ func validate(flags *flagSet) deed {
 // findHooks finds the hooks that a run of the job in this folder would have, and which of them
 // do not start.
 func (c *checked) findHooks(ctx context.Context, p process) {
-	o := runner.HookTestOptions{Dir: ".", JobFile: c.File, Environ: p.environ, Reserved: reserved(), Version: version}
-	if isDefaults(c.File) {
-		o.JobFile = ""
-	}
 	var err error
-	if c.Hooks, err = runner.ListHooks(ctx, o); err != nil {
+	if c.Hooks, err = runner.ListHooks(ctx, c.here(p)); err != nil {
 		if stop := outcome.Of(ctx, err); stop.Reason != "no_checkout" {
 			c.HooksUnknown = stop.Message
 		}
@@ -117,11 +117,36 @@ func (c *checked) findHooks(ctx context.Context, p process) {
 	}
 }
 
+// findLessons finds the lessons that a run of the job in this folder would be told of, though
+// nothing shows them any more, and what is wrong with their file.
+func (c *checked) findLessons(ctx context.Context, p process) {
+	gone, problems, err := runner.LessonsGone(ctx, c.here(p))
+	if err != nil { // there is no checkout, or findHooks has told why it can't be read
+		return
+	}
+	c.LessonsGone = gone
+	if len(problems) > 0 {
+		c.Valid, c.Problems = false, append(c.Problems, problems...)
+	}
+}
+
+// here is a run of the job in this folder.
+func (c *checked) here(p process) runner.HookTestOptions {
+	o := runner.HookTestOptions{Dir: ".", JobFile: c.File, Environ: p.environ, Reserved: reserved(), Version: version}
+	if isDefaults(c.File) {
+		o.JobFile = ""
+	}
+	return o
+}
+
 // show tells a person of a file.
 func (c *checked) show(p process) {
 	showProblems(p, c.File, c.Problems)
 	for _, h := range c.Hooks {
 		fmt.Fprintln(p.stdout, "  hook "+progress.Printable(hookLine(h)))
+	}
+	for _, l := range c.LessonsGone {
+		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is gone (%s); take it out of .agent-ci/lessons.yml, or show it anew", l.ID, strings.Join(l.Gone, ", "))))
 	}
 	if c.HooksUnknown != "" {
 		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+progress.Printable(c.HooksUnknown))

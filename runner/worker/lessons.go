@@ -6,9 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
-	"syscall"
 
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
@@ -47,22 +46,22 @@ func (a *Agent) offeredMemory() []string {
 // under no id.
 const mostHashed = 64 << 20
 
-// fileID is a SeenFile. It waits for no pipe.
+// fileID is a SeenFile.
 func (s *seen) fileID(path string) (string, error) {
 	root, err := s.top.Root()
 	if err != nil {
 		return "", err
 	}
-	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	f, err := given.OpenIn(root, path)
 	if err != nil {
 		return "", nil // what can't be opened is no evidence
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	switch {
-	case err != nil || !info.Mode().IsRegular():
-		return "", err
-	case info.Size() > mostHashed:
+	if err != nil {
+		return "", fmt.Errorf("look at %q: %w", path, err)
+	}
+	if info.Size() > mostHashed {
 		return "large", nil
 	}
 	sum := sha1.New()
