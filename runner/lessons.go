@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/intake"
@@ -44,7 +46,7 @@ const (
 // remember reads the lessons of the commit that configures the run. What is wrong with them ends
 // no run: the lessons are left out.
 func (in *invocation) remember(so *reached) {
-	so.learnt = learnt{rec: in.rec, day: in.began.UTC().Format("2006-01-02")}
+	so.learnt = learnt{rec: in.rec, day: dayOf(in.rec.ID, in.began)}
 	if !so.job().Memory.Read {
 		return
 	}
@@ -67,6 +69,15 @@ func (in *invocation) remember(so *reached) {
 	}
 }
 
+// dayOf is the day of a run by its id, which a replay has too; else that on which it began.
+func dayOf(id string, began time.Time) string {
+	stamp, _, _ := strings.Cut(id, "-")
+	if made, err := time.Parse("20060102T150405Z", stamp); err == nil {
+		began = made
+	}
+	return began.UTC().Format(time.DateOnly)
+}
+
 // readLessons reads the file of lessons of a commit. A commit without it has none.
 func readLessons(base settings.Commit) ([]byte, []memory.Lesson, error) {
 	raw, err := base.ReadBase(lessons.Path, lessons.MaxSize)
@@ -85,7 +96,7 @@ func readLessons(base settings.Commit) ([]byte, []memory.Lesson, error) {
 
 // recall takes over what the record of a run says of its lessons.
 func (so *reached) recall(rec *record.Record, v *transcript.View) {
-	so.learnt = learnt{rec: rec, day: v.StartedAt.UTC().Format("2006-01-02"), written: v.Lessons}
+	so.learnt = learnt{rec: rec, day: dayOf(v.Started.RunID, v.StartedAt), written: v.Lessons}
 	for _, l := range v.Proposed[:min(len(v.Proposed), mostProposed+mostCarried)] {
 		so.learnt.proposed = append(so.learnt.proposed, memory.Lesson(l))
 	}
@@ -119,7 +130,10 @@ func (so *reached) proposer() worker.TakeLesson {
 	if !so.job().Memory.Proposes() || so.task.Subject != nil {
 		return nil
 	}
+	var one sync.Mutex
 	return func(_ context.Context, p memory.Proposal, seen worker.SeenFile) (memory.Lesson, string, error) {
+		one.Lock()
+		defer one.Unlock()
 		l := memory.Lesson{ID: lessons.IDOf(p.Claim), Claim: p.Claim, Run: so.learnt.rec.ID, Date: so.learnt.day}
 		if refusal := so.whyNoLesson(p, l.ID); refusal != "" {
 			return l, refusal, nil

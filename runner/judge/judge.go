@@ -125,8 +125,8 @@ var concernOf = map[gitops.ProblemKind]policy.Concern{
 	gitops.ProblemTooDeep:    policy.ConcernTooDeep,
 }
 
-// ownFiles are what only the runner and people write, whatever the job protects.
-const ownFiles = ".agent-ci/**"
+// ownFolder has what only the runner and people write, whatever the job protects.
+const ownFolder = ".agent-ci"
 
 // Verdict is what the policy says of the files of a change, but for those that the runner wrote.
 func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.Verdict, error) {
@@ -138,7 +138,7 @@ func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.V
 	} {
 		treat[concern] = policy.Treatment(treatment)
 	}
-	return policy.Changes{Protect: append(slices.Clone(p.Protect), ownFiles), Drop: p.OnProtected == "drop", Treat: treat}.Judge(changedFiles(change, written))
+	return policy.Changes{Protect: append(slices.Clone(p.Protect), ownFolder+"/**"), Drop: p.OnProtected == "drop", Treat: treat}.Judge(changedFiles(change, written))
 }
 
 func (c Case) verdict() (v policy.Verdict, err error) {
@@ -164,6 +164,9 @@ func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFi
 	for _, f := range change.Files {
 		if slices.Contains(written, f.Path) && f.NewMode == plainFile {
 			continue
+		}
+		if strings.HasPrefix(f.Path, ownFolder+"/") {
+			found[f.Path] = append(found[f.Path], policy.ConcernOwn)
 		}
 		files = append(files, policy.ChangedFile{Path: f.Path, OldMode: f.OldMode, NewMode: f.NewMode, Found: found[f.Path]})
 		delete(found, f.Path)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -195,11 +196,13 @@ func (s *seenRun) call(d transcript.ToolFinished) {
 const exitNotFound = 127
 
 // notFound is how shells say that: bash: line 1: jq: command not found; sh: 1: jq: not found.
-var notFound = regexp.MustCompile(`(?m)^[^\n]{0,200}?: (?:line )?\d+: ([A-Za-z0-9][A-Za-z0-9._+-]{0,63}): (?:command )?not found$|^[^\n: ]{1,200}: ([A-Za-z0-9][A-Za-z0-9._+-]{0,63}): command not found$`)
+var notFound = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[^\n]{0,200}?: (?:line )?\d+: ([A-Za-z0-9][A-Za-z0-9._+-]{0,63}): (?:command )?not found$|^[^\n: ]{1,200}: ([A-Za-z0-9][A-Za-z0-9._+-]{0,63}): command not found$`)
+})
 
 func (s *seenRun) missing(output string) {
 	output = output[:min(len(output), outputWatched)]
-	for _, match := range notFound.FindAllStringSubmatch(output, mostSubjects) {
+	for _, match := range notFound().FindAllStringSubmatch(output, mostSubjects) {
 		s.show(MissingProgram, cmp.Or(match[1], match[2]))
 	}
 }

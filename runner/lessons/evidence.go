@@ -3,7 +3,6 @@ package lessons
 import (
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strings"
 )
 
@@ -20,7 +19,10 @@ const (
 	runPrefix   = "run:"
 )
 
-var pin = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+// isPin says whether a text is what a commit or blob is named by.
+func isPin(s string) bool {
+	return len(s) >= 7 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
+}
 
 // ParseEvidence reads evidence: check:NAME, run:ID, PATH@SHA, or PATH, which is to be pinned yet.
 func ParseEvidence(s string) (Evidence, error) {
@@ -34,7 +36,7 @@ func ParseEvidence(s string) (Evidence, error) {
 		return Evidence{Run: id}, checkLine(id, longestProof)
 	}
 	e := Evidence{Path: s}
-	if at := strings.LastIndexByte(s, '@'); at >= 0 && pin.MatchString(s[at+1:]) {
+	if at := strings.LastIndexByte(s, '@'); at >= 0 && isPin(s[at+1:]) {
 		e.Path, e.At = s[:at], s[at+1:]
 	}
 	if !fs.ValidPath(e.Path) || e.Path == "." || strings.Contains(e.Path, `\`) {
@@ -68,5 +70,5 @@ func checkPinned(s string) error {
 // pins says that evidence of the file is what was proposed, with nothing but a commit or blob added.
 func pins(kept, proposed string) bool {
 	at, is := strings.CutPrefix(kept, proposed+"@")
-	return kept == proposed || is && pin.MatchString(at)
+	return kept == proposed || is && isPin(at)
 }
