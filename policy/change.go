@@ -20,8 +20,8 @@ const (
 type Concern string
 
 // The concerns, as the keys of policy.change name them. Names that some system
-// takes for .git and what cannot be part of a change have no key: they are never
-// published.
+// takes for .git, what cannot be part of a change, and what an agent must not write whatever
+// the job says have no key: they are never published.
 const (
 	ConcernProtected  Concern = "protected"
 	ConcernSubmodule  Concern = "submodules"
@@ -34,11 +34,12 @@ const (
 	ConcernUnreadable Concern = "unreadable"
 	ConcernLarge      Concern = "large"
 	ConcernTooDeep    Concern = "too_deep"
+	ConcernOwn        Concern = "own"
 )
 
 // hasKey says whether policy.change decides on a concern.
 func (c Concern) hasKey() bool {
-	return !slices.Contains([]Concern{ConcernName, ConcernUnreadable, ConcernLarge, ConcernTooDeep}, c)
+	return !slices.Contains([]Concern{ConcernName, ConcernUnreadable, ConcernLarge, ConcernTooDeep, ConcernOwn}, c)
 }
 
 // ChangedFile is what the judgement of a change needs to know of a path. Modes
@@ -47,7 +48,7 @@ type ChangedFile struct {
 	Path             string
 	OldMode, NewMode string
 	// Found are concerns that only who has looked at the tree can know:
-	// ConcernSymlinkOut, ConcernNestedGit, ConcernSubmodule, ConcernName,
+	// ConcernSymlinkOut, ConcernNestedGit, ConcernSubmodule, ConcernName, ConcernOwn,
 	// ConcernUnreadable, ConcernLarge, ConcernTooDeep.
 	Found []Concern
 }
@@ -76,6 +77,7 @@ var concernWords = map[Concern]string{
 	ConcernUnreadable: "cannot be read, so that it is no part of the change",
 	ConcernLarge:      "is too large to be part of a change",
 	ConcernTooDeep:    "lies too deep to be part of a change",
+	ConcernOwn:        "is what runs and people write, and no agent",
 }
 
 type Changes struct {

@@ -98,6 +98,7 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 	if err := in.findSkills(so); err != nil {
 		return err
 	}
+	in.remember(so)
 	var guides []agent.Guide
 	if so.task.OnHead() { // after that the base's are not here
 		if guides, err = in.readGuides(so); err != nil {
@@ -125,6 +126,9 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 		return err
 	}
 	if err := in.begin(so); err != nil {
+		return err
+	}
+	if err := so.recordMemory(); err != nil {
 		return err
 	}
 	in.showProgress(ctx, so)
@@ -296,6 +300,9 @@ func (in *invocation) replay(ctx context.Context, answers *recordedAnswers, so *
 		if err := in.begin(so); err != nil {
 			return err
 		}
+		if err := so.recordMemory(); err != nil {
+			return err
+		}
 		if err := so.startHooks(limited); err != nil {
 			return err
 		}
@@ -343,7 +350,8 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 	if err != nil {
 		return b, err
 	}
-	p.Follow.Judge = in.judging(so.workspace)
+	p.Follow.Judge, p.Follow.Onto = in.judging(so), so.onto
+	so.recall(in.rec, b.View)
 	if !p.Change.Empty() {
 		if err := p.Follow.Judge(ctx, p.Job, p.Change); err != nil {
 			return b, err
@@ -355,8 +363,12 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 		}
 	}
 	so.out = new(publish.Publication)
-	if err := publish.Publish(ctx, to, p, so.out); err != nil || !p.Change.Empty() {
+	if err := publish.Publish(ctx, to, p, so.out); err != nil {
 		return b, err
+	}
+	in.proposeAlone(ctx, so, to, p)
+	if !p.Change.Empty() {
+		return b, nil
 	}
 	stop := b.NothingToPublish()
 	stop.Message += so.out.ClosedSentence()
@@ -416,7 +428,7 @@ func (in *invocation) layEarlierChange(ctx context.Context, so *reached, event i
 		return nil
 	}
 	from := so.project.forge.Repository(event.Repository)
-	change, err := in.onForge(so.project, so.workspace).EarlierChange(ctx, from, so.task.Pull, so.workspace.Base())
+	change, err := in.onForge(so.project, so.workspace).EarlierChange(ctx, from, so.task.Pull, so.workspace.Base(), so.takeEarlierLessons)
 	if err != nil || change == nil {
 		return err
 	}

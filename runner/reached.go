@@ -37,6 +37,7 @@ type reached struct {
 	added       string               // by hooks, for the agent
 	skills      skills.Offer         // that the agent can load
 	agent       *worker.Agent        // nil before it is made
+	learnt      learnt
 	key         *sshsig.Key          // that the commit is signed with; nil for none
 	authorities settings.Authorities // of hosts that commands reach
 	workTree    string               // what a run that goes on worked in; empty for what its job says

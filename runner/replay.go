@@ -143,6 +143,8 @@ func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
 	}
 	was := p.recorded.Workspace
 	p.so.assignment = p.recorded.assignment()
+	p.so.recall(p.in.rec, p.recorded.View)
+	p.so.learnt.proposed, p.so.learnt.written = nil, nil // by the calls, again
 	p.so.project.publish, p.in.rec.ID = publishNone, p.recorded.Started.RunID
 	p.in.keepOut(p.so.job())
 	if p.source, err = p.openTree(ctx, cmp.Or(o.Dir, was.Root), ""); err == nil {

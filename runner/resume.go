@@ -112,6 +112,7 @@ func (in *invocation) adopt(h *history, so *reached) {
 	in.keepOut(so.job())
 	in.rec.GoOn(h.Warnings)
 	so.used = h.Secrets
+	so.recall(in.rec, h.View)
 	so.told, so.worked, so.committed = worker.Work{Plan: h.Plan}, h.worked(), h.Commit()
 }
 

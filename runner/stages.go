@@ -86,7 +86,7 @@ func (in *invocation) makeAgent(ctx context.Context, so *reached, ask asking) (e
 func (in *invocation) agentOptions(so *reached, ask asking) worker.Options {
 	return worker.Options{
 		Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask,
-		Hooks: so.hooks, Recorded: so.recorded, Skills: so.skills, Tools: in.tools, ScriptEngine: in.engine,
+		Hooks: so.hooks, Recorded: so.recorded, Skills: so.skills, Tools: in.tools, ScriptEngine: in.engine, Memory: so.learnt.memory, TakeLesson: so.proposer(),
 	}
 }
 
@@ -178,12 +178,18 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 // where the job wants them left out.
 func (so *reached) takeChange(ctx context.Context) error {
 	change, err := so.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
-		verdict, err := judge.Verdict(so.job().Policy, change)
-		so.dropped = verdict.Drop
-		if err != nil || len(verdict.Drop) == 0 {
+		written, err := so.writtenHere(change)
+		if err != nil {
 			return change, err
 		}
-		return so.workspace.PutBack(ctx, change, verdict.Drop)
+		verdict, err := judge.Verdict(so.job().Policy, change, written)
+		if so.dropped = verdict.Drop; err == nil && len(verdict.Drop) > 0 {
+			change, err = so.workspace.PutBack(ctx, change, verdict.Drop)
+		}
+		if err != nil {
+			return change, err
+		}
+		return so.withLessons(ctx, change)
 	})
 	if change != nil {
 		so.change = change
@@ -206,7 +212,7 @@ func (in *invocation) giveBackRefused(ctx, whole context.Context, so *reached) (
 	if so.change.Empty() {
 		return false, nil
 	}
-	err := inGrace(ctx, whole, in.judged(so.workspace, so.job(), so.change).Refusal)
+	err := inGrace(ctx, whole, in.judged(so, so.job(), so.change).Refusal)
 	stop := (*outcome.Stop)(nil)
 	if !errors.As(err, &stop) {
 		return false, err
@@ -248,19 +254,19 @@ func (so *reached) giveBack() error {
 // part of a change.
 func (in *invocation) judge(ctx context.Context, so *reached) error {
 	if so.change.Empty() {
-		return in.judged(so.workspace, so.job(), so.change).LeftOut()
+		return in.judged(so, so.job(), so.change).LeftOut()
 	}
-	return in.judged(so.workspace, so.job(), so.change).Judge(ctx)
+	return in.judged(so, so.job(), so.change).Judge(ctx)
 }
 
-func (in *invocation) judged(ws *workspace.Workspace, j *job.Job, change *gitops.ChangeSet) judge.Case {
-	return judge.Case{Record: in.rec, Job: j, Change: change, Blob: ws.Checkout().Blob}
+func (in *invocation) judged(so *reached, j *job.Job, change *gitops.ChangeSet) judge.Case {
+	return judge.Case{Record: in.rec, Job: j, Change: change, Blob: so.workspace.Checkout().Blob, Written: so.writtenHere}
 }
 
 // judging judges a change that follows its base.
-func (in *invocation) judging(ws *workspace.Workspace) func(context.Context, *job.Job, *gitops.ChangeSet) error {
+func (in *invocation) judging(so *reached) func(context.Context, *job.Job, *gitops.ChangeSet) error {
 	return func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
-		return in.judged(ws, j, change).Judge(ctx)
+		return in.judged(so, j, change).Judge(ctx)
 	}
 }
 
@@ -281,7 +287,12 @@ func (in *invocation) publishChange(ctx context.Context, so *reached) error {
 		return nil
 	}
 	so.out = new(publish.Publication)
-	return publish.Publish(ctx, to, in.proposal(so), so.out)
+	p := in.proposal(so)
+	if err := publish.Publish(ctx, to, p, so.out); err != nil {
+		return err
+	}
+	in.proposeAlone(ctx, so, to, p)
+	return nil
 }
 
 // proposal is the change with all that is told of it.
@@ -289,7 +300,7 @@ func (in *invocation) proposal(so *reached) publish.Proposal {
 	p := publish.Proposal{
 		RunID: in.rec.ID, Job: so.job(), Task: so.task, Base: so.workspace.Base(), Change: so.change, Table: so.table,
 		Summary: so.work().Summary, Stopped: so.stopped, Key: so.key, InCheckout: so.change, Committed: so.committed,
-		Follow: publish.Follow{Judge: in.judging(so.workspace)}, Ask: in.askOfDraft(so),
+		Follow: publish.Follow{Judge: in.judging(so), Onto: so.onto}, Ask: in.askOfDraft(so),
 	}
 	if so.boxes != nil && so.checks().Clean() && so.stopped == nil {
 		p.Follow.Verify = so.checks().OnNewBase

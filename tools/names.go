@@ -7,6 +7,7 @@ var own = slices.Concat([]string{"update_plan", "read_file", "list_dir", "grep_f
 	"apply_patch", "request_user_input", "load_skill", "exec", "wait", "js_repl", "js_repl_reset",
 	"tool_search", "search_tool_bm25",
 	"list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
+	"get_memory", "propose_lesson",
 })
 
 var commands = []string{"exec_command", "write_stdin", "shell_command", "shell"}

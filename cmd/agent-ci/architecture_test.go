@@ -56,6 +56,8 @@ var roomKnows = map[string][]string{
 	"runner/onboard":    {"gitops/forge"},
 	"runner/publish":    {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
 	"runner/job":        {"policy/credential", "policy/reach", "tools"},
+	"runner/learn":      {"runner/outcome", "runner/record", "runner/transcript", "tools"},
+	"runner/lessons":    {"runner/given", "runner/job", "tools"},
 	"runner/model":      {"runner/outcome", "runner/price"},
 	"runner/outcome":    nil,
 	"runner/price":      nil,

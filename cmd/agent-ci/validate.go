@@ -27,9 +27,10 @@ func validateCommand() command {
 		details: `
 A file named .github/agent-ci.yml is checked as a repository's defaults. In a
 checkout the hooks that a run of the job would have are listed, with their
-digests and whether they start, by the files of the base commit, and what is wrong
-with its skills is named. The exit status is 2 when a file has a mistake, one of its
-hooks does not start, or a skill of skills.allow is not there.
+digests and whether they start, by the files of the base commit, what is wrong with
+its skills is named, and so are the lessons (.agent-ci/lessons.yml) whose evidence is
+gone. The exit status is 2 when a file has a mistake, that of the lessons too, one of
+its hooks does not start, or a skill of skills.allow is not there.
 
 With --mcp the servers of tools that the files name are started as in a run, in
 their sandboxes, asked for their tools, and ended. No model is asked. The exit
@@ -55,6 +56,8 @@ type checked struct {
 	// Skills are what is wrong with those that a run of the job in this folder would have; of a
 	// valid file. The run goes on without what cannot be used.
 	Skills []skills.Problem `json:"skill_problems,omitempty"`
+	// LessonsGone are lessons of the checkout in this folder whose evidence is gone; of a valid file.
+	LessonsGone []runner.LessonStatus `json:"lessons_gone,omitempty"`
 }
 
 func validate(flags *flagSet) deed {
@@ -75,6 +78,7 @@ func validate(flags *flagSet) deed {
 			if result.Valid {
 				result.findHooks(ctx, p)
 				result.findSkills(ctx, p)
+				result.findLessons(ctx, p)
 			}
 			if !result.Valid {
 				status = exitInvalid
@@ -104,12 +108,8 @@ func validate(flags *flagSet) deed {
 // findHooks finds the hooks that a run of the job in this folder would have, and which of them
 // do not start.
 func (c *checked) findHooks(ctx context.Context, p process) {
-	o := runner.HookTestOptions{Dir: ".", JobFile: c.File, Environ: p.environ, Reserved: reserved(), Version: version}
-	if isDefaults(c.File) {
-		o.JobFile = ""
-	}
 	var err error
-	if c.Hooks, err = runner.ListHooks(ctx, o); err != nil {
+	if c.Hooks, err = runner.ListHooks(ctx, c.here(p)); err != nil {
 		if stop := outcome.Of(ctx, err); stop.Reason != "no_checkout" {
 			c.HooksUnknown = stop.Message
 		}
@@ -137,6 +137,28 @@ func (c *checked) findSkills(ctx context.Context, p process) {
 	c.Skills = found.Problems
 }
 
+// findLessons finds the lessons that a run of the job in this folder would be told of, though
+// nothing shows them any more, and what is wrong with their file.
+func (c *checked) findLessons(ctx context.Context, p process) {
+	gone, problems, err := runner.LessonsGone(ctx, c.here(p))
+	if err != nil { // there is no checkout, or findHooks has told why it can't be read
+		return
+	}
+	c.LessonsGone = gone
+	if len(problems) > 0 {
+		c.Valid, c.Problems = false, append(c.Problems, problems...)
+	}
+}
+
+// here is a run of the job in this folder.
+func (c *checked) here(p process) runner.HookTestOptions {
+	o := runner.HookTestOptions{Dir: ".", JobFile: c.File, Environ: p.environ, Reserved: reserved(), Version: version}
+	if isDefaults(c.File) {
+		o.JobFile = ""
+	}
+	return o
+}
+
 // show tells a person of a file.
 func (c *checked) show(p process) {
 	showProblems(p, c.File, c.Problems)
@@ -145,6 +167,9 @@ func (c *checked) show(p process) {
 	}
 	for _, problem := range c.Skills {
 		fmt.Fprintln(p.stdout, "  skill "+progress.Printable(problem.String()))
+	}
+	for _, l := range c.LessonsGone {
+		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is gone (%s); take it out of .agent-ci/lessons.yml, or show it anew", l.ID, strings.Join(l.Gone, ", "))))
 	}
 	if c.HooksUnknown != "" {
 		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+progress.Printable(c.HooksUnknown))

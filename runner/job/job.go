@@ -36,6 +36,7 @@ type Job struct {
 	PullRequest    PullRequest          `json:"pull_request"`
 	MCPServers     map[string]MCPServer `json:"mcp_servers"`
 	Hooks          map[string]Hook      `json:"hooks"`
+	Memory         Memory               `json:"memory"`
 }
 
 // Task says what to do. One of Prompt, PromptFile, Issue and From is the source.
@@ -242,6 +243,21 @@ type Commit struct {
 	KeyEnv   string `json:"key_env"` // name of the variable, never the key
 	CoAuthor bool   `json:"co_author"`
 }
+
+// The values of memory.propose that have lessons published.
+const (
+	ProposeInChange = "change"
+	ProposeAlone    = "pull_request"
+)
+
+// Memory says what a run has of lessons that earlier ones proposed.
+type Memory struct {
+	Read    bool   `json:"read"`
+	Propose string `json:"propose"` // off, change, pull_request
+}
+
+// Proposes says whether the model may propose lessons.
+func (m Memory) Proposes() bool { return m.Propose == ProposeInChange || m.Propose == ProposeAlone }
 
 // Key is the task key, which names the branch and tells runs of one task from
 // runs of another: the job's name, else issue-N, else prompt- and the first 8

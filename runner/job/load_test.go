@@ -75,6 +75,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		},
 		MCPServers: map[string]MCPServer{},
 		Hooks:      map[string]Hook{},
+		Memory:     Memory{Read: true, Propose: "off"},
 	}
 	if diff := cmp.Diff(want, mustLoad(t, jobFile(start))); diff != "" {
 		t.Errorf("job (-want +got):\n%s", diff)

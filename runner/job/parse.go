@@ -38,6 +38,17 @@ func parse(data []byte) (*yaml.Node, *Problem) {
 	return first.Content[0], nil
 }
 
+// Document reads the one document of a file that is written as a job is: text in bounds, YAML. The
+// node is nil for a file without any.
+func Document(file string, data []byte) (*yaml.Node, Problems) {
+	node, unfit := parse(data)
+	if unfit == nil {
+		return node, nil
+	}
+	unfit.File, unfit.Message = file, strings.TrimSuffix(unfit.Message, "; a job is one document")
+	return nil, Problems{*unfit}
+}
+
 // documents are the first two documents of data, nil where there is none.
 func documents(data []byte) (first, second *yaml.Node, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

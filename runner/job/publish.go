@@ -44,11 +44,13 @@ func (d *decoder) fitPublish() {
 		{"task.expects", "is change, and " + as + " publishes none", d.job.Task.Expects == "change" && d.given("task.expects")},
 		{"task.output_schema", "does not go with " + as + ", which has a schema of its own", d.job.Task.OutputSchema != ""},
 		{"verify", "does not go with " + as + ": there is no change to check", len(d.job.Verify) > 0 && d.kindOf("verify") != Defaults},
+		{"memory.propose", "does not go with " + as + ": there is no change that lessons could come with", d.job.Memory.Proposes() && d.kindOf("memory.propose") != Defaults},
 	} {
 		if key.wrong {
 			d.complainAt(d.places[key.path], key.path, key.why+"; leave it out", "")
 		}
 	}
+	d.job.Memory.Propose = "off"
 	d.job.Task.Expects, d.job.Verify = "answer", []VerifyCheck{}
 	if deny := d.job.Tools.Deny; !slices.Contains(deny, patchTool) {
 		d.job.Tools.Deny = append(slices.Clone(deny), patchTool)

@@ -268,6 +268,10 @@ var rules = []rule{
 	{path: "hooks.*.must_fire", about: "Whether a run in which it never gave a clean answer is a failure."},
 	{path: "hooks.*.compat", about: "Whose names of tools and forms of JSON it is given and may answer in. Empty: agent-ci's own.", values: []string{"", "claude", "codex"}},
 	{path: "hooks.*.trusted", about: "operator: it runs outside of any sandbox, with the rights of who starts agent-ci. Only the operator's file may say so.", values: []string{"", "operator"}},
+
+	{path: "memory", about: "Lessons of earlier runs, in .agent-ci/lessons.yml of the base commit."},
+	{path: "memory.read", about: "Whether the model is told of them. A repository without the file has none.", initial: true},
+	{path: "memory.propose", about: "Whether the model may propose others, for people to review: not at all (off), as a part of the change (change), or in a pull request of their own (pull_request).", initial: "off", values: []string{"off", ProposeInChange, ProposeAlone}},
 }
 
 // treatments are what can become of a doubtful change.

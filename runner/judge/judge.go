@@ -21,6 +21,9 @@ type Case struct {
 	Job    *job.Job
 	Change *gitops.ChangeSet
 	Blob   func(id string) (content io.ReadCloser, size int64, err error) // of the change
+	// Written says which paths of the change the runner wrote itself, and not the agent: nothing
+	// protects these from it. It is nil for none.
+	Written func(*gitops.ChangeSet) ([]string, error)
 }
 
 // Judge refuses a change that the job's policy or limits forbid, and warns of what
@@ -122,7 +125,11 @@ var concernOf = map[gitops.ProblemKind]policy.Concern{
 	gitops.ProblemTooDeep:    policy.ConcernTooDeep,
 }
 
-func Verdict(p job.Policy, change *gitops.ChangeSet) (policy.Verdict, error) {
+// ownFolder has what only the runner and people write, whatever the job protects.
+const ownFolder = ".agent-ci"
+
+// Verdict is what the policy says of the files of a change, but for those that the runner wrote.
+func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.Verdict, error) {
 	treat := map[policy.Concern]policy.Treatment{}
 	for concern, treatment := range map[policy.Concern]string{
 		policy.ConcernProtected: p.Change.Protected, policy.ConcernSubmodule: p.Change.Submodules, policy.ConcernNestedGit: p.Change.NestedGit,
@@ -131,16 +138,36 @@ func Verdict(p job.Policy, change *gitops.ChangeSet) (policy.Verdict, error) {
 	} {
 		treat[concern] = policy.Treatment(treatment)
 	}
-	return policy.Changes{Protect: p.Protect, Drop: p.OnProtected == "drop", Treat: treat}.Judge(changedFiles(change))
+	return policy.Changes{Protect: append(slices.Clone(p.Protect), ownFolder+"/**"), Drop: p.OnProtected == "drop", Treat: treat}.Judge(changedFiles(change, written))
 }
 
-func changedFiles(change *gitops.ChangeSet) []policy.ChangedFile {
+func (c Case) verdict() (v policy.Verdict, err error) {
+	var written []string
+	if c.Written != nil {
+		written, err = c.Written(c.Change)
+	}
+	if err != nil {
+		return v, err
+	}
+	return Verdict(c.Job.Policy, c.Change, written)
+}
+
+// plainFile is the mode of a file that is neither a link nor a program.
+const plainFile = "100644"
+
+func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFile {
 	found := map[string][]policy.Concern{}
 	for _, p := range change.Problems {
 		found[p.Path] = append(found[p.Path], concernOf[p.Kind])
 	}
 	files := make([]policy.ChangedFile, 0, len(change.Files))
 	for _, f := range change.Files {
+		if slices.Contains(written, f.Path) && f.NewMode == plainFile {
+			continue
+		}
+		if strings.HasPrefix(f.Path, ownFolder+"/") {
+			found[f.Path] = append(found[f.Path], policy.ConcernOwn)
+		}
 		files = append(files, policy.ChangedFile{Path: f.Path, OldMode: f.OldMode, NewMode: f.NewMode, Found: found[f.Path]})
 		delete(found, f.Path)
 	}
@@ -164,7 +191,7 @@ func (c Case) LeftOut() error {
 
 // paths refuses a change that touches what the policy protects.
 func (c Case) paths() error {
-	verdict, err := Verdict(c.Job.Policy, c.Change)
+	verdict, err := c.verdict()
 	if err != nil {
 		return err
 	}
@@ -183,7 +210,7 @@ func (c Case) paths() error {
 
 // warn tells of what a reviewer should see.
 func (c Case) warn() error {
-	verdict, err := Verdict(c.Job.Policy, c.Change)
+	verdict, err := c.verdict()
 	if err != nil {
 		return err
 	}

@@ -174,6 +174,7 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		}
 		return "verified: " + strings.Join(rows, ", ") + proofs(d)
 	}),
+	transcript.TypeLesson: words(func(d transcript.Lesson) string { return "lesson proposed: " + d.Claim }),
 	transcript.TypePublish: words(func(d transcript.Publish) string {
 		switch d.Step {
 		case "commit":
@@ -182,6 +183,9 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 			return fmt.Sprintf("pushed %s to %s", d.Branch, d.Remote)
 		case "review", "labels", "comment":
 			return fmt.Sprintf("%s on #%d %s: %s", d.Step, d.Number, d.Operation, d.URL)
+		}
+		if d.Of != "" {
+			return fmt.Sprintf("pull request of %s %s: %s", d.Of, d.Operation, d.URL)
 		}
 		return fmt.Sprintf("pull request %s: %s", d.Operation, d.URL)
 	}),

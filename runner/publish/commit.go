@@ -40,6 +40,7 @@ func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (str
 }
 
 func (m Means) record(step transcript.Publish) error {
+	step.Of = m.of
 	return m.Record.Append(transcript.TypePublish, step)
 }
 

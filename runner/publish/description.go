@@ -31,6 +31,9 @@ func (m Means) describe(p *Proposal, options body.Options, out *Publication) (de
 	if err != nil {
 		return description{}, err
 	}
+	if p.lessons != nil {
+		return description{p.title(view), body.Posts{Body: body.Lessons(view, *p.lessons, options)}}, nil
+	}
 	posts, err := body.Compose(view, options)
 	if err != nil {
 		return description{}, err
@@ -43,6 +46,9 @@ func (m Means) describe(p *Proposal, options body.Options, out *Publication) (de
 }
 
 func (p *Proposal) title(view *transcript.View) string {
+	if p.lessons != nil {
+		return "Take in " + transcript.Count(len(p.lessons.Lessons), "lesson") + " of a run"
+	}
 	return cmp.Or(p.Job.PullRequest.Title, body.Title(view))
 }
 

@@ -45,6 +45,8 @@ type Means struct {
 
 	Repository string // OWNER/NAME of what the change is of; empty where it is not known
 	ServerURL  string // of the forge's pages and repositories
+
+	of string // what is published where it is not the change, for the transcript
 }
 
 func (m Means) means() Means { return m }

@@ -113,7 +113,11 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base
 	if base, err = f.Workspace.Checkout().BaseAt(p.Base.Branch, now.Tip); err != nil {
 		return base, nil, workspace.CheckoutFailure(err)
 	}
-	moved, err = f.Workspace.Checkout().Rebase(ctx, p.Change, base)
+	onto := f.Workspace.Checkout().Rebase
+	if p.Follow.Onto != nil {
+		onto = p.Follow.Onto
+	}
+	moved, err = onto(ctx, p.Change, base)
 	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
 		err = outcome.Stopf(outcome.Conflict, "base_moved",
 			"%s moved from %s to %s while the work was done, and the change does not go onto it: %s; run again, or apply %s by hand.",
@@ -147,8 +151,11 @@ func (p *Proposal) unverified() string {
 
 // EarlierChange is what a run's pull request in a repository holds, merged onto the
 // base as that is by now, for a run that goes on from there; nil where the branch
-// is gone. A branch that ends in a person's commit ends the run.
-func (f Forge) EarlierChange(ctx context.Context, in forge.Repository, pull *forge.PullRequest, base gitops.Base) (*gitops.ChangeSet, error) {
+// is gone. A branch that ends in a person's commit ends the run. apart takes off the change what is
+// to be made anew.
+func (f Forge) EarlierChange(
+	ctx context.Context, in forge.Repository, pull *forge.PullRequest, base gitops.Base, apart func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error),
+) (*gitops.ChangeSet, error) {
 	tip, err := intake.LookUpBranch(ctx, in, pull.Head)
 	if err != nil || tip == nil {
 		return nil, err
@@ -157,6 +164,9 @@ func (f Forge) EarlierChange(ctx context.Context, in forge.Repository, pull *for
 		return nil, foreignCommit(pull.Head, tipOf(info, true))
 	}
 	before, change, err := f.fetchChange(ctx, tip, base)
+	if err == nil {
+		change, err = apart(ctx, change)
+	}
 	if err != nil || before.SHA == base.SHA {
 		return change, err
 	}

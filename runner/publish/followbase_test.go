@@ -237,7 +237,7 @@ func TestTheEarlierChange(t *testing.T) {
 		w.t.Helper()
 		w.run("20260301T100000Z-00000002")
 		to := w.toForge()
-		return to.EarlierChange(t.Context(), to.repository(), pull, w.Workspace.Base())
+		return to.EarlierChange(t.Context(), to.repository(), pull, w.Workspace.Base(), func(_ context.Context, whole *gitops.ChangeSet) (*gitops.ChangeSet, error) { return whole, nil })
 	}
 	change, err := earlier()
 	if err != nil || len(change.Files) != 1 || change.Files[0].Path != "README.md" {

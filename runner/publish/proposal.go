@@ -46,6 +46,8 @@ type Proposal struct {
 	// all be.
 	Ask func(ctx context.Context, d Draft) error
 
+	lessons *transcript.Lessons // that the change is of, and nothing else; nil for another one
+
 	madeOn gitops.Base // where the change followed its base to another one; else zero
 	notes  []string    // warnings that a closed transcript does not tell of
 	facts  []string    // of the pull request, which are no warnings
@@ -61,6 +63,8 @@ type Follow struct {
 	// Configure reads the job on a base that the change was put on; nil keeps the
 	// job of the proposal.
 	Configure func(ctx context.Context, base gitops.Base) (*job.Job, error)
+	// Onto puts the change on another base; nil merges each of its files.
+	Onto func(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error)
 	// Judge refuses a change that may not be published.
 	Judge func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error
 	// Verify runs the checks of the table on the change as it is on a new base; nil

@@ -12,7 +12,7 @@ var eventData = map[Type]any{
 	TypeModelRequest: ModelRequest{}, TypeModelResponse: ModelResponse{}, TypeModelRetry: ModelRetry{},
 	TypeModelFailure: ModelFailure{}, TypeModelFallback: ModelFallback{}, TypeCompaction: Compaction{},
 	TypeToolStarted: ToolStarted{}, TypeToolFinished: ToolFinished{}, TypePlan: Plan{}, TypeVerify: Verify{},
-	TypeChange: Change{}, TypePublish: Publish{}, TypeWarning: Warning{}, TypeRunResumed: RunResumed{}, TypeRunFinished: RunFinished{},
+	TypeChange: Change{}, TypePublish: Publish{}, TypeMemory: Memory{}, TypeLesson: Lesson{}, TypeLessons: Lessons{}, TypeWarning: Warning{}, TypeRunResumed: RunResumed{}, TypeRunFinished: RunFinished{},
 }
 
 func TestEventsAreDocumented(t *testing.T) {

@@ -56,6 +56,9 @@ const (
 	TypeVerify        Type = "verify"         // Verify
 	TypeChange        Type = "change"         // Change
 	TypePublish       Type = "publish"        // Publish
+	TypeMemory        Type = "memory"         // Memory
+	TypeLesson        Type = "lesson"         // Lesson
+	TypeLessons       Type = "lessons"        // Lessons
 	TypeWarning       Type = "warning"        // Warning
 	TypeRunResumed    Type = "run.resumed"    // RunResumed
 	TypeRunFinished   Type = "run.finished"   // RunFinished
@@ -552,7 +555,12 @@ type Publish struct {
 	Labels   []string `json:"labels,omitempty"`   // that were added, or are to be
 	Findings int      `json:"findings,omitempty"` // on lines of the diff
 	Beside   int      `json:"beside,omitempty"`   // findings in the text of the review, on no line of the diff
+
+	Of string `json:"of,omitempty"` // what is published beside the change: lessons; empty for the change
 }
+
+// OfLessons says of a step of publishing that it is of lessons in a pull request of their own.
+const OfLessons = "lessons"
 
 // Warning is something that a reader of the pull request should know.
 type Warning struct {

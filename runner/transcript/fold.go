@@ -123,6 +123,9 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeVerify:        folding((*fold).verify),
 	TypeChange:        folding((*fold).change),
 	TypePublish:       folding((*fold).publish),
+	TypeMemory:        folding(func(f *fold, _ Event, d Memory) { f.view.Memory = &d }),
+	TypeLesson:        folding((*fold).lesson),
+	TypeLessons:       folding(func(f *fold, _ Event, d Lessons) { f.view.Lessons = &d }),
 	TypeModelRequest:  folding((*fold).modelRequest),
 	TypeModelResponse: folding((*fold).modelResponse),
 	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.view.book(d.Usage) }),
@@ -191,6 +194,10 @@ func (f *fold) change(_ Event, d Change) {
 func (f *fold) publish(_ Event, d Publish) {
 	if d.Operation == PublishBegun {
 		return // nothing is known of what came of it
+	}
+	if d.Of != "" {
+		f.view.Beside = append(f.view.Beside, d)
+		return
 	}
 	f.view.Publish = append(f.view.Publish, d)
 	f.view.Work.Published = d.Step

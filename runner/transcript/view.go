@@ -22,6 +22,10 @@ type View struct {
 	Change    *Change // nil when there is none yet
 	Work      Work
 	Publish   []Publish
+	Beside    []Publish // steps of publishing what is not the change
+	Memory    *Memory   // nil where the run remembers nothing
+	Proposed  []Lesson  // by the model, as they came
+	Lessons   *Lessons  // that are proposed to people; nil for none
 	Secrets   []Secret  // that were used or refused, as they came
 	Hooks     []HookUse // that the run has, in the order in which they are asked
 	Warnings  []Warning

@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/memory"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -44,6 +45,10 @@ type Options struct {
 	Tools []tools.Tool
 	// ScriptEngine starts the program that runs scripts; nil where there is none.
 	ScriptEngine []string
+	// Memory are the lessons that the agent is told of, and TakeLesson takes those that it
+	// proposes; nil where nobody wants any.
+	Memory     memory.Memory
+	TakeLesson TakeLesson
 }
 
 // Agent is one agent: a conversation, and tools while it works. It is used by one

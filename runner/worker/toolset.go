@@ -191,7 +191,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	}
 	a.deferred = outside.names
 	all := append(a.allTools(ctx, box, outputs), outside.tools()...)
-	own := append(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.js.offered()...)
+	own := slices.Concat(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.offeredMemory(), a.js.offered())
 	if len(a.Skills.Skills) > 0 {
 		own = append(own, skill.Name)
 	}
@@ -248,7 +248,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 		ask = nil
 	}
 	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask), a.skillTool())
-	return append(all, a.replTools(box, outputs)...)
+	return slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs))
 }
 
 // ignoredFile says of a file below dir whether git ignores it. A file of which that

@@ -204,7 +204,7 @@ func JSONPath(path string) string {
 // PutBack makes protected paths of a change what they are in the base, in the
 // checkout, and gives the change without them.
 func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
-	err := w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.Revert(ctx, change, paths) })
+	err := w.revert(ctx, change, paths)
 	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
 			"The change touches protected files (%s), which can't be put back (policy.on_protected): what was made at %s is in the way; have it removed.",
@@ -215,6 +215,18 @@ func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths
 	}
 	w.rec.Warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", named(paths))
 	return w.Changes(ctx)
+}
+
+// Revert makes paths of a change what they are in the base, likewise, and says nothing of it.
+func (w *Workspace) Revert(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
+	if err := w.revert(ctx, change, paths); err != nil {
+		return change, err
+	}
+	return w.Changes(ctx)
+}
+
+func (w *Workspace) revert(ctx context.Context, change *gitops.ChangeSet, paths []string) error {
+	return w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.Revert(ctx, change, paths) })
 }
 
 func named(paths []string) string { return strings.Join(markdown.FileNames(paths), ", ") }

@@ -25,7 +25,7 @@ func account(v *transcript.View, own Own, draft, more []string) []section {
 	}
 	all = append(append(all, failures(v)...), redProof(v.Verify), oldTests(v.Verify))
 	if begun(v) {
-		all = append(all, files(v.Change))
+		all = append(all, files(v.Change), lessons(v.Lessons))
 	}
 	return append(all, secrets(v.Secrets), servers(v.MCPServers), jobsTools(v), skills(v.LoadedSkills), hooks(v.Hooks), warnings(v.Warnings), facts(v, own, more))
 }

@@ -38,6 +38,9 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeVerify:        note("Verification", (*assembler).verify),
 	transcript.TypeChange:        note("Change", (*assembler).change),
 	transcript.TypePublish:       note("Published", (*assembler).publish),
+	transcript.TypeMemory:        note("Memory", (*assembler).memory),
+	transcript.TypeLesson:        note("Lesson proposed", (*assembler).lesson),
+	transcript.TypeLessons:       note("Lessons", (*assembler).lessons),
 	transcript.TypeWarning:       note("Warning", (*assembler).warning),
 	transcript.TypeRunResumed:    note("Went on", (*assembler).runResumed),
 	transcript.TypeRunFinished:   note("Run finished", (*assembler).runFinished),
@@ -295,7 +298,7 @@ func (a *assembler) change(n *entry, d transcript.Change) {
 
 func (a *assembler) publish(n *entry, d transcript.Publish) {
 	parts := []string{strings.ReplaceAll(d.Step, "_", " ")}
-	for _, p := range []string{d.Operation, d.Branch, short(d.HeadSHA), d.URL} {
+	for _, p := range []string{d.Of, d.Operation, d.Branch, short(d.HeadSHA), d.URL} {
 		if p != "" {
 			parts = append(parts, p)
 		}

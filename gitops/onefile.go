@@ -1,0 +1,69 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+)
+
+// ReadFile is ReadBase of another tree.
+func (c *Checkout) ReadFile(tree Tree, path string, limit int64) ([]byte, error) {
+	of := *c
+	of.base.Tree = tree
+	data, err := of.ReadBase(path, limit)
+	if err != nil {
+		return nil, fmt.Errorf("tree %s: %w", tree, err)
+	}
+	return data, nil
+}
+
+// IDAt is the id of what a tree has at a path; empty for nothing.
+func (c *Checkout) IDAt(tree Tree, path string) (string, error) {
+	e, err := c.objects.Find(tree.hash(), path)
+	if err != nil {
+		return "", fmt.Errorf("find %q in tree %s: %w", path, tree, err)
+	}
+	if e.Mode == 0 {
+		return "", nil
+	}
+	return e.ID.String(), nil
+}
+
+// WithFile is a change set in which a file has some content. The work tree is not touched, and
+// does not hold the new change set.
+func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
+	if !objects.ValidPath(path) {
+		return nil, fmt.Errorf("put %q into a change: it is no path of a checkout", path)
+	}
+	id, err := c.objects.WriteBytes(plumbing.BlobObject, content)
+	if err != nil {
+		return nil, fmt.Errorf("put %q into a change: %w", path, err)
+	}
+	tree, err := c.objects.Apply(cs.Tree.hash(), []objects.Edit{{Path: path, Mode: index.Regular, ID: id}})
+	if err != nil {
+		return nil, fmt.Errorf("put %q into a change: %w", path, err)
+	}
+	return c.otherTree(ctx, cs, Tree(tree.String()))
+}
+
+// Without is a change set that leaves a path as it is in the base, likewise.
+func (c *Checkout) Without(ctx context.Context, cs *ChangeSet, path string) (*ChangeSet, error) {
+	tree, err := c.Swap(cs.Tree, cs.Base.Tree, []string{path})
+	if err != nil {
+		return nil, err
+	}
+	return c.otherTree(ctx, cs, tree)
+}
+
+func (c *Checkout) otherTree(ctx context.Context, cs *ChangeSet, tree Tree) (*ChangeSet, error) {
+	other, err := c.changeSet(ctx, cs.Base, tree)
+	if err != nil {
+		return nil, err
+	}
+	other.keepProblems(cs.Problems)
+	return other, nil
+}

@@ -1,0 +1,56 @@
+package gitops_test
+
+import (
+	"errors"
+	"io/fs"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+)
+
+func TestWithFile(t *testing.T) {
+	r := newRepo(t)
+	r.Write("a", "1\n")
+	r.Write("dir/b", "2\n")
+	r.Commit("base")
+	c := r.open("")
+	snap := snapshot(t, c)
+	r.Write("a", "one\n")
+	cs := changes(t, c, snap)
+
+	with, err := c.WithFile(t.Context(), cs, "dir/new/c", []byte("3\n"))
+	if err != nil || len(with.Files) != 2 || with.Files[1].Path != "dir/new/c" || with.Files[1].Status != gitops.Added || with.Files[1].NewMode != "100644" {
+		t.Fatalf("%+v, %v", with, err)
+	}
+	if got, err := c.ReadFile(with.Tree, "dir/new/c", 10); string(got) != "3\n" || err != nil {
+		t.Errorf("it reads %q, %v", got, err)
+	}
+	if _, err := c.ReadFile(cs.Tree, "dir/new/c", 10); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the change that it came from has it: %v", err)
+	}
+	if _, err := c.ReadFile(with.Tree, "a", 2); !errors.As(err, new(*gitops.TooLargeError)) {
+		t.Errorf("a limit lets all through: %v", err)
+	}
+	if got, err := c.ReadBase("a", 10); string(got) != "1\n" || err != nil {
+		t.Errorf("the base reads %q, %v", got, err)
+	}
+	if got, err := c.IDAt(with.Tree, "dir/new/c"); got != with.Files[1].NewID || err != nil {
+		t.Errorf("its id is %q, %v", got, err)
+	}
+	if got, err := c.IDAt(with.Tree, "dir/none"); got != "" || err != nil {
+		t.Errorf("nothing has the id %q, %v", got, err)
+	}
+	for _, path := range []string{"../c", "/c", ".git/config", "dir/../c", ""} {
+		if _, err := c.WithFile(t.Context(), cs, path, nil); err == nil {
+			t.Errorf("%q is put into a change", path)
+		}
+	}
+
+	without, err := c.Without(t.Context(), with, "a")
+	if err != nil || len(without.Files) != 1 || without.Files[0].Path != "dir/new/c" {
+		t.Errorf("without a: %+v, %v", without, err)
+	}
+	if without, err = c.Without(t.Context(), without, "dir/new/c"); err != nil || !without.Empty() {
+		t.Errorf("without both: %+v, %v", without, err)
+	}
+}

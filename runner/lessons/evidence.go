@@ -1,0 +1,74 @@
+package lessons
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// Evidence is what shows a lesson: a check of the job, a run, or a file.
+type Evidence struct {
+	Check string // name
+	Run   string // id
+	Path  string // from the root of the repository
+	At    string // hex digits of a commit or blob that has Path; empty where none is named
+}
+
+const (
+	checkPrefix = "check:"
+	runPrefix   = "run:"
+)
+
+// isPin says whether a text is what a commit or blob is named by.
+func isPin(s string) bool {
+	return len(s) >= 7 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// ParseEvidence reads evidence: check:NAME, run:ID, PATH@SHA, or PATH, which is to be pinned yet.
+func ParseEvidence(s string) (Evidence, error) {
+	if err := checkLine(s, longestProof); err != nil {
+		return Evidence{}, err
+	}
+	if name, is := strings.CutPrefix(s, checkPrefix); is {
+		return Evidence{Check: name}, checkLine(name, longestProof)
+	}
+	if id, is := strings.CutPrefix(s, runPrefix); is {
+		return Evidence{Run: id}, checkLine(id, longestProof)
+	}
+	e := Evidence{Path: s}
+	if at := strings.LastIndexByte(s, '@'); at >= 0 && isPin(s[at+1:]) {
+		e.Path, e.At = s[:at], s[at+1:]
+	}
+	if !fs.ValidPath(e.Path) || e.Path == "." || strings.Contains(e.Path, `\`) {
+		return e, fmt.Errorf("must be path@sha with a path from the repository's root, check:NAME or run:ID")
+	}
+	return e, nil
+}
+
+// String is the evidence as ParseEvidence reads it.
+func (e Evidence) String() string {
+	switch {
+	case e.Check != "":
+		return checkPrefix + e.Check
+	case e.Run != "":
+		return runPrefix + e.Run
+	case e.At != "":
+		return e.Path + "@" + e.At
+	}
+	return e.Path
+}
+
+// checkPinned refuses a path that says nothing of when it was there.
+func checkPinned(s string) error {
+	e, err := ParseEvidence(s)
+	if err == nil && e.Path != "" && e.At == "" {
+		err = fmt.Errorf("must name a commit or blob behind the path: path@sha")
+	}
+	return err
+}
+
+// pins says that evidence of the file is what was proposed, with nothing but a commit or blob added.
+func pins(kept, proposed string) bool {
+	at, is := strings.CutPrefix(kept, proposed+"@")
+	return kept == proposed || is && isPin(at)
+}

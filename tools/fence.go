@@ -1,0 +1,16 @@
+package tools
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// Fence puts text of others between marks that carry its own digest, so that no text can
+// hold the mark that ends it.
+func Fence(kind, source, text string) string {
+	digest := sha256.Sum256([]byte(text))
+	id := hex.EncodeToString(digest[:8])
+	return fmt.Sprintf("<%s id=%q source=%q>\n%s\n</%s id=%q>", kind, id, source, strings.TrimRight(text, "\n"), kind, id)
+}

@@ -1,0 +1,47 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// GetName is the tool that tells lessons.
+const GetName = "get_memory"
+
+var getSpec = tools.Spec{
+	Name: GetName,
+	Description: "Tells lessons of earlier runs on this repository, with their evidence: those that fit the task, or the one with an id of the index. " +
+		"They stay the same for the run.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"memory_id":{"type":"string","description":"Id of one lesson. Left out: those that fit the task."}` +
+		`},"required":[],"additionalProperties":false}`),
+}
+
+// Get makes the tool that tells what a run remembers.
+func (m Memory) Get() tools.Tool {
+	return tools.Tool{Spec: getSpec, Run: func(_ context.Context, call tools.Call) (tools.Result, error) {
+		var a struct {
+			ID string `json:"memory_id"`
+		}
+		if err := call.Arguments(&a); err != nil {
+			return tools.Result{}, err
+		}
+		ids := m.Chosen
+		if id := strings.TrimSpace(a.ID); id != "" {
+			ids = []string{id}
+		}
+		switch {
+		case len(m.Lessons) == 0:
+			return tools.Refuse("get_memory: this run has no lessons. Go on without."), nil
+		case len(ids) == 0:
+			return tools.Result{Output: fmt.Sprintf("None of the %d lessons has a word of the task. The index in the first message names them; ask for one by its memory_id.", len(m.Lessons))}, nil
+		case len(ids) == 1 && m.lesson(ids[0]) == nil:
+			return tools.Refuse(fmt.Sprintf("get_memory: there is no lesson %q; the ids stand in the index in the first message. Without memory_id you get those that fit the task.", clipped(ids[0], indexWidth))), nil
+		}
+		return tools.Result{Output: m.told(ids), Detail: map[string]any{"lessons": ids}}, nil
+	}}
+}

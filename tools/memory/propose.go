@@ -1,0 +1,55 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// ProposeName is the tool that proposes a lesson.
+const ProposeName = "propose_lesson"
+
+// Proposal is a lesson that a model proposes.
+type Proposal struct {
+	Claim    string   `json:"claim"`
+	Evidence []string `json:"evidence"`
+}
+
+var proposeSpec = tools.Spec{
+	Name: ProposeName,
+	Description: "Proposes a lesson for later runs on this repository, which people review like code: something that holds beyond this task, cost you time to find out, " +
+		"and can be shown. At most a few in a run; none is better than one that the code tells by itself.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"claim":{"type":"string","description":"The lesson in one plain sentence, at most 500 bytes."},` +
+		`"evidence":{"type":"array","items":{"type":"string"},"description":"What shows it, 1 to 5: a path from the repository's root, path@commit or path@blob, or check:NAME for a check of the job that ran."}` +
+		`},"required":["claim","evidence"],"additionalProperties":false}`),
+}
+
+// Take takes a proposal. A refusal says, for the model, what is wrong with it.
+type Take func(ctx context.Context, p Proposal) (taken Lesson, refusal string, err error)
+
+// Propose makes the tool. take is nil where nobody wants proposals.
+func Propose(take Take) tools.Tool {
+	return tools.Tool{Spec: proposeSpec, Mutates: take != nil, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+		var p Proposal
+		if err := call.Arguments(&p); err != nil {
+			return tools.Result{}, err
+		}
+		if take == nil {
+			return tools.Refuse("propose_lesson: this job wants no lessons (memory.propose is off). Go on without."), nil
+		}
+		lesson, refusal, err := take(ctx, p)
+		if err != nil {
+			return tools.Result{}, fmt.Errorf("take the lesson: %w", err)
+		}
+		if refusal != "" {
+			return tools.Refuse("propose_lesson: " + refusal), nil
+		}
+		return tools.Result{
+			Output: fmt.Sprintf("Noted as %s, for people to review. The runner writes it down after your work; leave the file of lessons alone.", lesson.ID),
+			Detail: map[string]any{"lesson": lesson.ID},
+		}, nil
+	}}
+}
