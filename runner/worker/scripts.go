@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -16,7 +17,7 @@ var scriptTools = []string{"exec", "wait"}
 
 // inScripts is the registry of a model that calls tools in scripts: of those that are offered, and
 // of those that it would have to look for, which a script finds by itself.
-func (a *Agent) inScripts(box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, outside outsiders) (*tools.Registry, error) {
+func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, outside outsiders) (*tools.Registry, error) {
 	for _, name := range a.Job.Tools.Deny {
 		if slices.Contains(scriptTools, name) {
 			return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool",
@@ -24,7 +25,7 @@ func (a *Agent) inScripts(box *toolbox, outputs *tools.Outputs, all []tools.Tool
 		}
 	}
 	var nested []code.Nested
-	box.scripts = code.New(code.Options{
+	box.scripts = code.New(ctx, code.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine, Nested: func() []code.Nested { return nested },
 		Cells: a.left.cells, Stored: a.left.stored,
 	})

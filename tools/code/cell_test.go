@@ -169,6 +169,24 @@ func TestClosingEndsScripts(t *testing.T) {
 	}
 }
 
+// What waits behind a call of a script does not wait for that when the run is cancelled.
+func TestACancelledRunEndsTheCallsOfScripts(t *testing.T) {
+	alone := hang
+	alone.Spec.Name, alone.Mutates = "alone", true
+	begun := make(chan struct{})
+	alone.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
+		close(begun)
+		return hang.Run(ctx, call)
+	}
+	r := start(t, new(sandbox.Sandbox), new(tools.Outputs), alone)
+	r.call(t.Context(), "exec", `yield_control(); await tools.alone()`)
+	<-begun
+	r.cancel()
+	if got := r.call(t.Context(), "echo", `{}`); got.Failed {
+		t.Errorf("got %s", got.Output)
+	}
+}
+
 func TestAnEngineThatDoesNotStart(t *testing.T) {
 	box := new(sandbox.Sandbox)
 	if err := box.Close(); err != nil {
