@@ -74,6 +74,9 @@ func (c *cell) start(run message.Run) {
 		close(c.ended)
 		c.engine.end() // nobody waits for a process that has nothing to do any more
 		writer.Wait()
+		if c.calls != nil {
+			c.calls.Wait()
+		}
 	})
 }
 
@@ -269,7 +272,7 @@ func (c *cell) finish(err error) {
 		how = c.engine.end()
 	}
 	if c.calls != nil {
-		c.calls.Wait()
+		c.calls.Answered()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
