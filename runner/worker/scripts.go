@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code"
+	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
 // scriptTools are the tools of a model that calls all others in scripts.
@@ -40,8 +41,10 @@ func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outp
 	return a.registry(append(box.scripts.All(), all...), outside) // what is told of exec has the nested ones
 }
 
-// direct says of a tool that a model which calls tools in scripts is told of it, and calls it itself.
-func direct(name string) bool { return name == questionTool || slices.Contains(scriptTools, name) }
+// directTools are those that a model which calls tools in scripts is told of, and calls itself.
+var directTools = slices.Concat(scriptTools, []string{questionTool, repl.Name, repl.ResetName})
+
+func direct(name string) bool { return slices.Contains(directTools, name) }
 
 // scriptsLeft is what scripts left for those that come after a restart, or in another attempt.
 type scriptsLeft struct {
