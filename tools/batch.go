@@ -10,7 +10,8 @@ import (
 //
 // A call that doesn't mutate starts when those before it let it, while the rest
 // of the response is still on its way. One that mutates, or runs a script, waits until Commit says
-// that the response is whole, and so do those behind it. When the response
+// that the response is whole, and so do those behind it. One that runs a script runs behind all
+// calls before it and ahead of all behind it: nobody knows what it reads and changes. When the response
 // breaks off, Discard keeps all that has not started from ever starting. What
 // has started are the first calls of the batch, without a gap: they run to
 // their end, and whoever holds the conversation goes on behind the last of them
@@ -23,9 +24,10 @@ type Batch struct {
 	running    sync.WaitGroup
 	results    []*Result
 
-	decided chan struct{}   // closed by Commit and Discard
-	script  <-chan struct{} // closed when the last call that runs a script has ended
-	told    <-chan struct{} // closed when it is certain whether the last call starts
+	decided chan struct{}     // closed by Commit and Discard
+	calls   []<-chan struct{} // each closed when a call has ended
+	script  <-chan struct{}   // that of the last call that runs a script
+	told    <-chan struct{}   // closed when it is certain whether the last call starts
 
 	mu      sync.Mutex
 	started int
@@ -45,14 +47,19 @@ func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 // Start starts a call as soon as it may. It does not wait.
 func (b *Batch) Start(call Call) {
 	t := b.dispatcher.target(call)
-	before, ended := b.place(t)
-	before = append(before, b.told)
-	told := make(chan struct{})
-	b.told = told
+	enter, turn := b.place(t), b.told
+	told, over := make(chan struct{}), make(chan struct{})
+	b.told, b.calls = told, append(b.calls, over)
+	if t.scripts() {
+		b.script = over
+	}
 
 	result := new(Result)
 	b.results = append(b.results, result)
 	b.running.Go(func() {
+		defer close(over)
+		<-turn
+		before, ended := enter()
 		defer close(ended)
 		for _, earlier := range before {
 			<-earlier
@@ -69,19 +76,22 @@ func (b *Batch) Start(call Call) {
 	})
 }
 
-// place is that of a call in the order of all calls. A script has none, since the calls that it
-// makes have theirs: it runs behind the scripts before it.
-func (b *Batch) place(t target) (before []<-chan struct{}, ended chan struct{}) {
+// place is that of a call in the order of all calls, once those before it in the batch have theirs. A
+// script has none, since the calls that it makes have theirs.
+func (b *Batch) place(t target) (enter func() (before []<-chan struct{}, ended chan struct{})) {
 	if t.scripts() {
-		before, ended = []<-chan struct{}{b.decided, b.script}, make(chan struct{})
-		b.script = ended
+		before := append([]<-chan struct{}{b.decided}, b.calls...)
+		return func() ([]<-chan struct{}, chan struct{}) { return before, make(chan struct{}) }
+	}
+	script := b.script
+	return func() ([]<-chan struct{}, chan struct{}) {
+		<-script
+		before, ended := b.dispatcher.order.enter(t.Mutates)
+		if t.Mutates {
+			before = append(before, b.decided)
+		}
 		return before, ended
 	}
-	before, ended = b.dispatcher.order.enter(t.Mutates)
-	if t.Mutates {
-		before = append(before, b.decided)
-	}
-	return before, ended
 }
 
 // starts decides whether the call whose turn it is may start.

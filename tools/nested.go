@@ -19,6 +19,7 @@ type Calls struct {
 	caller     Call
 	slots      chan struct{}
 	running    sync.WaitGroup
+	unanswered sync.WaitGroup
 
 	mu   sync.Mutex
 	made int
@@ -43,8 +44,8 @@ func (d *Dispatcher) withCalls(ctx context.Context, t target) context.Context {
 
 // Start starts a call as soon as it may, and does not wait: calls that only read run side by side,
 // one that mutates alone, in the order of Start. Name, Input and Form of the call are the
-// caller's. done gets the result, once, from a goroutine of its own; after ctx has ended, that of
-// a call that was broken off.
+// caller's. done gets the result, once, from a goroutine of its own; after ctx has ended, at once,
+// that of a call that was broken off.
 func (c *Calls) Start(ctx context.Context, call Call, done func(Result)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,19 +56,35 @@ func (c *Calls) Start(ctx context.Context, call Call, done func(Result)) {
 	t := d.nested(call)
 	before, ended := d.order.enter(t.Mutates)
 	refused := d.started(t)
+	c.unanswered.Add(1)
 	c.running.Go(func() {
 		defer close(ended)
-		for _, earlier := range before {
-			<-earlier
-		}
+		left := upTo(ctx, before)
 		c.slots <- struct{}{}
 		result := d.run(ctx, t, refused)
 		<-c.slots
 		done(result)
+		c.unanswered.Done()
+		upTo(context.Background(), left) // those behind it still wait for those before it
 	})
 }
 
-// Wait waits for the calls that were started.
+// upTo waits until all are closed, or ctx ends, and returns those that it has not seen closed.
+func upTo(ctx context.Context, all []<-chan struct{}) (left []<-chan struct{}) {
+	for i, one := range all {
+		select {
+		case <-one:
+		case <-ctx.Done():
+			return all[i:]
+		}
+	}
+	return nil
+}
+
+// Answered waits for the results of the calls that were started.
+func (c *Calls) Answered() { c.unanswered.Wait() }
+
+// Wait waits for the calls that were started, until none keeps others waiting either.
 func (c *Calls) Wait() { c.running.Wait() }
 
 // nested is the target of a script's call.

@@ -93,6 +93,35 @@ func TestCallsOfAScriptReadTogetherAndWriteAlone(t *testing.T) {
 	})
 }
 
+// A script may change anything: it runs alone among the calls of its answer, in their order.
+func TestAScriptRunsAloneAmongTheCallsOfAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(context.Context) (Result, error) { time.Sleep(time.Second); return Result{}, nil }
+		d, told := scripted(func(ctx context.Context, calls *Calls) Result {
+			time.Sleep(time.Second)
+			calls.Start(ctx, Call{Name: "write", Input: "{}"}, func(Result) {})
+			calls.Wait()
+			return Result{}
+		}, anyTool("read", false, slow), anyTool("write", true, slow))
+		d.Dispatch(t.Context(), []Call{
+			{ID: "a", Name: "read", Input: "{}"},
+			{ID: "b", Name: "script", Input: "x", Form: Freeform},
+			{ID: "c", Name: "read", Input: "{}"},
+			{ID: "d", Name: "script", Input: "x", Form: Freeform},
+			{ID: "e", Name: "write", Input: "{}"},
+		})
+		var ended []string
+		for _, line := range told.lines {
+			if id, is := strings.CutPrefix(line, "end "); is {
+				ended = append(ended, id)
+			}
+		}
+		if got := strings.Join(ended, " "); got != "a b.1 b c d.1 d e" {
+			t.Errorf("the calls ended in the order %s", got)
+		}
+	})
+}
+
 func TestACallOfAScriptHasTheOutputInItsObject(t *testing.T) {
 	ran := anyTool("run", false, func(context.Context) (Result, error) {
 		printed := &Printed{head: []byte("the secret"), bytes: 10}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code"
+	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
 // scriptTools are the tools of a model that calls all others in scripts.
@@ -16,7 +18,7 @@ var scriptTools = []string{"exec", "wait"}
 
 // inScripts is the registry of a model that calls tools in scripts: of those that are offered, and
 // of those that it would have to look for, which a script finds by itself.
-func (a *Agent) inScripts(box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, outside outsiders) (*tools.Registry, error) {
+func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, outside outsiders) (*tools.Registry, error) {
 	for _, name := range a.Job.Tools.Deny {
 		if slices.Contains(scriptTools, name) {
 			return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool",
@@ -24,7 +26,7 @@ func (a *Agent) inScripts(box *toolbox, outputs *tools.Outputs, all []tools.Tool
 		}
 	}
 	var nested []code.Nested
-	box.scripts = code.New(code.Options{
+	box.scripts = code.New(ctx, code.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine, Nested: func() []code.Nested { return nested },
 		Cells: a.left.cells, Stored: a.left.stored,
 	})
@@ -39,8 +41,10 @@ func (a *Agent) inScripts(box *toolbox, outputs *tools.Outputs, all []tools.Tool
 	return a.registry(append(box.scripts.All(), all...), outside) // what is told of exec has the nested ones
 }
 
-// direct says of a tool that a model which calls tools in scripts is told of it, and calls it itself.
-func direct(name string) bool { return name == questionTool || slices.Contains(scriptTools, name) }
+// directTools are those that a model which calls tools in scripts is told of, and calls itself.
+var directTools = slices.Concat(scriptTools, []string{questionTool, repl.Name, repl.ResetName})
+
+func direct(name string) bool { return slices.Contains(directTools, name) }
 
 // scriptsLeft is what scripts left for those that come after a restart, or in another attempt.
 type scriptsLeft struct {

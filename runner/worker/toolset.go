@@ -199,7 +199,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	var registry *tools.Registry
 	if a.suits.code {
 		offered = slices.Concat(scriptTools, offered, outside.names)
-		registry, err = a.inScripts(box, outputs, all, offered, outside)
+		registry, err = a.inScripts(ctx, box, outputs, all, offered, outside)
 	} else {
 		registry, err = a.registry(all, outside)
 	}

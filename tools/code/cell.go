@@ -58,7 +58,9 @@ func newCell(ctx context.Context, t *Tools, e *engine, number int, names map[str
 		id: strconv.Itoa(number), tools: t, engine: e, names: names, calls: tools.CallsOf(ctx),
 		ended: make(chan struct{}), news: make(chan struct{}, 1), stored: map[string]string{}, underWay: map[int]bool{},
 	}
-	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it goes on behind its call
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it goes on behind its call
+	stay := context.AfterFunc(t.ctx, cancel)
+	c.ctx, c.cancel = running, func() { stay(); cancel() }
 	c.more = sync.NewCond(&c.mu)
 	return c
 }
@@ -72,6 +74,9 @@ func (c *cell) start(run message.Run) {
 		close(c.ended)
 		c.engine.end() // nobody waits for a process that has nothing to do any more
 		writer.Wait()
+		if c.calls != nil {
+			c.calls.Wait()
+		}
 	})
 }
 
@@ -267,7 +272,7 @@ func (c *cell) finish(err error) {
 		how = c.engine.end()
 	}
 	if c.calls != nil {
-		c.calls.Wait()
+		c.calls.Answered()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

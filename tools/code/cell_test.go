@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/png"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,6 +167,49 @@ func TestClosingEndsScripts(t *testing.T) {
 	r.Close()
 	if got := r.call(t.Context(), "exec", `1`); got.Output != "exec: the run is over" {
 		t.Errorf("got %s", got.Output)
+	}
+}
+
+// What waits behind a call of a script does not wait for that when the run is cancelled.
+func TestACancelledRunEndsTheCallsOfScripts(t *testing.T) {
+	alone := hang
+	alone.Spec.Name, alone.Mutates = "alone", true
+	begun := make(chan struct{})
+	alone.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
+		close(begun)
+		return hang.Run(ctx, call)
+	}
+	r := start(t, new(sandbox.Sandbox), new(tools.Outputs), alone)
+	r.call(t.Context(), "exec", `yield_control(); await tools.alone()`)
+	<-begun
+	r.cancel()
+	if got := r.call(t.Context(), "echo", `{}`); got.Failed {
+		t.Errorf("got %s", got.Output)
+	}
+}
+
+// A script that is ended does not wait for the call of another one, behind which its own stands. What
+// stands behind that one still does.
+func TestTerminatingDoesNotWaitForOtherScripts(t *testing.T) {
+	var begun, most atomic.Int32
+	alone := hang
+	alone.Spec.Name, alone.Mutates = "alone", true
+	alone.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
+		most.Store(max(most.Load(), begun.Add(1)))
+		defer begun.Add(-1)
+		return hang.Run(ctx, call)
+	}
+	r := start(t, new(sandbox.Sandbox), new(tools.Outputs), alone)
+	for range 3 {
+		r.call(t.Context(), "exec", `yield_control(); await tools.alone()`)
+	}
+	for _, id := range []string{"2", "1", "3"} {
+		if got := r.call(t.Context(), "wait", `{"cell_id":"`+id+`","terminate":true}`); said(got) != head("terminated") {
+			t.Errorf("got %s", got.Output)
+		}
+	}
+	if most.Load() != 1 {
+		t.Errorf("%d calls ran at once", most.Load())
 	}
 }
 

@@ -45,7 +45,7 @@ type Nested struct {
 // Tools runs the scripts of a run. Close ends them.
 type Tools struct {
 	options Options
-	ctx     context.Context // of what is started for nobody yet
+	ctx     context.Context // of the run
 	cancel  context.CancelFunc
 	running sync.WaitGroup // all goroutines of engines and cells
 	waiting atomic.Int64   // bytes of results that no engine has taken yet
@@ -63,9 +63,10 @@ type Tools struct {
 // mostCells is how many cells there are at once, also such that have ended and were not told of.
 const mostCells = 8
 
-func New(o Options) *Tools {
+// New makes the tools. The end of ctx, which is that of the run, ends the calls of all scripts.
+func New(ctx context.Context, o Options) *Tools {
 	t := &Tools{options: o, count: o.Cells, stored: map[string]string{}}
-	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.ctx, t.cancel = context.WithCancel(ctx)
 	t.store(o.Stored)
 	return t
 }

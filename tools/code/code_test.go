@@ -98,6 +98,7 @@ var stranger = tools.Tool{
 type run struct {
 	*code.Tools
 	dispatcher *tools.Dispatcher
+	cancel     context.CancelFunc
 	calls      int
 }
 
@@ -118,9 +119,12 @@ func startProgram(tb testing.TB, program string, box *sandbox.Sandbox, outputs *
 		nested = append(nested, code.Nested{Spec: tool.Spec, Deferred: tool.Foreign})
 	}
 	r := &run{}
-	r.Tools = code.New(code.Options{Sandbox: box, Outputs: outputs, Program: []string{self, program}, Nested: func() []code.Nested { return nested }})
+	ctx, cancel := context.WithCancel(tb.Context())
+	r.cancel = cancel
+	r.Tools = code.New(ctx, code.Options{Sandbox: box, Outputs: outputs, Program: []string{self, program}, Nested: func() []code.Nested { return nested }})
 	tb.Cleanup(func() {
 		r.Close()
+		cancel()
 		if err := box.Close(); err != nil {
 			tb.Error(err)
 		}
