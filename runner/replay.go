@@ -294,12 +294,14 @@ func (a *recordedAnswers) people() asking {
 	return func(context.Context, []question.Question) error { return nil }
 }
 
-func (a *recordedAnswers) Respond(ctx context.Context, _ model.Request, observe model.Observer) (*model.Response, error) {
+func (a *recordedAnswers) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if left := a.failed[a.next]; len(left) > 0 {
-		a.failed[a.next] = left[1:]
+		if left[0].Kind != model.TierBusy || r.Settings.ServiceTier != model.FlexTier { // else the run gives up the tier first
+			a.failed[a.next] = left[1:]
+		}
 		return nil, left[0]
 	}
 	if a.next == len(a.answers) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -35,7 +36,7 @@ func (c *Conversation) Use(s Speaker) {
 func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) error {
 	next, from := c.Fallbacks[0], c.Settings.Model
 	c.Fallbacks = c.Fallbacks[1:]
-	left, summarised := unreadable(c.history[:c.logged])
+	left, lost := unreadable(c.history[:c.logged])
 	c.history = model.Without(c.history, left)
 	c.position = position{history: c.history, logged: c.logged - len(left), measure: measure{lastAnswer: len(c.history), found: len(c.found.Added)}}
 	c.settled, c.noOwn, c.overflow = 0, false, 0
@@ -43,9 +44,8 @@ func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) err
 	_, err := c.Log.Append(transcript.TypeModelFallback, transcript.ModelFallback{
 		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Why: failure.Error(), LeftOut: left, Price: next.Price,
 	})
-	if err == nil && summarised {
-		err = c.Tell("Another model began this work, and can't go on. The beginning of the conversation was kept in a form that it alone can read, and is gone: " +
-			"look at the checkout and its changes for what is done, before you go on with the task.")
+	if err == nil && lost != "" {
+		err = c.Tell("Another model began this work, and can't go on. " + lost + ": look at the checkout and its changes for what is done, before you go on with the task.")
 	}
 	if err != nil || c.lastBudget() != nil {
 		return err
@@ -64,18 +64,28 @@ var readable = map[string]bool{
 	"mcp_list_tools": true, "mcp_call": true, "mcp_approval_request": true, "mcp_approval_response": true,
 }
 
-// unreadable are the places of items that the next model can't read, and whether one of
-// them stands for others.
-func unreadable(items []json.RawMessage) (places []int, summarised bool) {
+// What another model is told of that it can't read, but for thoughts.
+const (
+	lostBeginning = "The beginning of the conversation was kept in a form that it alone can read, and is gone"
+	lostPrograms  = "Programs that it had run are gone from the conversation, with the calls that they made"
+)
+
+// unreadable are the places of items that the next model can't read, and what went with them of
+// what was done. Calls of a program name it, and go where it goes.
+func unreadable(items []json.RawMessage) (places []int, lost string) {
 	for i, raw := range items {
-		var item struct{ Type string }
-		if json.Unmarshal(raw, &item) == nil && readable[item.Type] {
+		kind := kindOf(raw)
+		switch {
+		case kind.Type == "compaction":
+			lost = lostBeginning
+		case kind.program() != "":
+			lost = cmp.Or(lost, lostPrograms)
+		case readable[kind.Type]:
 			continue
 		}
 		places = append(places, i)
-		summarised = summarised || item.Type == "compaction"
 	}
-	return places, summarised
+	return places, lost
 }
 
 // goOnWith makes the model that a run had come to the one of the conversation.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,38 @@ func TestAnotherModelGoesOnWithWhatItCanRead(t *testing.T) {
 	}
 	if len(f.Fallbacks) != 1 || f.Window != 1<<30 {
 		t.Errorf("%d models are left, the window is %d", len(f.Fallbacks), f.Window)
+	}
+}
+
+// What a program did goes with the program: no call may name one that is not there.
+func TestCallsOfAProgramGoWithIt(t *testing.T) {
+	f := converse(t, "version: 1\nturns: [{fail: {status: 404, code: model_not_found, message: gone}}, {output: [{say: Done.}]}]\n")
+	f.Use(agent.Speaker{Model: "first"})
+	f.Fallbacks = []agent.Speaker{{Model: "second"}}
+	past := pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[
+		{"type":"message","role":"user","content":[{"type":"input_text","text":"The task."}]},
+		{"type":"program","id":"prog_1","call_id":"p","code":"1","fingerprint":"sealed"},
+		{"type":"function_call","id":"fc_1","call_id":"one","name":"read","arguments":"{}","caller":{"type":"program","caller_id":"p"}},
+		{"type":"function_call_output","call_id":"one","output":"of the program","caller":{"type":"program","caller_id":"p"}},
+		{"type":"function_call","id":"fc_2","call_id":"two","name":"read","arguments":"{}","caller":{"type":"direct"}},
+		{"type":"function_call_output","call_id":"two","output":"of the model"}]}`))
+	f.Restore(past, nil, 1)
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	body := f.requests.bodies[1]
+	for _, gone := range []string{`"caller_id"`, "of the program"} {
+		if strings.Contains(body, gone) {
+			t.Errorf("the request has %s", gone)
+		}
+	}
+	for _, part := range []string{"of the model", "Programs that it had run are gone from the conversation", "look at the checkout and its changes"} {
+		if !strings.Contains(body, part) {
+			t.Errorf("the request lacks %s:\n%s", part, body)
+		}
+	}
+	if got := f.fallbacks(t)[0].LeftOut; !slices.Equal(got, []int{1, 2, 3}) {
+		t.Errorf("left out are %v", got)
 	}
 }
 

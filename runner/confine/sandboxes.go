@@ -293,8 +293,10 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 func (s *Sandboxes) unreadable() []string {
 	policy := s.Job.Policy
 	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
-	if file := s.Job.Model.Identity.TokenFile; file != "" {
-		all = append(all, file)
+	for _, file := range []string{s.Job.Model.Identity.TokenFile, s.Environ.Get(settings.IdentityFileVariable)} {
+		if filepath.IsAbs(file) {
+			all = append(all, tokenPlace(file))
+		}
 	}
 	for _, secret := range policy.Secrets {
 		if file := s.Environ.SecretFile(secret); filepath.IsAbs(file) {
@@ -302,6 +304,16 @@ func (s *Sandboxes) unreadable() []string {
 		}
 	}
 	return all
+}
+
+// tokenPlace is what has to be hidden for the token in a file: the file, or the volume of a pod
+// that it is in, where Kubernetes puts each newer one in a folder beside.
+func tokenPlace(file string) string {
+	folder := filepath.Dir(file)
+	if _, err := os.Lstat(filepath.Join(folder, "..data")); err != nil {
+		return file
+	}
+	return folder
 }
 
 // heldOfGit tells a sandbox what commands may not do with git's files.

@@ -49,14 +49,15 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
-	_ = json.Unmarshal(raw, &said) // one that says nothing is refused below, or by openai-go
+	_ = json.Unmarshal(raw, &said) // one that says nothing is refused below
 	if answer.StatusCode != http.StatusOK {
 		words := strings.TrimSpace(said.Error + " " + said.Description)
 		return nil, refused(answer.StatusCode, "auth.openai.com", cmp.Or(words, "no words")+"; "+e.told())
 	}
-	if said.Key != "" {
-		e.learn("the key of model.auth: oidc", said.Key)
+	if said.Key == "" {
+		return nil, failed("auth.openai.com answers with something else than a key")
 	}
+	e.learn("the key of model.auth: oidc", said.Key)
 	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
 	return answer, nil
 }

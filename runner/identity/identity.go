@@ -37,7 +37,7 @@ const (
 	accountVariable  = "OPENAI_SERVICE_ACCOUNT_ID"
 )
 
-// New looks at the job and the environment alone. Its error is an outcome.Stop that
+// New asks nobody: it looks at the job, at the environment, and whether a file is there. Its error is an outcome.Stop that
 // says what is missing.
 func New(o Options) (*Identity, error) {
 	if !job.OpenAIs(o.BaseURL) {

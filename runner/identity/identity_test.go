@@ -41,6 +41,10 @@ func (l *learned) learn(_, secret string) {
 }
 
 func TestWhatIsMissingIsTold(t *testing.T) {
+	there, gone := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	asks := settings.Environment{requestURL + "=https://ci.example/token", requestToken + "=t"}
 	for _, test := range []struct {
 		name  string
@@ -59,9 +63,11 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 		{"one on loopback", named, "", settings.Environment{requestURL + "=http://[::1]:1/token", requestToken + "=t"}, ""},
 		{"a relative file", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "file", TokenFile: "token"}, "", asks, "absolute path"},
 		{"no file", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "file"}, "", asks, "no file with the job's token is named"},
-		{"a file by the environment", named, "", settings.Environment{settings.IdentityFileVariable + "=/token"}, ""},
-		{"Actions before that file, by the job", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "actions"}, "", settings.Environment{settings.IdentityFileVariable + "=/token"}, "permissions: id-token: write"},
-		{"a pod", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "kubernetes"}, "", nil, ""},
+		{"a file by the environment", named, "", settings.Environment{settings.IdentityFileVariable + "=" + there}, ""},
+		{"a file that is not there", named, "", settings.Environment{settings.IdentityFileVariable + "=" + gone}, "there is no file " + gone},
+		{"Actions before that file, by the job", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "actions"}, "", settings.Environment{settings.IdentityFileVariable + "=" + there}, "permissions: id-token: write"},
+		{"a pod", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "kubernetes", TokenFile: there}, "", nil, ""},
+		{"a pod without a volume", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "kubernetes", TokenFile: gone}, "", nil, "there is no file " + gone},
 		{"OpenAI by name", named, "https://api.openai.com/v1", asks, ""},
 		{"another API", named, "https://api.openai.com.example/v1", asks, "for OpenAI's own API alone"},
 		{"no TLS", named, "http://api.openai.com/v1", asks, "for OpenAI's own API alone"},
@@ -154,6 +160,9 @@ func TestActionsIsNotThere(t *testing.T) {
 
 func TestAFileIsReadEachTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	i, err := New(Options{Job: job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "kubernetes", TokenFile: path}, Learn: new(learned).learn})
 	if err != nil {
 		t.Fatal(err)

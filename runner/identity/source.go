@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -53,6 +56,9 @@ type file struct{ path string }
 func fileAt(path string) (source, error) {
 	if !filepath.IsAbs(path) {
 		return nil, missing("no file with the job's token is named; set model.identity.token_file or %s to its absolute path", settings.IdentityFileVariable)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, missing("there is no file %s with the job's token; mount or write it, or name another by model.identity.token_file or %s", path, settings.IdentityFileVariable)
 	}
 	return file{path}, nil
 }

@@ -121,8 +121,25 @@ var codeKinds = map[string]Kind{
 	"bio_policy":                    Refused,
 	"misalignment_policy_violation": Refused,
 	"content_policy_violation":      Refused,
+	"content_filter":                Refused,
+	"ResponsibleAIPolicyViolation":  Refused,
 	"model_not_found":               NotFound,
 	"invalid_api_key":               Unauthorized,
+
+	"image_content_policy_violation": Refused,
+	"data_residency_mismatch":        InvalidRequest,
+	"invalid_image":                  InvalidRequest,
+	"invalid_image_format":           InvalidRequest,
+	"invalid_base64_image":           InvalidRequest,
+	"invalid_image_url":              InvalidRequest,
+	"invalid_image_mode":             InvalidRequest,
+	"image_too_large":                InvalidRequest,
+	"image_too_small":                InvalidRequest,
+	"image_parse_error":              InvalidRequest,
+	"image_file_too_large":           InvalidRequest,
+	"image_file_not_found":           InvalidRequest,
+	"empty_image_file":               InvalidRequest,
+	"unsupported_image_media_type":   InvalidRequest,
 }
 
 var statusKinds = map[int]Kind{
@@ -139,6 +156,10 @@ var statusKinds = map[int]Kind{
 // tooLong is how endpoints without a code for it say that a conversation does
 // not fit.
 var tooLong = regexp.MustCompile(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
+
+// flagged is how endpoints without a code for it say that they refuse a content, also with the
+// status of a key that may not.
+var flagged = regexp.MustCompile(`(?i)\bmoderation\b|content (?:policy|filter|management)`)
 
 // noRoom and ofTier are how endpoints without a code for it say that a tier has no room, or
 // that there is no such tier.
@@ -163,6 +184,8 @@ func kindOf(status int, code, message string) Kind {
 		return TierBusy
 	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && ofTier.MatchString(message):
 		return TierUnknown
+	case status < http.StatusInternalServerError && status != http.StatusTooManyRequests && flagged.MatchString(message):
+		return Refused
 	case statusKinds[status] != "":
 		return statusKinds[status]
 	case status >= 500 || status == 0:

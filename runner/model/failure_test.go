@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -29,6 +30,8 @@ func TestWhatLeadsToAnotherModel(t *testing.T) {
 		{"no such tier, by the parameter", 400, `{"error":{"message":"Invalid value: 'flex'","param":"service_tier"}}`, TierUnknown, false, false},
 		{"a refusal of content", 400, `{"error":{"code":"content_policy_violation"}}`, Refused, false, false},
 		{"a refusal with a status of access", 403, `{"error":{"code":"cyber_policy"}}`, Refused, false, false},
+		{"one in words, with a status of access", 403, `{"error":{"code":403,"message":"Your chosen model requires moderation and your input was flagged"}}`, Refused, false, false},
+		{"one of a filter", 400, `{"error":{"code":"content_filter","message":"The response was filtered"}}`, Refused, false, false},
 		{"a wrong request", 400, `{"error":{"code":"invalid_value"}}`, InvalidRequest, false, false},
 		{"a wrong key", 401, `{}`, Unauthorized, false, false},
 		{"a long conversation", 400, `{"error":{"code":"context_length_exceeded"}}`, ContextLength, false, false},
@@ -47,5 +50,20 @@ func TestWhatLeadsToAnotherModel(t *testing.T) {
 	}
 	if (&Failure{Kind: ServerError, Lasting: true}).Temporary() {
 		t.Error("what lasts is asked again")
+	}
+}
+
+// An answer that fails on its way has no status: its code alone says that another try, or another
+// model, is no way out.
+func TestAnAnswerThatIsRefusedLeadsNowhere(t *testing.T) {
+	for code, kind := range map[string]Kind{
+		"invalid_prompt": Refused, "bio_policy": Refused, "image_content_policy_violation": Refused, "content_filter": Refused, "invalid_image": InvalidRequest, "data_residency_mismatch": InvalidRequest,
+	} {
+		reader := &itemReader{}
+		_, err := reader.event([]byte(`{"type":"response.failed","response":{"status":"failed","error":{"code":"` + code + `","message":"No."},"output":[]}}`))
+		failure, is := errors.AsType[*Failure](err)
+		if !is || failure.Kind != kind || failure.Temporary() || failure.Elsewhere() {
+			t.Errorf("%s: %v", code, err)
+		}
 	}
 }
