@@ -461,11 +461,34 @@ func (so *reached) takeEarlierLessons(ctx context.Context, change *gitops.Change
 		added = nil
 	}
 	for _, l := range added {
-		if err := so.propose(l); err != nil {
+		if l.Evidence, err = so.unpinned(l.Evidence, change); err == nil {
+			err = so.propose(l)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return so.workspace.Checkout().Without(ctx, change, lessons.Path)
+}
+
+// unpinned is evidence that held beside a change, to be pinned anew: what comes now may be of another
+// base, and change the files that show a lesson.
+func (so *reached) unpinned(evidence []string, change *gitops.ChangeSet) ([]string, error) {
+	all := slices.Clone(evidence)
+	for i, text := range evidence {
+		e, err := lessons.ParseEvidence(text)
+		if err != nil {
+			return nil, err
+		}
+		held, err := so.pin(e, change)
+		if err != nil {
+			return nil, err
+		}
+		if e.Path != "" && held == e {
+			all[i] = e.Path
+		}
+	}
+	return all, nil
 }
 
 // onto is a change on another base. Its lessons are put behind those that the base has by then:
