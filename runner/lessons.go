@@ -269,7 +269,7 @@ func (so *reached) pinned(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 // pin is evidence with a commit or blob; the zero value for what does not hold beside the change.
 func (so *reached) pin(e lessons.Evidence, change *gitops.ChangeSet) (lessons.Evidence, error) {
 	if e.Path == "" {
-		if e.Check != "" && !so.ran(e.Check) {
+		if e.Run != "" || !so.ran(e.Check) { // no model gives a run as evidence, whatever a bundle says
 			e = lessons.Evidence{}
 		}
 		return e, nil
@@ -383,6 +383,15 @@ func (so *reached) recordLessons(place string, all []memory.Lesson) error {
 	}
 	so.learnt.written = now
 	return so.learnt.rec.Append(transcript.TypeLessons, now)
+}
+
+// toldIn are the lessons of a change, for who reviews it: what a bundle says of them is not believed.
+func (so *reached) toldIn(change *gitops.ChangeSet) (*transcript.Lessons, error) {
+	found, err := so.lessonsIn(change)
+	if err != nil || len(found.added) == 0 {
+		return nil, err
+	}
+	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: recordedLessons(found.added)}, nil
 }
 
 // withLessons has the change that the agent left hold the lessons that it proposed, in what the
