@@ -269,7 +269,7 @@ func (so *reached) pinned(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 // pin is evidence with a commit or blob; the zero value for what does not hold beside the change.
 func (so *reached) pin(e lessons.Evidence, change *gitops.ChangeSet) (lessons.Evidence, error) {
 	if e.Path == "" {
-		if e.Check != "" && !so.ran(e.Check) {
+		if e.Run != "" || !so.ran(e.Check) { // no model gives a run as evidence, whatever a bundle says
 			e = lessons.Evidence{}
 		}
 		return e, nil
@@ -385,6 +385,15 @@ func (so *reached) recordLessons(place string, all []memory.Lesson) error {
 	return so.learnt.rec.Append(transcript.TypeLessons, now)
 }
 
+// toldIn are the lessons of a change, for who reviews it: what a bundle says of them is not believed.
+func (so *reached) toldIn(change *gitops.ChangeSet) (*transcript.Lessons, error) {
+	found, err := so.lessonsIn(change)
+	if err != nil || len(found.added) == 0 {
+		return nil, err
+	}
+	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: recordedLessons(found.added)}, nil
+}
+
 // withLessons has the change that the agent left hold the lessons that it proposed, in what the
 // agent works in, so that checks see them and the change is one. A file that the agent changed
 // itself stays, to be refused.
@@ -461,11 +470,34 @@ func (so *reached) takeEarlierLessons(ctx context.Context, change *gitops.Change
 		added = nil
 	}
 	for _, l := range added {
-		if err := so.propose(l); err != nil {
+		if l.Evidence, err = so.unpinned(l.Evidence, change); err == nil {
+			err = so.propose(l)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return so.workspace.Checkout().Without(ctx, change, lessons.Path)
+}
+
+// unpinned is evidence that held beside a change, to be pinned anew: what comes now may be of another
+// base, and change the files that show a lesson.
+func (so *reached) unpinned(evidence []string, change *gitops.ChangeSet) ([]string, error) {
+	all := slices.Clone(evidence)
+	for i, text := range evidence {
+		e, err := lessons.ParseEvidence(text)
+		if err != nil {
+			return nil, err
+		}
+		held, err := so.pin(e, change)
+		if err != nil {
+			return nil, err
+		}
+		if e.Path != "" && held == e {
+			all[i] = e.Path
+		}
+	}
+	return all, nil
 }
 
 // onto is a change on another base. Its lessons are put behind those that the base has by then:

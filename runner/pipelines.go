@@ -350,7 +350,7 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 	if err != nil {
 		return b, err
 	}
-	p.Follow.Judge, p.Follow.Onto = in.judging(so), so.onto
+	p.Follow.Judge, p.Follow.Onto, p.LessonsIn = in.judging(so), so.onto, so.toldIn
 	so.recall(in.rec, b.View)
 	if !p.Change.Empty() {
 		if err := p.Follow.Judge(ctx, p.Job, p.Change); err != nil {

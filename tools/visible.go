@@ -21,7 +21,7 @@ func Visible(text string, most int) string {
 			return r
 		case r == '\u2028', r == '\u2029':
 			return '\n'
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r):
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), Hidden(r):
 			return -1
 		}
 		return r
@@ -31,4 +31,10 @@ func Visible(text string, most int) string {
 		text += "…"
 	}
 	return text
+}
+
+// Hidden says of a letter or mark that it shows nothing: a row of such, as of selectors of variants,
+// can hold words that a model reads and no person sees. What makes emoji of signs is none.
+func Hidden(r rune) bool {
+	return r != '\ufe0f' && unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }

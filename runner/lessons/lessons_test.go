@@ -47,6 +47,8 @@ func TestMistakes(t *testing.T) {
 		{"number", change("The port is 80.", "80"), "lessons.yml:4:12: lessons[0].claim: must be text"},
 		{"two lines", change("The port is 80.", `"a\nb"`), "lessons.yml:4:12: lessons[0].claim: must be one line of characters that can be seen, without U+000A"},
 		{"hidden", change("The port is 80.", `"a\u200bb"`), "without U+200B"},
+		{"hidden by a mark", change("The port is 80.", `"a\U000E0101b"`), "without U+E0101"},
+		{"hidden by a letter", change("The port is 80.", `"a\u3164b"`), "without U+3164"},
 		{"direction", change("The port is 80.", `"a\u202eb"`), "without U+202E"},
 		{"long", change("The port is 80.", strings.Repeat("x", 501)), "lessons.yml:4:12: lessons[0].claim: has 501 bytes, more than 500"},
 		{"path out", change("a/b.go", "../b.go"), "lessons.yml:5:16: lessons[0].evidence[0]: must be path@sha"},

@@ -34,6 +34,11 @@ func (m Means) describe(p *Proposal, options body.Options, out *Publication) (de
 	if p.lessons != nil {
 		return description{p.title(view), body.Posts{Body: body.Lessons(view, *p.lessons, options)}}, nil
 	}
+	if p.LessonsIn != nil {
+		if view.Lessons, err = p.LessonsIn(p.Change); err != nil {
+			return description{}, err
+		}
+	}
 	posts, err := body.Compose(view, options)
 	if err != nil {
 		return description{}, err

@@ -46,6 +46,9 @@ type Proposal struct {
 	// all be.
 	Ask func(ctx context.Context, d Draft) error
 
+	// LessonsIn tells which lessons a change brings, for reviewers; nil where the transcript does.
+	LessonsIn func(change *gitops.ChangeSet) (*transcript.Lessons, error)
+
 	lessons *transcript.Lessons // that the change is of, and nothing else; nil for another one
 
 	madeOn gitops.Base // where the change followed its base to another one; else zero

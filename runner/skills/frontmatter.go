@@ -105,7 +105,7 @@ func standard(name string) bool {
 func usable(name string) bool {
 	first, _ := utf8.DecodeRuneInString(name)
 	other := func(r rune) bool {
-		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._: -", r)
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._: -", r) || tools.Hidden(r)
 	}
 	return unicode.In(first, unicode.L, unicode.N) && utf8.ValidString(name) && !strings.ContainsFunc(name, other)
 }

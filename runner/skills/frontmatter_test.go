@@ -77,6 +77,11 @@ func TestFrontMatterIsReadLeniently(t *testing.T) {
 			want:    Skill{Name: folder, Description: "ab", Text: "Do it."},
 			remarks: []string{"5 bytes of characters that show nothing were taken out of its text"},
 		},
+		"words hidden by marks": {
+			raw:     "---\nname: release\ndescription: a\U000E0101\U000E0102b\n---\nDo\U000E0103 it.\n",
+			want:    Skill{Name: folder, Description: "ab", Text: "Do it."},
+			remarks: []string{"4 bytes of characters that show nothing were taken out of its text"},
+		},
 		"aliases":             {raw: "---\na: &a [x, x]\nb: &b [*a, *a]\nname: release\ndescription: *b\n---\n", wrong: "has no description, without which a model can't know when to load it"},
 		"no description":      {raw: "---\nname: release\n---\n", wrong: "has no description, without which a model can't know when to load it"},
 		"an empty one":        {raw: "---\nname: release\ndescription: \" \\u200b \"\n---\n", wrong: "has no description, without which a model can't know when to load it"},

@@ -1,0 +1,56 @@
+package main_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// newLessonBundle makes a bundle of a run that proposes a lesson.
+func newLessonBundle(t *testing.T, propose string) bundle {
+	t.Helper()
+	w := newPublishing(t)
+	w.write("learns.yml", `version: 1
+turns:
+  - output:
+      - {call: exec_command, arguments: {cmd: sed -i s/one/ONE/ greet.sh}}
+      - {call: propose_lesson, arguments: {claim: Greetings are loud., evidence: [greet.sh]}}
+  - output: [{say: Done.}]
+`)
+	cmd, out := w.run("learns", "memory.propose="+propose)
+	cmd.Args = append(cmd.Args, "--publish", "none")
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bundle{w, filepath.Join(w.dir, "clone1.run")}
+}
+
+// TestBundleTellsOfItsLessons has bundles whose transcript tells reviewers of other lessons than
+// the change brings.
+func TestBundleTellsOfItsLessons(t *testing.T) {
+	harmless := object{"id": "l-0", "claim": "Water is wet.", "evidence": []string{"greet.sh@0123456"}, "run": "r", "date": "2026-01-01"}
+	for name, told := range map[string][]any{"none": {}, "others": {harmless}} {
+		t.Run(name, func(t *testing.T) {
+			b := newLessonBundle(t, "change")
+			b.alter("lessons", func(data map[string]any) { data["lessons"] = told })
+			out := b.publish("--set", "memory.propose=change")
+			list := b.repo.PullRequests()
+			if len(list) != 1 {
+				t.Fatalf("there are %d pull requests; the bundle ended in %s", len(list), out)
+			}
+			if body := list[0].Body; !strings.Contains(body, "Greetings are loud.") || strings.Contains(body, "Water is wet.") {
+				t.Errorf("reviewers are told\n%s", body)
+			}
+		})
+	}
+}
+
+// TestBundleOfARunAsEvidence names a run as what shows a lesson, which nobody can look at.
+func TestBundleOfARunAsEvidence(t *testing.T) {
+	b := newLessonBundle(t, "pull_request")
+	b.alter("lesson", func(data map[string]any) { data["evidence"] = []string{"run:made-up"} })
+	out := b.publish("--set", "memory.propose=pull_request")
+	if list := b.repo.PullRequests(); len(list) != 1 {
+		t.Errorf("there are %d pull requests; the bundle ended in %s", len(list), out)
+	}
+}

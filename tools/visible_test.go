@@ -1,0 +1,18 @@
+package tools
+
+import "testing"
+
+func TestVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		" a\tb\nc ":                        "a\tb\nc",
+		"a\x1b[31m\u202eb\u200b\U000E0041": "a[31mb",
+		"a\U000E0100\U000E01EF\ufe00b":     "ab",
+		"a\u3164\u115f\u034f\uffa0b":       "ab",
+		"\u26a0\ufe0f e\u0301":             "\u26a0\ufe0f e\u0301",
+		"a\xff":                            "a\uFFFD",
+	} {
+		if got := Visible(text, 100); got != want {
+			t.Errorf("%+q is shown as %+q", text, got)
+		}
+	}
+}
