@@ -1,9 +1,6 @@
 package job
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // DefaultCostUSD is limits.cost_usd where nothing is said of it.
 const DefaultCostUSD = 5.0
@@ -26,7 +23,10 @@ func (d *decoder) fitPrice() {
 	if len(p.Service) > mostTiers {
 		d.complainAt(d.places["model.price.service"], "model.price.service", fmt.Sprintf("has more than %d", mostTiers), "")
 	}
-	if !slices.IsSortedFunc(p.Tiers, func(a, b PriceTier) int { return int(a.Above - b.Above) }) {
-		d.complainAt(d.places["model.price.tiers"], "model.price.tiers", "does not begin with the lowest; sort it by above", "")
+	for i := 1; i < len(p.Tiers); i++ {
+		if p.Tiers[i].Above <= p.Tiers[i-1].Above {
+			d.complainAt(d.places["model.price.tiers"], "model.price.tiers", "does not begin with the lowest, or has one twice; sort it by above", "")
+			return
+		}
 	}
 }

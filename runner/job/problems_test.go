@@ -87,7 +87,11 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		},
 		{
 			"tiers in no order", start + "model: {price: {input: 1, output: 1, tiers: [{above: 9, input: 1, output: 1}, {above: 3, input: 1, output: 1}]}}",
-			[]string{"job.yml:3:45: model.price.tiers: does not begin with the lowest; sort it by above"},
+			[]string{"job.yml:3:45: model.price.tiers: does not begin with the lowest, or has one twice; sort it by above"},
+		},
+		{
+			"a tier twice", start + "model: {price: {input: 1, output: 1, tiers: [{above: 9, input: 1, output: 1}, {above: 9, input: 3, output: 1}]}}",
+			[]string{"job.yml:3:45: model.price.tiers: does not begin with the lowest, or has one twice; sort it by above"},
 		},
 		{"a negative price", start + "model: {price: {input: -1}}", []string{"job.yml:3:24: model.price.input: must be 0 or more"}},
 		{"octal", start + "limits: {turns: 010}", []string{"job.yml:3:17: limits.turns: must be a whole number in decimal digits, without leading zeros"}},

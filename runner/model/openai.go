@@ -124,21 +124,28 @@ func (o *OpenAI) Respond(ctx context.Context, r Request, observe Observer) (*Res
 
 // send posts the bytes of a request and gives the answer unread. openai-go is given
 // them as they are: parameters it would encode once more.
-func (o *OpenAI) send(ctx context.Context, raw []byte) (*http.Response, error) {
-	sent, err := o.sendOnce(ctx, raw)
-	if failure := (*Failure)(nil); o.exchange && errors.As(err, &failure) && failure.Kind == Unauthorized {
-		return o.sendOnce(ctx, raw) // the key may have ended before its time; this is another one
-	}
+func (o *OpenAI) send(ctx context.Context, raw []byte) (sent *http.Response, err error) {
+	err = o.letIn(func() error {
+		_, err := o.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&sent))
+		return err
+	})
 	return sent, err
 }
 
-func (o *OpenAI) sendOnce(ctx context.Context, raw []byte) (*http.Response, error) {
-	var sent *http.Response
-	_, err := o.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&sent))
-	if err != nil {
-		return nil, requestFailure(err)
+// letIn sends a request, and once more where the key that an exchange gave is refused: it may have
+// ended before its time, and the next one is another.
+func (o *OpenAI) letIn(send func() error) error {
+	err := send()
+	if err == nil {
+		return nil
 	}
-	return sent, nil
+	if failure := requestFailure(err); !o.exchange || failure.Kind != Unauthorized {
+		return failure
+	}
+	if err = send(); err != nil {
+		return requestFailure(err)
+	}
+	return nil
 }
 
 // reader makes a response of an answer in the form of one of the APIs.
@@ -387,11 +394,10 @@ func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
 	}
 	var answer []byte
 	err = watched(ctx, o.idle, func(ctx context.Context, _ func()) error {
-		_, err := o.service.Compact(ctx, param.Override[responses.ResponseCompactParams](json.RawMessage(raw)), option.WithResponseBodyInto(&answer))
-		if err != nil {
-			return requestFailure(err)
-		}
-		return nil
+		return o.letIn(func() error {
+			_, err := o.service.Compact(ctx, param.Override[responses.ResponseCompactParams](json.RawMessage(raw)), option.WithResponseBodyInto(&answer))
+			return err
+		})
 	})
 	var failure *Failure
 	if errors.As(err, &failure) && (failure.Status == 404 || failure.Status == 405 || failure.Status == 501) {

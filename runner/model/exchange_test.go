@@ -1,0 +1,81 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/openai/openai-go/v3/auth"
+)
+
+// jobToken is the token of a job.
+type jobToken struct{}
+
+func (jobToken) TokenType() auth.SubjectTokenType                        { return auth.SubjectTokenTypeJWT }
+func (jobToken) GetToken(context.Context, auth.HTTPDoer) (string, error) { return "token", nil }
+
+// internet answers requests.
+type internet func(*http.Request) (status int, body string)
+
+func (i internet) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, body := i(r)
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+// Every kind of request replaces a key that is refused once, and no more than once.
+func TestAKeyThatIsRefusedIsReplacedOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		refused int // keys, from the first on
+		ask     func(*OpenAI) error
+		want    []string // keys that came
+		fails   bool
+	}{
+		"an answer":                 {1, answers, []string{"Bearer key-1", "Bearer key-2"}, false},
+		"a compaction":              {1, compacts, []string{"Bearer key-1", "Bearer key-2"}, false},
+		"an answer by none":         {9, answers, []string{"Bearer key-1", "Bearer key-2"}, true},
+		"a compaction by none":      {9, compacts, []string{"Bearer key-1", "Bearer key-2"}, true},
+		"an answer by the first":    {0, answers, []string{"Bearer key-1"}, false},
+		"a compaction by the first": {0, compacts, []string{"Bearer key-1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given, came := 0, []string(nil)
+			api, err := NewOpenAI(Endpoint{
+				Workload: &auth.WorkloadIdentity{IdentityProviderID: "idp", ServiceAccountID: "svc", Provider: jobToken{}},
+				Transport: internet(func(r *http.Request) (int, string) {
+					if r.URL.String() == auth.TokenExchangeURL {
+						given++
+						return 200, fmt.Sprintf(`{"access_token": "key-%d", "expires_in": 3600}`, given)
+					}
+					came = append(came, r.Header.Get("Authorization"))
+					if len(came) <= test.refused {
+						return 401, `{"error": {"code": "invalid_api_key", "message": "ended"}}`
+					}
+					return 200, `{"id": "r", "status": "completed", "output": [{"type": "compaction", "encrypted_content": "x"}], "usage": {"input_tokens": 9, "output_tokens": 1}}`
+				}),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := test.ask(api); (err != nil) != test.fails {
+				t.Errorf("err = %v", err)
+			}
+			if diff := cmp.Diff(test.want, came); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func answers(o *OpenAI) error {
+	_, err := o.Respond(context.Background(), Request{Settings: Settings{Model: "m", Whole: true}}, Observer{})
+	return err
+}
+
+func compacts(o *OpenAI) error {
+	_, err := o.Compact(context.Background(), Request{Settings: Settings{Model: "m"}})
+	return err
+}
