@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -101,10 +102,23 @@ func fileOfLessons(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return raw, err
 	}
-	if id, err := in.IDAt(tree, lessons.Path); err != nil || id == "" {
+	if free, err := isFree(in, tree, lessons.Path); err != nil || free {
 		return nil, err
 	}
 	return nil, lessons.NoFile(lessons.Path)
+}
+
+// isFree says whether a tree has nothing at a path, nor anything but a folder where its folder would be.
+func isFree(in *gitops.Checkout, tree gitops.Tree, name string) (bool, error) {
+	id, err := in.IDAt(tree, name)
+	if err != nil || id != "" {
+		return false, err
+	}
+	folder := path.Dir(name)
+	if id, err = in.IDAt(tree, folder); err != nil || id == "" {
+		return err == nil, err
+	}
+	return in.IsFolder(tree, folder)
 }
 
 // recall takes over what the record of a run says of its lessons.

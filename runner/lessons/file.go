@@ -53,7 +53,7 @@ func TooLarge(name string) job.Problems {
 
 // NoFile is what is wrong with what stands in the place of the file and is none.
 func NoFile(name string) job.Problems {
-	return whole(name, "is a link, a folder or a submodule; make it a plain file")
+	return whole(name, "is no plain file in a plain folder, but a link, a folder or a submodule; make it one")
 }
 
 func whole(name, message string) job.Problems {
