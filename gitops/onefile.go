@@ -33,6 +33,15 @@ func (c *Checkout) IDAt(tree Tree, path string) (string, error) {
 	return e.ID.String(), nil
 }
 
+// IsFolder says whether a tree has a folder at a path.
+func (c *Checkout) IsFolder(tree Tree, path string) (bool, error) {
+	e, err := c.objects.Find(tree.hash(), path)
+	if err != nil {
+		return false, fmt.Errorf("find %q in tree %s: %w", path, tree, err)
+	}
+	return kindOf(e) == BaseFolder, nil
+}
+
 // WithFile is a change set in which a file has some content. The work tree is not touched, and
 // does not hold the new change set.
 func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {

@@ -46,7 +46,7 @@ func LessonsGone(ctx context.Context, o HookTestOptions) (gone []LessonStatus, p
 	if err != nil {
 		return nil, nil, err
 	}
-	_, all, err := readLessons(ws.Commit())
+	_, all, err := readLessons(ws)
 	if wrong, is := err.(job.Problems); is {
 		return nil, wrong, nil
 	}

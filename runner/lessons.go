@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,9 +22,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
@@ -50,7 +51,7 @@ func (in *invocation) remember(so *reached) {
 	if !so.job().Memory.Read {
 		return
 	}
-	raw, all, err := readLessons(so.workspace.Commit())
+	raw, all, err := readLessons(so.workspace)
 	if problems := job.Problems(nil); errors.As(err, &problems) {
 		in.rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s; agent-ci validate tells all that is wrong with them.", problems[0])
 	} else if err != nil {
@@ -78,12 +79,9 @@ func dayOf(id string, began time.Time) string {
 	return began.UTC().Format(time.DateOnly)
 }
 
-// readLessons reads the file of lessons of a commit. A commit without it has none.
-func readLessons(base settings.Commit) ([]byte, []memory.Lesson, error) {
-	raw, err := base.ReadBase(lessons.Path, lessons.MaxSize)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
+// readLessons reads the file of lessons of the base commit. A commit without it has none.
+func readLessons(ws *workspace.Workspace) ([]byte, []memory.Lesson, error) {
+	raw, err := fileOfLessons(ws.Checkout(), ws.Base().Tree)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,6 +90,35 @@ func readLessons(base settings.Commit) ([]byte, []memory.Lesson, error) {
 		return raw, nil, problems
 	}
 	return raw, all, nil
+}
+
+// fileOfLessons reads the file of lessons of a tree; nil where there is nothing. Of what is no file
+// that could be read as one the error is job.Problems.
+func fileOfLessons(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
+	raw, err := in.ReadFile(tree, lessons.Path, lessons.MaxSize)
+	switch {
+	case errors.As(err, new(*gitops.TooLargeError)):
+		return nil, lessons.TooLarge(lessons.Path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return raw, err
+	}
+	if free, err := isFree(in, tree, lessons.Path); err != nil || free {
+		return nil, err
+	}
+	return nil, lessons.NoFile(lessons.Path)
+}
+
+// isFree says whether a tree has nothing at a path, nor anything but a folder where its folder would be.
+func isFree(in *gitops.Checkout, tree gitops.Tree, name string) (bool, error) {
+	id, err := in.IDAt(tree, name)
+	if err != nil || id != "" {
+		return false, err
+	}
+	folder := path.Dir(name)
+	if id, err = in.IDAt(tree, folder); err != nil || id == "" {
+		return err == nil, err
+	}
+	return in.IsFolder(tree, folder)
 }
 
 // recall takes over what the record of a run says of its lessons.
@@ -305,24 +332,25 @@ func (so *reached) lessonsIn(change *gitops.ChangeSet) (found foundLessons, err 
 	if !found.there || so.job().Memory.Propose != job.ProposeInChange {
 		return found, nil
 	}
-	now, err := so.lessonsFile(change.Tree)
-	if err != nil || now == nil {
+	now, fit, err := so.lessonsFile(change.Tree)
+	if err != nil || !fit {
 		return found, err
 	}
-	before, err := so.lessonsFile(change.Base.Tree)
-	if err == nil {
+	before, fit, err := so.lessonsFile(change.Base.Tree)
+	if err == nil && fit {
 		found.added, found.ours = lessons.Added(before, now, so.learnt.proposed)
 	}
 	return found, err
 }
 
-// lessonsFile is the file of lessons of a tree; nil for none that could be read as one.
-func (so *reached) lessonsFile(tree gitops.Tree) ([]byte, error) {
-	raw, err := so.workspace.Checkout().ReadFile(tree, lessons.Path, lessons.MaxSize)
-	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*gitops.TooLargeError)) {
-		return nil, nil
+// lessonsFile is the file of lessons of a tree; it is not fit where something there could not be read
+// as one.
+func (so *reached) lessonsFile(tree gitops.Tree) (raw []byte, fit bool, err error) {
+	raw, err = fileOfLessons(so.workspace.Checkout(), tree)
+	if errors.As(err, new(job.Problems)) {
+		return nil, false, nil
 	}
-	return raw, err
+	return raw, true, err
 }
 
 // writtenHere are the paths of a change that the runner wrote, and not the agent: the file of
@@ -358,7 +386,11 @@ func (so *reached) addLessons(ctx context.Context, change *gitops.ChangeSet) (*g
 
 // putLessons puts lessons into the file of a change, which is as in its base.
 func (so *reached) putLessons(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
-	before, err := so.lessonsFile(change.Base.Tree)
+	before, err := fileOfLessons(so.workspace.Checkout(), change.Base.Tree)
+	if problems := job.Problems(nil); errors.As(err, &problems) {
+		so.notWritten(problems[0].String())
+		return change, nil, nil
+	}
 	if err != nil {
 		return change, nil, err
 	}
@@ -368,11 +400,15 @@ func (so *reached) putLessons(ctx context.Context, change *gitops.ChangeSet, all
 	}
 	content, err := lessons.Append(before, all)
 	if err != nil {
-		so.learnt.rec.Warn("lessons_not_written", "The lessons that the model proposed are not written: %s.", outcome.Trimmed(err))
+		so.notWritten(outcome.Trimmed(err))
 		return change, nil, nil
 	}
 	with, err := so.workspace.Checkout().WithFile(ctx, change, lessons.Path, content)
 	return with, all, err
+}
+
+func (so *reached) notWritten(why string) {
+	so.learnt.rec.Warn("lessons_not_written", "The lessons that the model proposed are not written: %s.", why)
 }
 
 // recordLessons writes which lessons are proposed to people, where that is not what was written last.
@@ -455,11 +491,11 @@ func (so *reached) takeEarlierLessons(ctx context.Context, change *gitops.Change
 	if !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return f.Path == lessons.Path }) {
 		return change, nil
 	}
-	now, err := so.lessonsFile(change.Tree)
+	now, _, err := so.lessonsFile(change.Tree)
 	if err != nil {
 		return nil, err
 	}
-	before, err := so.lessonsFile(change.Base.Tree)
+	before, _, err := so.lessonsFile(change.Base.Tree)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/judge"
+	"github.com/agent-ci/agent-ci/runner/lessons"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -178,9 +179,13 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 // where the job wants them left out.
 func (so *reached) takeChange(ctx context.Context) error {
 	change, err := so.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
-		written, err := so.writtenHere(change)
+		found, err := so.lessonsIn(change)
 		if err != nil {
 			return change, err
+		}
+		var written []string
+		if found.ours { // its evidence may be gone: it is written anew below
+			written = []string{lessons.Path}
 		}
 		verdict, err := judge.Verdict(so.job().Policy, change, written)
 		if so.dropped = verdict.Drop; err == nil && len(verdict.Drop) > 0 {

@@ -165,7 +165,7 @@ func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFi
 		if slices.Contains(written, f.Path) && f.NewMode == plainFile {
 			continue
 		}
-		if strings.HasPrefix(f.Path, ownFolder+"/") {
+		if top, _, _ := strings.Cut(f.Path, "/"); strings.EqualFold(top, ownFolder) { // for systems that tell no case apart too
 			found[f.Path] = append(found[f.Path], policy.ConcernOwn)
 		}
 		files = append(files, policy.ChangedFile{Path: f.Path, OldMode: f.OldMode, NewMode: f.NewMode, Found: found[f.Path]})

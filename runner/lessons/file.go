@@ -34,8 +34,7 @@ const (
 func Parse(name string, data []byte) ([]memory.Lesson, job.Problems) {
 	r := &reader{file: name}
 	if len(data) > MaxSize {
-		r.problems = append(r.problems, job.Problem{File: name, Line: 1, Column: 1, Message: fmt.Sprintf("is larger than %d KiB; take lessons out that help nobody any more", MaxSize>>10)})
-		return nil, r.problems
+		return nil, TooLarge(name)
 	}
 	if len(data) == 0 {
 		return nil, nil
@@ -45,6 +44,20 @@ func Parse(name string, data []byte) ([]memory.Lesson, job.Problems) {
 		return nil, problems
 	}
 	return r.document(root), r.problems
+}
+
+// TooLarge is what is wrong with a file of more than MaxSize bytes.
+func TooLarge(name string) job.Problems {
+	return whole(name, fmt.Sprintf("is larger than %d KiB; take lessons out that help nobody any more", MaxSize>>10))
+}
+
+// NoFile is what is wrong with what stands in the place of the file and is none.
+func NoFile(name string) job.Problems {
+	return whole(name, "is no plain file in a plain folder, but a link, a folder or a submodule; make it one")
+}
+
+func whole(name, message string) job.Problems {
+	return job.Problems{{File: name, Line: 1, Column: 1, Message: message}}
 }
 
 // reader gathers what is wrong with a file.
