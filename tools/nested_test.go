@@ -144,6 +144,20 @@ func TestACallOfAScriptHasTheOutputInItsObject(t *testing.T) {
 	}
 }
 
+func TestWhatAScriptShowsIsCutWithItsLinesCounted(t *testing.T) {
+	d, _ := scripted(func(context.Context, *Calls) Result {
+		r := Result{Output: "head", Budget: 5}
+		for i := range 30 {
+			r.Parts = append(r.Parts, Part{Text: fmt.Sprintf("line %d", i)})
+		}
+		return r
+	})
+	got := d.Dispatch(t.Context(), []Call{{ID: "c", Number: 1, Name: "script", Input: "x", Form: Freeform}})[0]
+	if want := "head\nWarning: truncated output (original token count: 58)\nTotal output lines: 30\n\nline 0\n"; !strings.HasPrefix(got.Output, want) || len(got.Parts) != 2 {
+		t.Errorf("got %d parts of %q", len(got.Parts), got.Output)
+	}
+}
+
 func TestAScriptCannotCallScriptsNorWhatItsBudgetForbids(t *testing.T) {
 	read := anyTool("read", false, func(context.Context) (Result, error) { return Result{Output: "read"}, nil })
 	var got []string

@@ -187,7 +187,7 @@ func (o *Outputs) parts(call Call, r Result, limit int) (Result, Whole) {
 func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (string, Whole) {
 	header := ""
 	if printed == nil {
-		printed = &Printed{head: []byte(output), bytes: int64(len(output)), lines: strings.Count(output, "\n")}
+		printed = &Printed{head: []byte(output), bytes: int64(len(output)), lines: strings.Count(strings.TrimSuffix(output, "\n"), "\n") + 1}
 	} else {
 		header = o.clean(output)
 	}
