@@ -36,8 +36,10 @@ func (a *Agent) skillTool() tools.Tool {
 	return skill.New(names, a.loadSkill)
 }
 
-// loadSkill is called by one goroutine at a time: a call that mutates runs alone.
+// loadSkill may be called by a script while the conversation is made shorter.
 func (a *Agent) loadSkill(call tools.Call, name string) tools.Result {
+	a.loading.Lock()
+	defer a.loading.Unlock()
 	i := slices.IndexFunc(a.Skills.Skills, func(s skills.Skill) bool { return s.Name == name })
 	if i < 0 {
 		return tools.Refuse(fmt.Sprintf("%s: there is no skill %q.", skill.Name, name))
@@ -62,14 +64,20 @@ func (a *Agent) hasLoaded(name string) bool {
 }
 
 func (a *Agent) loadedBytes() (bytes int) {
-	for _, text := range a.keptSkills() {
+	for _, text := range a.loadedTexts() {
 		bytes += len(text)
 	}
 	return bytes
 }
 
 // keptSkills are the skills that were loaded, word for word.
-func (a *Agent) keptSkills() (texts []string) {
+func (a *Agent) keptSkills() []string {
+	a.loading.Lock()
+	defer a.loading.Unlock()
+	return a.loadedTexts()
+}
+
+func (a *Agent) loadedTexts() (texts []string) {
 	for _, s := range a.Skills.Skills {
 		if a.hasLoaded(s.Name) {
 			texts = append(texts, a.skillText(s))
