@@ -11,12 +11,18 @@ import (
 	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/memory"
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
 // OffersSkills says whether a job lets a model load skills.
-func OffersSkills(j *job.Job) bool {
-	return !slices.Contains(j.Tools.Deny, skill.Name) && (len(j.Tools.Allow) == 0 || slices.Contains(j.Tools.Allow, skill.Name))
+func OffersSkills(j *job.Job) bool { return lets(j, skill.Name) }
+
+// OffersMemory says whether a job lets a model read lessons.
+func OffersMemory(j *job.Job) bool { return j.Memory.Read && lets(j, memory.GetName) }
+
+func lets(j *job.Job, tool string) bool {
+	return !slices.Contains(j.Tools.Deny, tool) && (len(j.Tools.Allow) == 0 || slices.Contains(j.Tools.Allow, tool))
 }
 
 // loaded is a skill that was given to the model.
