@@ -48,7 +48,7 @@ const (
 // no run: the lessons are left out.
 func (in *invocation) remember(so *reached) {
 	so.learnt = learnt{rec: in.rec, day: dayOf(in.rec.ID, in.began)}
-	if !so.job().Memory.Read {
+	if !worker.OffersMemory(so.job()) {
 		return
 	}
 	raw, all, err := readLessons(so.workspace)

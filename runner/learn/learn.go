@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,7 +46,8 @@ type Learnt struct {
 	Runs     []string  `json:"runs"` // ids, the oldest first
 	Findings []Finding `json:"findings"`
 
-	newest time.Time
+	newest  time.Time
+	renamed map[string]bool // checks that are shown by another name than their own
 }
 
 // Day is that of the newest run, as 2006-01-02.
@@ -81,6 +83,8 @@ type seenRun struct {
 	began time.Time
 	shows map[Kind]map[string]bool
 	took  map[string][]float64 // seconds of each run of a check
+	// renamed are checks that are shown by another name than their own.
+	renamed map[string]bool
 }
 
 func look(path string) (*seenRun, error) {
@@ -89,7 +93,7 @@ func look(path string) (*seenRun, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	s := &seenRun{shows: map[Kind]map[string]bool{}, took: map[string][]float64{}}
+	s := &seenRun{shows: map[Kind]map[string]bool{}, took: map[string][]float64{}, renamed: map[string]bool{}}
 	view, err := dir.Survey(func(_ *transcript.View, e transcript.Event) error { return s.take(e) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -158,6 +162,9 @@ func (s *seenRun) verify(d transcript.Verify) {
 			s.show(FlakyCheck, row.Name)
 		}
 		name := shown(row.Name)
+		if name != row.Name {
+			s.renamed[name] = true
+		}
 		for _, run := range row.Runs {
 			if _, known := s.took[name]; known || len(s.took) < mostSubjects {
 				s.took[name] = append(s.took[name], run.Seconds)
@@ -209,8 +216,9 @@ func (s *seenRun) missing(output string) {
 
 // fold counts what runs show, in a fixed order.
 func fold(seen []*seenRun) *Learnt {
-	l := &Learnt{Runs: []string{}, Findings: []Finding{}}
+	l := &Learnt{Runs: []string{}, Findings: []Finding{}, renamed: map[string]bool{}}
 	for _, s := range seen {
+		maps.Copy(l.renamed, s.renamed)
 		l.Runs = append(l.Runs, s.id)
 		if s.began.After(l.newest) {
 			l.newest = s.began
@@ -288,9 +296,9 @@ func seconds(s float64) string {
 // MostEvidence is how many runs a finding names as its evidence: the newest.
 const MostEvidence = 5
 
-// Evidence names what shows a finding: the check, or runs.
-func (f Finding) Evidence() []string {
-	if f.Kind == FlakyCheck || f.Kind == CheckTime {
+// evidence names what shows a finding: the check, where it is shown by its own name, or runs.
+func (l *Learnt) evidence(f Finding) []string {
+	if (f.Kind == FlakyCheck || f.Kind == CheckTime) && !l.renamed[f.Subject] {
 		return []string{"check:" + f.Subject}
 	}
 	var all []string

@@ -78,8 +78,24 @@ func TestFrom(t *testing.T) {
 	if got := want[1].Sentence(); got != `The check "unit" takes 6 s in the median of 2 runs, and 11 s at most.` {
 		t.Error(got)
 	}
-	if got := want[3].Evidence(); !slices.Equal(got, []string{"run:r1", "run:r2"}) {
+	if got := got.evidence(want[3]); !slices.Equal(got, []string{"run:r1", "run:r2"}) {
 		t.Error(got)
+	}
+}
+
+// A check that is not shown as it is called could not be found by that name.
+func TestWhatShowsAnotherName(t *testing.T) {
+	run := transcript.Verify{Rows: []transcript.VerifyRow{{Name: "two  blanks", Runs: []transcript.CheckRun{{Seconds: 1}}}, {Name: "unit", Runs: []transcript.CheckRun{{Seconds: 1}}}}}
+	found, err := From([]string{recorded(t, "r1", run)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var evidence []string
+	for _, l := range found.Lessons() {
+		evidence = append(evidence, l.Evidence...)
+	}
+	if diff := cmp.Diff([]string{"run:r1", "check:unit"}, evidence); diff != "" {
+		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
 }
 

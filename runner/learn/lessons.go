@@ -15,7 +15,7 @@ func (l *Learnt) Lessons() []memory.Lesson {
 	for _, f := range l.Findings {
 		sum := sha256.Sum256([]byte(f.Subject))
 		all = append(all, memory.Lesson{
-			ID: strings.ReplaceAll(string(f.Kind), "_", "-") + "-" + hex.EncodeToString(sum[:4]), Claim: f.Sentence(), Evidence: f.Evidence(),
+			ID: strings.ReplaceAll(string(f.Kind), "_", "-") + "-" + hex.EncodeToString(sum[:4]), Claim: f.Sentence(), Evidence: l.evidence(f),
 			Run: f.In[len(f.In)-1], Date: l.Day(),
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -64,10 +65,11 @@ type Agent struct {
 	js           javaScript
 	left         scriptsLeft // by scripts of the attempts before
 
-	work    Work     // so far, without what the conversation knows
-	patches int      // that it sent
-	told    said     // what it was told once
-	loaded  []loaded // skills that the model was given
+	work    Work // so far, without what the conversation knows
+	patches int  // that it sent
+	told    said // what it was told once
+	loading sync.Mutex
+	loaded  []loaded // skills that the model was given, by loading
 	servers *extensions.Servers
 	frozen  bool     // the model's tools are settled
 	served  int      // attempts that had their services

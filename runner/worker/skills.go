@@ -11,12 +11,18 @@ import (
 	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/memory"
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
 // OffersSkills says whether a job lets a model load skills.
-func OffersSkills(j *job.Job) bool {
-	return !slices.Contains(j.Tools.Deny, skill.Name) && (len(j.Tools.Allow) == 0 || slices.Contains(j.Tools.Allow, skill.Name))
+func OffersSkills(j *job.Job) bool { return lets(j, skill.Name) }
+
+// OffersMemory says whether a job lets a model read lessons.
+func OffersMemory(j *job.Job) bool { return j.Memory.Read && lets(j, memory.GetName) }
+
+func lets(j *job.Job, tool string) bool {
+	return !slices.Contains(j.Tools.Deny, tool) && (len(j.Tools.Allow) == 0 || slices.Contains(j.Tools.Allow, tool))
 }
 
 // loaded is a skill that was given to the model.
@@ -36,8 +42,10 @@ func (a *Agent) skillTool() tools.Tool {
 	return skill.New(names, a.loadSkill)
 }
 
-// loadSkill is called by one goroutine at a time: a call that mutates runs alone.
+// loadSkill may be called by a script while the conversation is made shorter.
 func (a *Agent) loadSkill(call tools.Call, name string) tools.Result {
+	a.loading.Lock()
+	defer a.loading.Unlock()
 	i := slices.IndexFunc(a.Skills.Skills, func(s skills.Skill) bool { return s.Name == name })
 	if i < 0 {
 		return tools.Refuse(fmt.Sprintf("%s: there is no skill %q.", skill.Name, name))
@@ -62,14 +70,20 @@ func (a *Agent) hasLoaded(name string) bool {
 }
 
 func (a *Agent) loadedBytes() (bytes int) {
-	for _, text := range a.keptSkills() {
+	for _, text := range a.loadedTexts() {
 		bytes += len(text)
 	}
 	return bytes
 }
 
 // keptSkills are the skills that were loaded, word for word.
-func (a *Agent) keptSkills() (texts []string) {
+func (a *Agent) keptSkills() []string {
+	a.loading.Lock()
+	defer a.loading.Unlock()
+	return a.loadedTexts()
+}
+
+func (a *Agent) loadedTexts() (texts []string) {
 	for _, s := range a.Skills.Skills {
 		if a.hasLoaded(s.Name) {
 			texts = append(texts, a.skillText(s))

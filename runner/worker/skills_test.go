@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +59,28 @@ func TestAScriptIsGivenASkillEachTime(t *testing.T) {
 	}
 	if len(a.keptSkills()) != 1 {
 		t.Errorf("%d skills are kept", len(a.keptSkills()))
+	}
+}
+
+// A script goes on loading skills while the conversation is made shorter.
+func TestSkillsAreLoadedWhileTheyAreKept(t *testing.T) {
+	var offer skills.Offer
+	for i := range 50 {
+		offer.Skills = append(offer.Skills, skills.Skill{Name: fmt.Sprintf("s%d", i), Path: "s/SKILL.md", Text: "Do it."})
+	}
+	a := skilled(t, offer)
+	var script sync.WaitGroup
+	script.Go(func() {
+		for _, s := range offer.Skills {
+			a.loadSkill(tools.Call{Caller: 1}, s.Name)
+		}
+	})
+	for range offer.Skills {
+		a.keptSkills()
+	}
+	script.Wait()
+	if kept := a.keptSkills(); len(kept) != len(offer.Skills) {
+		t.Errorf("%d skills are kept", len(kept))
 	}
 }
 
