@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -126,17 +126,10 @@ func (p *replay) replayEmbedded(outputs []transcript.ToolFinished) ([]tools.Tool
 	for _, output := range outputs {
 		answers[output.Ref()] = output
 	}
-	run := func(_ context.Context, call tools.Call) (tools.Result, error) {
-		ref := transcript.CallRef(call.Ref())
-		answer, is := answers[ref]
-		if !is {
-			return tools.Refuse("The record has no answer to call " + ref.String() + "."), nil
-		}
-		return tools.Result{Output: answer.Output, Object: answer.Object, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
-	}
+	recorded := &extensions.Recorded{Answers: answers, Nested: &p.nested}
 	all := make([]tools.Tool, len(told))
 	for i, t := range told {
-		all[i] = tools.Tool{Spec: tools.Spec{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Mutates: t.Mutates, Run: run}
+		all[i] = tools.Tool{Spec: tools.Spec{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Mutates: t.Mutates, Run: recorded.Run}
 	}
 	return all, nil
 }

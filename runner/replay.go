@@ -127,6 +127,7 @@ type replay struct {
 	so       *reached
 	source   *workspace.Workspace // that has the objects of the fresh tree
 	into     string               // the fresh tree
+	nested   transcript.Nested    // the calls that scripts of the record made, as they name the fresh tree
 	called   string               // that tree, for people
 }
 
@@ -352,6 +353,13 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 			}
 			before := len(answers.answers)
 			answers.failed[before] = append(answers.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Lasting: true})
+		case transcript.TypeToolStarted:
+			var d transcript.ToolStarted
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			d.Input = strings.ReplaceAll(d.Input, p.recorded.Workspace.Root, p.so.workspace.Root())
+			p.nested.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
 			if err := json.Unmarshal(e.Data, &d); err != nil {
@@ -371,7 +379,7 @@ func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions
 	if j := p.recorded.job; len(j.MCPServers) == 0 && !slices.ContainsFunc(j.Tools.Dynamic, j.Outward) {
 		return nil, nil
 	}
-	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished)}
+	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &p.nested}
 	for _, server := range p.recorded.MCPServers {
 		if server.File == "" {
 			continue

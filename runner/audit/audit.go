@@ -87,21 +87,18 @@ func (r Record) Requests() (found Differences, number int, err error) {
 // without times, ids, temporary folders and addresses. at is the folder of the work in
 // the replay.
 func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Directory, at string) (found Differences, err error) {
-	now := map[transcript.CallRef]transcript.ToolFinished{}
-	_, err = replay.Survey(func(_ *transcript.View, e transcript.Event) error {
-		if e.Type != transcript.TypeToolFinished {
-			return nil
-		}
-		var d transcript.ToolFinished
-		err := json.Unmarshal(e.Data, &d)
-		now[d.Ref()] = d
-		return err
-	})
 	places := strings.NewReplacer(at, r.Workspace.Root, replay.Path(), r.Directory.Path())
+	now, err := outputsIn(replay, places)
+	if err != nil {
+		return nil, err
+	}
+	if err := now.likeThoseOf(r.Directory); err != nil {
+		return nil, err
+	}
 	byNumber := func(a, b transcript.ToolFinished) int { return a.Ref().Compare(b.Ref()) }
 	for _, was := range slices.SortedStableFunc(slices.Values(recorded), byNumber) { // calls side by side end in any order
 		d := Difference{What: fmt.Sprintf("call %s (%s)", was.Ref(), was.Tool), masks: tools.RunsCommands(was.Tool)}
-		is, ran := now[was.Ref()]
+		is, ran := now.of(was.Ref())
 		if !ran {
 			is.Output, is.Failed = "(not called)", was.Failed
 		}
@@ -113,6 +110,66 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 		}
 	}
 	return found, err
+}
+
+// replayed are the outputs of a replay.
+type replayed struct {
+	ended  map[transcript.CallRef]transcript.ToolFinished
+	nested transcript.Nested
+	same   map[transcript.CallRef]transcript.CallRef // calls of scripts, by those of the record
+	taken  map[transcript.CallRef]bool
+}
+
+// outputsIn reads those of a directory, with the places of the record in what is asked for.
+func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayed, error) {
+	r := &replayed{
+		ended: map[transcript.CallRef]transcript.ToolFinished{}, same: map[transcript.CallRef]transcript.CallRef{}, taken: map[transcript.CallRef]bool{},
+	}
+	_, err := dir.Survey(func(_ *transcript.View, e transcript.Event) (err error) {
+		switch e.Type {
+		case transcript.TypeToolStarted:
+			var d transcript.ToolStarted
+			err = json.Unmarshal(e.Data, &d)
+			d.Input = places.Replace(d.Input)
+			r.nested.Add(d)
+		case transcript.TypeToolFinished:
+			var d transcript.ToolFinished
+			err = json.Unmarshal(e.Data, &d)
+			r.ended[d.Ref()] = d
+		}
+		return err
+	})
+	return r, err
+}
+
+// likeThoseOf finds each call that a script of a directory made: its script may have made it at
+// another place now.
+func (r *replayed) likeThoseOf(dir *record.Directory) error {
+	_, err := dir.Survey(func(_ *transcript.View, e transcript.Event) error {
+		if e.Type != transcript.TypeToolStarted {
+			return nil
+		}
+		var d transcript.ToolStarted
+		err := json.Unmarshal(e.Data, &d)
+		if ref, is := r.nested.Take(d); is {
+			r.same[d.Ref()], r.taken[ref] = ref, true
+		}
+		return err
+	})
+	return err
+}
+
+// of is what a call of the record came to.
+func (r *replayed) of(was transcript.CallRef) (transcript.ToolFinished, bool) {
+	ref, is := r.same[was]
+	if !is && r.taken[was] {
+		return transcript.ToolFinished{}, false
+	}
+	if !is {
+		ref = was
+	}
+	d, ran := r.ended[ref]
+	return d, ran
 }
 
 // texts are two outputs as they are compared: where one was cut, as a whole if both

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -157,6 +158,37 @@ func TestOutputsAreComparedWithoutWhatPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Differences{{What: "call 2 (read_file)", Recorded: "same", Replayed: "other"}, {What: "call 3 (list_dir)", Recorded: "gone", Replayed: "(not called)"}}
+	if diff := cmp.Diff(want, found, cmpopts.IgnoreUnexported(Difference{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A script that makes its calls in another order has the same outputs.
+func TestCallsOfScriptsAreComparedInWhateverOrder(t *testing.T) {
+	run := func(root string, calls ...string) (*record.Record, []transcript.ToolFinished) {
+		rec := record.New("r", nil)
+		if err := rec.Make(t.TempDir(), nil); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(rec.Close)
+		var ended []transcript.ToolFinished
+		for i, name := range calls {
+			ended = append(ended, transcript.ToolFinished{Number: i + 1, Caller: 1, Tool: "read_file", Output: "of " + name})
+			began := transcript.ToolStarted{Number: i + 1, Caller: 1, Tool: "read_file", Input: root + "/" + name}
+			if err := errors.Join(rec.Append(transcript.TypeToolStarted, began), rec.Append(transcript.TypeToolFinished, ended[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return rec, ended
+	}
+	before, recorded := run("/home/old", "a", "b", "c", "gone")
+	after, _ := run("/tmp/new", "c", "a", "b", "new")
+	r := Record{Directory: before.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
+	found, err := r.Outputs(recorded, after.Directory, "/tmp/new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Differences{{What: "call 1.4 (read_file)", Recorded: "of gone", Replayed: "of new"}}
 	if diff := cmp.Diff(want, found, cmpopts.IgnoreUnexported(Difference{})); diff != "" {
 		t.Error(diff)
 	}

@@ -252,7 +252,7 @@ func (a *Answering) Tools(outputs *tools.Outputs) []Tool {
 	return a.each(func(i int, spec tools.Spec) tools.Tool {
 		tool := a.Dynamic.tools[i]
 		if a.replays(tool) {
-			return tools.Tool{Spec: spec, Mutates: true, Run: a.recorded.run}
+			return tools.Tool{Spec: spec, Mutates: true, Run: a.recorded.Run}
 		}
 		timeout := time.Duration(tool.Timeout)
 		if tool.Serve.IsZero() {

@@ -177,7 +177,7 @@ func (s *Servers) Tools() (all []Tool) {
 	}
 	for _, tool := range mcp.ResourceTools(s.resources) {
 		if s.Recorded != nil {
-			tool.Run = s.Recorded.run
+			tool.Run = s.Recorded.Run
 		}
 		all = append(all, Tool{Tool: tool, From: "MCP servers"})
 	}

@@ -20,6 +20,7 @@ import (
 type Recorded struct {
 	Lists   []mcp.List
 	Answers map[transcript.CallRef]transcript.ToolFinished
+	Nested  *transcript.Nested // the calls of scripts among them
 }
 
 // ReadList reads what a server said of its tools, which has to be what was recorded.
@@ -47,11 +48,17 @@ func digestOf(raw []byte) string {
 
 // tool answers calls by the record.
 func (r *Recorded) tool(offered mcp.Offered) tools.Tool {
-	return tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true, Run: r.run}
+	return tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true, Run: r.Run}
 }
 
-func (r *Recorded) run(_ context.Context, call tools.Call) (tools.Result, error) {
+// Run answers a call by its number in the record; one of a script by that of the same call there.
+func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	ref := transcript.CallRef(call.Ref())
+	if made, is := tools.CallOf(ctx); is && call.Caller > 0 {
+		if same, is := r.Nested.Take(transcript.ToolStarted{Caller: call.Caller, Tool: call.Name, Input: made.Input}); is {
+			ref = same
+		}
+	}
 	answer, is := r.Answers[ref]
 	if !is {
 		return tools.Refuse("The record has no answer to call " + ref.String() + "."), nil

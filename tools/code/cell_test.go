@@ -160,6 +160,20 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// What a page of the web has is as long for a script as other text.
+func TestALargeResultIsGivenWhateverItHas(t *testing.T) {
+	page := tools.Tool{
+		Spec: tools.Spec{Name: "page", Parameters: echo.Spec.Parameters},
+		Run: func(context.Context, tools.Call) (tools.Result, error) {
+			return tools.Result{Object: map[string]any{"html": strings.Repeat("<", 15<<20)}}, nil
+		},
+	}
+	r := start(t, new(sandbox.Sandbox), new(tools.Outputs), page)
+	if got := said(r.call(t.Context(), "exec", `text((await tools.page()).html.length)`)); got != head("completed")+"\n15728640" {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestClosingEndsScripts(t *testing.T) {
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 	r.call(t.Context(), "exec", `yield_control(); await tools.hang()`)

@@ -191,7 +191,7 @@ func TestScripts(t *testing.T) {
 		{"a language turned over", `Array.prototype[Symbol.iterator] = JSON.parse = Promise.prototype.then = Map = null; const r = await tools.echo({say: 1}); text(r.say)`, head("completed") + "\n1"},
 		{
 			"options", "// @exec: {\"yield_time_ms\": 60000, \"max_output_tokens\": 5}\ntext('x'.repeat(100))",
-			head("completed") + "\nWarning: truncated output (original token count: 25)\nTotal output lines: 0\n\nxxxxxxxxxx\n…20 tokens truncated; the rest was not kept…\nxxxxxxxxxx",
+			head("completed") + "\nWarning: truncated output (original token count: 25)\nTotal output lines: 1\n\nxxxxxxxxxx\n…20 tokens truncated; the rest was not kept…\nxxxxxxxxxx",
 		},
 		{
 			"options that are no JSON", "// @exec: fast\ntext(1)",

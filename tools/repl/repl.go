@@ -36,6 +36,7 @@ type Options struct {
 // ends it.
 type Repl struct {
 	options Options
+	behind  sync.WaitGroup // calls of the code that were broken off and that others still wait behind
 
 	mu     sync.Mutex
 	kernel *kernel // nil where none runs
@@ -129,6 +130,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 	r.cells++
 	c.number, c.callID = r.cells, call.ID
 	result, over, err := r.kernel.run(ctx, c, r.options.Outputs)
+	r.behind.Go(tools.CallsOf(ctx).Wait)
 	if result.Output = before + result.Output; over {
 		r.stop()
 		r.lost = false // this result says it
@@ -178,8 +180,9 @@ func (r *Repl) Used() bool {
 	return r.options.Used || r.cells > 0
 }
 
-// Close ends the kernel. No call may be under way.
+// Close ends the kernel. No call may be under way, of scripts neither.
 func (r *Repl) Close() {
+	r.behind.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stop()

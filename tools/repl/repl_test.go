@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,7 +59,7 @@ func (r *record) Started(s tools.Started) error {
 
 func (r *record) Finished(tools.Finished) {}
 
-func begin(t *testing.T, o repl.Options) *session {
+func begin(t *testing.T, o repl.Options, more ...tools.Tool) *session {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil && os.Getenv("CI") == "" {
 		t.Skip("there is no node here")
@@ -70,7 +71,7 @@ func begin(t *testing.T, o repl.Options) *session {
 	t.Cleanup(r.Close)
 	seen := new(record)
 	return &session{t: t, record: seen, dispatcher: &tools.Dispatcher{
-		Registry: tools.New(append(r.Tools(), others()...)...), Outputs: o.Outputs, Observer: seen,
+		Registry: tools.New(slices.Concat(r.Tools(), others(), more)...), Outputs: o.Outputs, Observer: seen,
 	}}
 }
 
@@ -251,6 +252,29 @@ func TestACallThatTakesTooLongEndsTheKernel(t *testing.T) {
 		}
 		s.gives("typeof kept", "undefined\n")
 	}
+}
+
+// The time of a call holds where what it calls has to wait for a call of somebody else.
+func TestACallThatWaitsForOthersEndsInTime(t *testing.T) {
+	held, cancel := context.WithCancel(t.Context())
+	hold := tools.Tool{
+		Spec: tools.Spec{Name: "hold", Parameters: json.RawMessage(`{"type":"object"}`)}, Mutates: true,
+		Run: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+			<-ctx.Done()
+			return tools.Result{}, ctx.Err()
+		},
+	}
+	holds := tools.Tool{
+		Spec: tools.Spec{Name: "holds", Parameters: hold.Spec.Parameters}, Scripts: true,
+		Run: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+			tools.CallsOf(ctx).Start(held, tools.Call{Name: "hold", Input: "{}"}, func(tools.Result) {})
+			return tools.Result{}, nil
+		},
+	}
+	s := begin(t, options(t), hold, holds)
+	t.Cleanup(cancel)
+	s.call("holds", "{}")
+	s.fails("// codex-js-repl: timeout_ms=1000\nawait tool('apply_patch', 'x')", "took longer than 1s")
 }
 
 func TestAKernelThatEndsIsStartedAnew(t *testing.T) {

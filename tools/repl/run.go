@@ -43,7 +43,7 @@ func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (resul
 	}
 	timedOut := limited.Err() != nil
 	cancel()
-	r.calls.Wait()
+	r.calls.Answered()
 	words := ""
 	if !done {
 		words = r.stopped(timedOut)

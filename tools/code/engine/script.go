@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"modernc.org/quickjs"
@@ -224,13 +225,13 @@ func (s *script) settle(settled []message.Settled) {
 func (s *script) fire() { s.goOn("fire", s.timers.take(time.Now())) }
 
 func (s *script) goOn(kind string, given any) {
-	text, err := json.Marshal(given)
-	if err != nil {
+	var text strings.Builder
+	if err := message.Write(&text, given); err != nil {
 		s.end(message.End{Failed: true, Error: err.Error()})
 		return
 	}
 	s.turn(func() error {
-		_, err := s.enter.Call(quickjs.UndefinedValue, kind, string(text))
+		_, err := s.enter.Call(quickjs.UndefinedValue, kind, text.String())
 		return err
 	})
 }

@@ -1,0 +1,41 @@
+package transcript
+
+import "sync"
+
+// Nested finds the calls that scripts made by what they were: a script that runs again may make
+// them in another order. It is safe for concurrent use.
+type Nested struct {
+	mu   sync.Mutex
+	left map[nestedCall][]CallRef
+}
+
+type nestedCall struct {
+	caller      int
+	tool, input string
+}
+
+// Add takes a call that began, if a script made it.
+func (n *Nested) Add(d ToolStarted) {
+	if d.Caller == 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.left == nil {
+		n.left = map[nestedCall][]CallRef{}
+	}
+	call := nestedCall{d.Caller, d.Tool, d.Input}
+	n.left[call] = append(n.left[call], d.Ref())
+}
+
+// Take is the first call like d of the same script that was not taken yet.
+func (n *Nested) Take(d ToolStarted) (ref CallRef, is bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	call := nestedCall{d.Caller, d.Tool, d.Input}
+	if len(n.left[call]) == 0 {
+		return ref, false
+	}
+	ref, n.left[call] = n.left[call][0], n.left[call][1:]
+	return ref, true
+}
