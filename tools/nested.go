@@ -7,10 +7,13 @@ import (
 )
 
 // Ref tells a call from the others of its run.
-type Ref struct{ Number, Caller int }
+type Ref struct {
+	Number, Caller int
+	Agent          string
+}
 
 // Ref is which call of the run this is.
-func (c Call) Ref() Ref { return Ref{c.Number, c.Caller} }
+func (c Call) Ref() Ref { return Ref{c.Number, c.Caller, c.Agent} }
 
 // Calls makes the calls of one script. They are checked, judged, run and recorded as those that
 // the model makes itself, in one order with them.
@@ -49,7 +52,7 @@ func (c *Calls) Start(ctx context.Context, call Call, done func(Result)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made++
-	call.Number, call.Caller, call.Turn = c.made, c.caller.Number, c.caller.Turn
+	call.Number, call.Caller, call.Turn, call.Agent = c.made, c.caller.Number, c.caller.Turn, c.caller.Agent
 	call.ID = fmt.Sprintf("%s.%d", c.caller.ID, c.made)
 	d := c.dispatcher
 	t := d.nested(call)

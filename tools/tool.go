@@ -39,7 +39,8 @@ type Call struct {
 	Caller int // of a call that a script makes: the number of the script's own call; Number then counts within it
 	// Program is the call_id of a program, which the API runs, that makes the call; empty for none.
 	Program string
-	Turn    int // of the answer that it stands in, from 1; 0 where nobody counts
+	Turn    int    // of the answer that it stands in, from 1; 0 where nobody counts
+	Agent   string // that makes the call, and counts its own; empty for the one of the run
 	Name    string
 	Input   string // as the model wrote it, in the call's form
 	Form    Form

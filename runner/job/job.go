@@ -35,6 +35,7 @@ type Job struct {
 	PullRequest    PullRequest          `json:"pull_request"`
 	MCPServers     map[string]MCPServer `json:"mcp_servers"`
 	Hooks          map[string]Hook      `json:"hooks"`
+	Agents         Agents               `json:"agents"`
 }
 
 // Task says what to do. One of Prompt, PromptFile, Issue and From is the source.

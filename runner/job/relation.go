@@ -69,6 +69,7 @@ func (d *decoder) relations(needsTask bool) {
 	d.fitProxies()
 	d.fitMCPServers()
 	d.fitHooks()
+	d.fitAgents()
 	d.fitDynamicTools()
 	if commit := d.job.PullRequest.Commit; commit.Sign == "ssh" && commit.KeyEnv == "" {
 		d.complainAt(d.places["pull_request.commit.sign"], "pull_request.commit.sign", "is ssh, and pull_request.commit.key_env names no variable with the key", "")

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -49,6 +50,8 @@ const (
 	TypeModelFailure  Type = "model.failure"  // ModelFailure
 	TypeModelFallback Type = "model.fallback" // ModelFallback
 	TypeCompaction    Type = "compaction"     // Compaction
+	TypeAgentStarted  Type = "agent.started"  // AgentStarted
+	TypeAgentFinished Type = "agent.finished" // AgentFinished
 	TypeToolStarted   Type = "tool.started"   // ToolStarted
 	TypeToolFinished  Type = "tool.finished"  // ToolFinished
 	TypePlan          Type = "plan"           // Plan
@@ -333,21 +336,35 @@ type ToolFinished struct {
 
 // CallRef tells a call from the others of its run.
 type CallRef struct {
-	Number int `json:"number"`
-	Caller int `json:"caller,omitempty"`
+	Number int    `json:"number"`
+	Caller int    `json:"caller,omitempty"`
+	Agent  string `json:"agent,omitempty"` // that made it; empty for the run's own
 }
 
-// String is the number of a call; behind that of its script's call, where a script made it.
+// By is the call as one of the agent of an event.
+func (r CallRef) By(agent string) CallRef {
+	if r.Agent = agent; agent == MainAgent {
+		r.Agent = ""
+	}
+	return r
+}
+
+// String is the number of a call; behind that of its script's call, where a script made it, and
+// behind its agent, where that is not the run's own.
 func (r CallRef) String() string {
+	if r.Agent != "" {
+		return r.Agent + " " + r.By("").String()
+	}
 	if r.Caller > 0 {
 		return fmt.Sprintf("%d.%d", r.Caller, r.Number)
 	}
 	return strconv.Itoa(r.Number)
 }
 
-// Compare orders calls by their numbers, those of a script behind its own.
+// Compare orders calls by their numbers, those of a script behind its own, and those of other
+// agents behind all of the run's own.
 func (r CallRef) Compare(other CallRef) int {
-	return slices.Compare(r.path(), other.path())
+	return cmp.Or(strings.Compare(r.Agent, other.Agent), slices.Compare(r.path(), other.path()))
 }
 
 func (r CallRef) path() []int {
@@ -358,10 +375,10 @@ func (r CallRef) path() []int {
 }
 
 // Ref is which call it is.
-func (d ToolStarted) Ref() CallRef { return CallRef{d.Number, d.Caller} }
+func (d ToolStarted) Ref() CallRef { return CallRef{Number: d.Number, Caller: d.Caller} }
 
 // Ref is which call it is.
-func (d ToolFinished) Ref() CallRef { return CallRef{d.Number, d.Caller} }
+func (d ToolFinished) Ref() CallRef { return CallRef{Number: d.Number, Caller: d.Caller} }
 
 type Plan struct {
 	Explanation string     `json:"explanation,omitempty"`

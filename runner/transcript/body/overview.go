@@ -188,7 +188,7 @@ func facts(v *transcript.View, own Own, more []string) section {
 	add := func(format string, args ...any) { s.rows = append(s.rows, "- "+fmt.Sprintf(format, args...)+"\n") }
 	add("Work: %s", work(v))
 	add("Tokens: %s", tokens(v.Usage))
-	if cost, known := transcript.CostOf(v.Models); known {
+	if cost, known := transcript.CostOf(v.AllModels()); known {
 		add("Cost: $%.4f", cost)
 	}
 	for _, fallback := range v.Fallbacks {

@@ -140,7 +140,7 @@ func inputOf(u transcript.Usage) string {
 }
 
 func costOf(v *transcript.View) string {
-	cost, known := transcript.CostOf(v.Models)
+	cost, known := transcript.CostOf(v.AllModels())
 	if !known {
 		return "not known: no price is recorded"
 	}
