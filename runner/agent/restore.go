@@ -308,7 +308,8 @@ func grouped(settings json.RawMessage) bool {
 	if json.Unmarshal(settings, &s) != nil {
 		return false
 	}
-	return model.Grouped(s.Tools) || len(s.Input) > 0 && len(s.Input[0].Tools) > 1
+	return model.Grouped(s.Tools) || len(s.Input) > 0 &&
+		slices.ContainsFunc(s.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != model.FunctionsNamespace })
 }
 
 // left splits the calls of the last answer into those that have a result and

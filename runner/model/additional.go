@@ -43,11 +43,14 @@ func (b *body) open() error {
 	}
 	b.Tools = hosted
 	if len(here) > 0 {
-		group, err := Namespace("functions", "Tools of the runner.", here)
+		group, err := Namespace(FunctionsNamespace, "Tools of the runner.", here)
 		if err != nil {
 			return err
 		}
-		tools, err := AdditionalTools(append([]json.RawMessage{group}, groups...))
+		groups = append([]json.RawMessage{group}, groups...)
+	}
+	if len(groups) > 0 {
+		tools, err := AdditionalTools(groups)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,9 @@ import (
 // namespaceType is the type of a group of tools.
 const namespaceType = "namespace"
 
+// FunctionsNamespace has the tools that are in no other group, where they stand in the input.
+const FunctionsNamespace = "functions"
+
 // namespace is a group of tools.
 type namespace struct {
 	Type        string            `json:"type"`
