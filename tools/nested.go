@@ -20,6 +20,7 @@ func (c Call) Ref() Ref { return Ref{c.Number, c.Caller, c.Agent} }
 type Calls struct {
 	dispatcher *Dispatcher
 	caller     Call
+	group      string // the namespace of the tool that is called
 	slots      chan struct{}
 	running    sync.WaitGroup
 
@@ -41,7 +42,9 @@ func (d *Dispatcher) withCalls(ctx context.Context, t target) context.Context {
 	if t.entry == nil || !t.entry.Scripts {
 		return ctx
 	}
-	return context.WithValue(ctx, callsKey{}, &Calls{dispatcher: d, caller: t.Call, slots: make(chan struct{}, parallelCalls)})
+	return context.WithValue(ctx, callsKey{}, &Calls{
+		dispatcher: d, caller: t.Call, group: t.entry.Spec.Namespace.Name, slots: make(chan struct{}, parallelCalls),
+	})
 }
 
 // Start starts a call as soon as it may, and does not wait: calls that only read run side by side,
@@ -55,7 +58,7 @@ func (c *Calls) Start(ctx context.Context, call Call, done func(Result)) {
 	call.Number, call.Caller, call.Turn, call.Agent = c.made, c.caller.Number, c.caller.Turn, c.caller.Agent
 	call.ID = fmt.Sprintf("%s.%d", c.caller.ID, c.made)
 	d := c.dispatcher
-	t := d.nested(call)
+	t := d.nested(call, c.group)
 	before, ended := d.order.enter(t.Mutates)
 	refused := d.started(t)
 	c.running.Go(func() {
@@ -73,9 +76,9 @@ func (c *Calls) Start(ctx context.Context, call Call, done func(Result)) {
 // Wait waits for the calls that were started.
 func (c *Calls) Wait() { c.running.Wait() }
 
-// nested is the target of a script's call.
-func (d *Dispatcher) nested(call Call) target {
-	call.Refused = d.whyNotNested(call)
+// nested is the target of a call that one of a tool of group makes.
+func (d *Dispatcher) nested(call Call, group string) target {
+	call.Refused = d.whyNotNested(call, group)
 	if call.Refused == "" && d.Nested != nil {
 		call.Refused = d.Nested()
 	}
@@ -83,9 +86,9 @@ func (d *Dispatcher) nested(call Call) target {
 }
 
 // whyNotNested refuses calls that a script can't make.
-func (d *Dispatcher) whyNotNested(call Call) string {
+func (d *Dispatcher) whyNotNested(call Call, group string) string {
 	e := d.Registry.find(call.Name, d.Offered)
-	if e == nil || !e.onlyDirect() {
+	if e == nil || !e.onlyDirect() || !e.Scripts && group != "" && e.Spec.Namespace.Name == group {
 		return ""
 	}
 	return e.Spec.Name + NotFromScript
@@ -95,5 +98,5 @@ func (d *Dispatcher) whyNotNested(call Call) string {
 // nothing.
 const NotFromScript = " cannot be called from a script. Call it yourself."
 
-// directOnly are tools beside those with Scripts that a model has to call itself.
+// directOnly are tools beside those with Scripts and those of a Namespace that a model has to call itself.
 var directOnly = []string{"request_user_input"}

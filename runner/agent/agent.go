@@ -220,7 +220,7 @@ func (c *Conversation) again(s model.Settings) model.Settings {
 	now := c.Settings
 	s.Model, s.Effort, s.Summary, s.Serial, s.ServiceTier = now.Model, now.Effort, now.Summary, now.Serial, now.ServiceTier
 	s.Stored = s.Stored && now.Stored
-	s.Additional, s.Context = now.Additional, now.Context
+	s.Additional, s.Context, s.Flat = now.Additional, now.Context, now.Flat
 	return s
 }
 
@@ -243,6 +243,10 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 	case c.Settings.Additional && failure.RefusesAdditional():
 		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they stand in the field tools of each request: %s", failure.Message)
 		c.Settings.Additional, c.Settings.Context = false, ""
+		return true, nil
+	case !c.Settings.Flat && model.Grouped(c.Settings.Tools) && failure.RefusesNamespaces():
+		c.warn("no_namespaces", "The model's API refuses namespaces of tools; from here on their tools stand by themselves in each request: %s", failure.Message)
+		c.Settings.Flat = true
 		return true, nil
 	case failure.Kind == model.ContextLength:
 		return c.shrink(ctx)

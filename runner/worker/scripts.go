@@ -40,7 +40,9 @@ func (a *Agent) inScripts(box *toolbox, outputs *tools.Outputs, all []tools.Tool
 }
 
 // direct says of a tool that a model which calls tools in scripts is told of it, and calls it itself.
-func direct(name string) bool { return name == questionTool || slices.Contains(scriptTools, name) }
+func direct(name string) bool {
+	return name == questionTool || slices.Contains(scriptTools, name) || tools.LeadsAgents(name)
+}
 
 // scriptsLeft is what scripts left for those that come after a restart, or in another attempt.
 type scriptsLeft struct {

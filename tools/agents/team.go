@@ -84,11 +84,11 @@ func (s Status) Ended() bool { return s.State != PendingInit && s.State != Runni
 func (s Status) MarshalJSON() ([]byte, error) {
 	switch {
 	case s.State == Completed && s.Text == "":
-		return json.Marshal(map[string]any{s.State: nil})
+		return encoded(map[string]any{s.State: nil})
 	case s.State == Completed, s.State == Errored:
-		return json.Marshal(map[string]string{s.State: s.Text})
+		return encoded(map[string]string{s.State: s.Text})
 	}
-	return json.Marshal(s.State)
+	return encoded(s.State)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
