@@ -77,7 +77,7 @@ func (b *Batch) place(t target) (before []<-chan struct{}, ended chan struct{}) 
 		b.script = ended
 		return before, ended
 	}
-	before, ended = b.dispatcher.order.enter(t.Mutates)
+	before, ended = b.dispatcher.line().enter(t.Mutates)
 	if t.Mutates {
 		before = append(before, b.decided)
 	}

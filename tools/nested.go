@@ -59,7 +59,7 @@ func (c *Calls) Start(ctx context.Context, call Call, done func(Result)) {
 	call.ID = fmt.Sprintf("%s.%d", c.caller.ID, c.made)
 	d := c.dispatcher
 	t := d.nested(call, c.group)
-	before, ended := d.order.enter(t.Mutates)
+	before, ended := d.line().enter(t.Mutates)
 	refused := d.started(t)
 	c.running.Go(func() {
 		defer close(ended)

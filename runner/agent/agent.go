@@ -20,6 +20,8 @@ import (
 
 // Conversation is one agent at work. It is used by one goroutine.
 type Conversation struct {
+	// Name is that of the agent; empty for the one of the run.
+	Name     string
 	Model    model.Responder
 	Tools    *tools.Dispatcher
 	Log      *transcript.Log
@@ -40,12 +42,18 @@ type Conversation struct {
 	// Compacting is asked before the conversation is made shorter; its error ends the run.
 	// It may be nil.
 	Compacting func(ctx context.Context, reason string) error
+	// Others is what agents that this one started have used of its budgets, or may yet. It may
+	// be nil, and is called from several goroutines.
+	Others func() Used
+	// News are messages that have come for the agent since it was last asked. It may be nil.
+	News func() []string
 	// Warn is told of what a reader of the result should know. It may be nil,
 	// and is called from several goroutines.
 	Warn func(code, format string, args ...any)
 
 	state
 	counted  counted        // calls of this run
+	asked    asked          // the conversation as the last request had it
 	last     model.Settings // of the last request
 	bodies   model.Bodies   // of requests
 	pinned   int            // items at the start that stay word for word
@@ -95,7 +103,7 @@ func (c *Conversation) Spent() Spent {
 
 // Nested counts a call that a script makes, and says why it is not run: a tools.Dispatcher asks it.
 func (c *Conversation) Nested() (refused string) {
-	if !c.counted.nest(c.Limits.Calls) {
+	if !c.mayCall(c.counted.nest) {
 		return limitWords
 	}
 	return ""
@@ -156,6 +164,9 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 	c.lastTold = ""
 	for {
 		if err := c.halted(); err != nil {
+			return c.said, err
+		}
+		if err := c.hear(); err != nil {
 			return c.said, err
 		}
 		if c.lastBudget() == nil { // a last turn has no tokens for a summary, and room enough
@@ -270,6 +281,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 	if err := c.recordRequest(&request); err != nil {
 		return nil, err
 	}
+	c.asked.note(c.history, c.Settings.Model)
 	began := time.Now()
 	t := c.intake(ctx, settings.Speaking)
 	response, err := c.Model.Respond(ctx, request, model.Observer{Item: t.item, Broken: t.broken})

@@ -40,6 +40,12 @@ type Options struct {
 	Ask func(ctx context.Context, all []question.Question) error
 	// Tools are those of who embeds this program, besides those of the job.
 	Tools []tools.Tool
+	// Child says who an agent is that another one started; nil for the one of the run.
+	Child *Child
+	// Team are the agents that it may start; nil for none.
+	Team Team
+	// News are messages that have come for it; nil where there are none.
+	News func() []string
 	// ScriptEngine starts the program that runs scripts; nil where there is none.
 	ScriptEngine []string
 }
@@ -96,6 +102,13 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 	}
+	a.conversation.News = o.News
+	if o.Team != nil {
+		a.conversation.Others = o.Team.Used
+	}
+	if o.Child != nil {
+		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().As(o.Child.ID)
+	}
 	var err error
 	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir(), o.Recorded); err != nil {
 		return nil, err
@@ -140,9 +153,12 @@ func (a *Agent) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := a.Job.Model
+	m, orders := a.Job.Model, agent.Instructions
+	if a.Child != nil {
+		orders = instructions(a.Child.Role)
+	}
 	a.conversation.Settings = model.Settings{
-		Instructions: agent.Instructions, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
+		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
 		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Whole: !m.Stream,
 	}
 	if a.suits.code {
@@ -243,13 +259,18 @@ func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
 
 // endProcesses ends every command of the agent that still runs.
 func (a *Agent) endProcesses() {
+	if a.Team != nil {
+		a.Team.End()
+	}
 	if a.tools == nil {
 		return
 	}
-	a.endScripts()
-	a.Hooks.Beside(nil)
-	a.endServers()
-	a.js.used = a.tools.repl.Used()
+	if a.Child == nil {
+		a.endScripts()
+		a.Hooks.Beside(nil)
+		a.endServers()
+		a.js.used = a.tools.repl.Used()
+	}
 	if err := a.tools.close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}
