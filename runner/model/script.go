@@ -38,8 +38,39 @@ type scriptAgent struct {
 
 // scriptAgents are those of a session. Each answers one agent.
 type scriptAgents struct {
-	mu   sync.Mutex
-	left []scriptAgent
+	mu      sync.Mutex
+	left    []scriptAgent
+	run     *Script       // of the run's own agent
+	changed chan struct{} // closed, and made anew, when that was asked
+}
+
+// after waits until the run's own agent has been given so many answers.
+func (a *scriptAgents) after(ctx context.Context, answers int) error {
+	for {
+		a.mu.Lock()
+		enough, changed := a.run.asked >= answers, a.changed
+		a.mu.Unlock()
+		if enough {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// next is the next turn of a script.
+func (s *Script) next() scriptTurn {
+	s.agents.mu.Lock()
+	defer s.agents.mu.Unlock()
+	s.asked++
+	if s == s.agents.run {
+		close(s.agents.changed)
+		s.agents.changed = make(chan struct{})
+	}
+	return s.turns[s.asked-1]
 }
 
 // Of is the script for an agent that is started with a message: the first one left whose task
@@ -61,7 +92,8 @@ type scriptTurn struct {
 	Output []scriptItem `yaml:"output"`
 	Usage  Usage        `yaml:"usage"`
 	Fail   *scriptFail  `yaml:"fail"`
-	Hang   bool         `yaml:"hang"` // the answer never comes
+	Hang   bool         `yaml:"hang"`  // the answer never comes
+	After  int          `yaml:"after"` // it comes once the agent of the run was given so many
 
 	items []json.RawMessage // the output in the API's form
 }
@@ -114,7 +146,9 @@ func ReadScript(name string, r io.Reader) (*Script, error) {
 			return nil, fmt.Errorf("read scripted session %s: agent %d: %w", name, i+1, err)
 		}
 	}
-	return &Script{turns: file.Turns, agents: &scriptAgents{left: file.Agents}}, nil
+	s := &Script{turns: file.Turns}
+	s.agents = &scriptAgents{left: file.Agents, run: s, changed: make(chan struct{})}
+	return s, nil
 }
 
 func readTurns(turns []scriptTurn) error {
@@ -159,8 +193,10 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if s.Left() == 0 {
 		return nil, mismatch("the run asks for answer %d, the session has %d", s.asked+1, len(s.turns))
 	}
-	turn := s.turns[s.asked]
-	s.asked++
+	turn := s.next()
+	if err := s.agents.after(ctx, turn.After); err != nil {
+		return nil, err
+	}
 	if missing, ok := lacks(r.History[r.New:], turn.Expect); ok {
 		return nil, mismatch("turn %d expects %q in what is new to the model, and it is not there", s.asked, missing)
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -63,9 +64,10 @@ type Agent struct {
 	js           javaScript
 	left         scriptsLeft // by scripts of the attempts before
 
-	work    Work // so far, without what the conversation knows
-	patches int  // that it sent
-	told    said // what it was told once
+	facts   []json.RawMessage // that it was told of the run
+	work    Work              // so far, without what the conversation knows
+	patches int               // that it sent
+	told    said              // what it was told once
 	servers *extensions.Servers
 	frozen  bool     // the model's tools are settled
 	served  int      // attempts that had their services
@@ -207,6 +209,9 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 		return a.Work(), nil
 	}
 	defer a.endProcesses()
+	if a.Team != nil {
+		a.Team.Begin(ctx)
+	}
 	words, err := a.converse(ctx)
 	if words != "" {
 		a.work.Summary = a.Record.Redact(words) // as the transcript has it

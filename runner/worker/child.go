@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
@@ -21,6 +23,8 @@ import (
 // Team are the agents that an agent may start.
 type Team interface {
 	agents.Team
+	// Begin says that the agent works from here on, until End.
+	Begin(ctx context.Context)
 	// Tools are by what the model leads them.
 	Tools() []tools.Tool
 	// Used is what they have used of the budgets of the agent, or may yet.
@@ -70,6 +74,20 @@ func (a *Agent) Begin(items []json.RawMessage, message string) error {
 	a.conversation.Begin(items...)
 	return a.conversation.Hear(message)
 }
+
+// Facts are what the agent was told of the run, without its task.
+func (a *Agent) Facts() []json.RawMessage { return a.facts }
+
+// View is what the agent's commands see of files; nil while it does not work.
+func (a *Agent) View() func() (*grants.View, error) {
+	if a.tools == nil {
+		return nil
+	}
+	return a.tools.seen.view
+}
+
+// Price of the agent's model; nil when it is not known.
+func (a *Agent) Price() *price.List { return a.Model.Profile.Price }
 
 // Limit gives the agent its budget. It must not be at work.
 func (a *Agent) Limit(l agent.Limits) { a.conversation.Limits = l }
