@@ -149,6 +149,11 @@ func (h *history) prices() map[string]*price.List {
 	for _, fallback := range h.Fallbacks {
 		prices[fallback.To] = fallback.Price
 	}
+	for _, a := range h.Agents {
+		for _, used := range a.Models {
+			prices[used.Model] = used.Price
+		}
+	}
 	return prices
 }
 

@@ -41,6 +41,7 @@ type reached struct {
 	agent       *worker.Agent        // nil before it is made
 	team        *team.Team           // nil where the agent may start no others
 	agents      []*transcript.Agent  // that a run had before it went on
+	waits       *team.Recorded       // what waits for agents came to; nil where nothing is replayed
 	key         *sshsig.Key          // that the commit is signed with; nil for none
 	authorities settings.Authorities // of hosts that commands reach
 	workTree    string               // what a run that goes on worked in; empty for what its job says

@@ -84,7 +84,7 @@ func (in *invocation) makeAgent(ctx context.Context, so *reached, ask asking) (e
 		so.agent, err = worker.New(ctx, options)
 		return err
 	}
-	so.team = team.New(options, so.agents)
+	so.team = team.New(options, so.agents, so.waits)
 	options.Team, options.News = so.team.Root(), so.team.Root().News
 	so.agent, err = worker.New(ctx, options)
 	so.team.Root().Lead(so.agent)

@@ -106,6 +106,9 @@ func (m *Member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 	defer cancel()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if was, replayed := t.waits.of(ctx); replayed {
+		return m.waitAgain(limited, was, ids)
+	}
 	if len(ids) == 0 {
 		_ = t.await(limited, func() bool { return len(m.news) > 0 })
 		return nil, len(m.news) == 0, ctx.Err()
@@ -221,6 +224,9 @@ func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 	defer t.mu.Unlock()
 	if m.who != nil && len(m.who.mail) > 0 && mayGoOn {
 		return true, nil
+	}
+	if m.who == nil && t.waits != nil {
+		return m.settleAgain(ctx, mayGoOn)
 	}
 	if m.until.IsZero() {
 		m.until = time.Now().Add(time.Duration(t.job().Agents.Wait))

@@ -33,8 +33,12 @@ func (c *child) hasUnmerged() bool { return c.place != nil && c.merged != merged
 func (m *Member) Unmerged(ids []string) (all []string) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
+	defer func() { m.merges = nil }()
 	for _, c := range m.team.children {
 		wanted := len(ids) == 0 || slices.Contains(ids, c.id) || slices.Contains(ids, c.name)
+		if m.merges != nil {
+			wanted = slices.Contains(m.merges, c.id)
+		}
 		if wanted && c.by == m && !c.closed && c.place != nil && c.status.State == agents.Completed && c.merged == unmerged {
 			all = append(all, c.id)
 		}

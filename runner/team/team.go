@@ -22,6 +22,7 @@ import (
 type Team struct {
 	options worker.Options // of the run's own agent
 	root    *Member
+	waits   *Recorded // nil where nothing is replayed
 
 	mu       sync.Mutex
 	children []*child
@@ -32,9 +33,9 @@ type Team struct {
 }
 
 // New is the team of the agent that options make. earlier are the agents that the run had before it
-// went on.
-func New(options worker.Options, earlier []*transcript.Agent) *Team {
-	t := &Team{options: options, earlier: earlier, changed: make(chan struct{})}
+// went on, and waits what waits for agents came to in the run that is replayed; nil for none.
+func New(options worker.Options, earlier []*transcript.Agent, waits *Recorded) *Team {
+	t := &Team{options: options, earlier: earlier, waits: waits, changed: make(chan struct{})}
 	t.root = &Member{team: t, scripts: options.ScriptEngine != nil && (options.Job.Model.Tools == "code" || options.Job.Model.Tools == "auto" && options.Model.Profile.Code)}
 	return t
 }
@@ -58,6 +59,7 @@ type Member struct {
 	started int       // agents, by it
 	news    []notice  // that it was not told yet
 	until   time.Time // when it waits no longer at its end; zero before that
+	merges  []string  // that a recorded wait made; nil for any
 }
 
 // notice is the end of a child that the one who started it is to be told.

@@ -27,6 +27,14 @@ type Event struct {
 	Prev string `json:"prev"`
 }
 
+// By is the agent of the event; empty for the one of the run.
+func (e Event) By() string {
+	if e.Agent == MainAgent {
+		return ""
+	}
+	return e.Agent
+}
+
 // Type names what an event tells. Types may be added; readers keep and skip
 // those that they don't know.
 type Type string
@@ -331,6 +339,7 @@ type ToolFinished struct {
 	Detail    map[string]any `json:"detail,omitempty"`
 	NotRun    bool           `json:"not_run,omitempty"` // the tool was not asked
 	Made      string         `json:"made,omitempty"`    // the arguments that hooks had it asked with
+	Agent     string         `json:"-"`                 // that made the call, by the event; empty for the one of the run
 	Object    any            `json:"object,omitempty"`  // what a script got in the place of Output, of a tool from outside
 }
 
@@ -378,7 +387,7 @@ func (r CallRef) path() []int {
 func (d ToolStarted) Ref() CallRef { return CallRef{Number: d.Number, Caller: d.Caller} }
 
 // Ref is which call it is.
-func (d ToolFinished) Ref() CallRef { return CallRef{Number: d.Number, Caller: d.Caller} }
+func (d ToolFinished) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
 type Plan struct {
 	Explanation string     `json:"explanation,omitempty"`
