@@ -140,7 +140,7 @@ func (h *history) workTree(found workspace.Found) string {
 
 // returned is how the agent goes on.
 func (h *history) returned(found workspace.Found) worker.Earlier {
-	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: found, Servers: h.MCPServers}
+	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: found, Servers: h.MCPServers, Agents: h.Agents}
 }
 
 // prices are those of the models of the run, by their names.

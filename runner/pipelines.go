@@ -20,6 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/team"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
@@ -245,6 +246,11 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	}
 	if guides, err = in.readGuides(so); err != nil {
 		return nil, err
+	}
+	if so.agents = h.Agents; len(so.agents) > 0 {
+		if err := team.Resume(in.rec, so.boxes, so.agents); err != nil {
+			return nil, err
+		}
 	}
 	return guides, in.makeAgent(ctx, so, in.people(so))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -72,7 +73,7 @@ func (m *Member) enlist(order agents.Order) (*child, error) {
 		c.name = order.Name
 	}
 	c.id = m.idOf(order, c.name)
-	if slices.ContainsFunc(t.children, func(other *child) bool { return other.id == c.id }) {
+	if slices.ContainsFunc(t.children, func(other *child) bool { return other.id == c.id }) || slices.ContainsFunc(t.earlier, func(other *transcript.Agent) bool { return other.ID == c.id }) {
 		return nil, agents.Refusef("There is an agent %s already. Give the task another name.", c.id)
 	}
 	m.started++
@@ -238,7 +239,7 @@ func (m *Member) fork(ctx context.Context, c *child) error {
 
 // scratchOf names the folder that a child has for itself.
 func scratchOf(c *child) string {
-	return "agent-" + strings.Map(func(r rune) rune {
+	return confine.CopyScratch + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' {
 			return r
 		}

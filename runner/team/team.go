@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/tools"
@@ -36,8 +38,29 @@ type Team struct {
 // went on, and waits what waits for agents came to in the run that is replayed; nil for none.
 func New(options worker.Options, earlier []*transcript.Agent, waits *Recorded) *Team {
 	t := &Team{options: options, earlier: earlier, waits: waits, changed: make(chan struct{})}
-	t.root = &Member{team: t, scripts: options.ScriptEngine != nil && (options.Job.Model.Tools == "code" || options.Job.Model.Tools == "auto" && options.Model.Profile.Code)}
+	started := 0
+	for _, a := range earlier {
+		if a.AskedBy == transcript.MainAgent {
+			started++
+		}
+	}
+	t.root = &Member{team: t, started: started, scripts: options.ScriptEngine != nil && (options.Job.Model.Tools == "code" || options.Job.Model.Tools == "auto" && options.Model.Profile.Code)}
 	return t
+}
+
+// Resume takes it that the agents which a run had before it was killed are gone: it records the end
+// of those that were at work, and removes their copies.
+func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.Agent) error {
+	for _, a := range earlier {
+		if a.Status != transcript.AgentRunning {
+			continue
+		}
+		a.Status, a.Reason = agents.Shutdown, "killed"
+		if err := rec.AppendBy(a.ID, transcript.TypeAgentFinished, transcript.AgentFinished{Status: a.Status, Reason: a.Reason}); err != nil {
+			return err
+		}
+	}
+	return boxes.DropCopies()
 }
 
 // Root is the team as the run's own agent sees it, which Lead tells of the agent.
