@@ -18,8 +18,10 @@ func Direct(s Setup) []tools.Tool {
 	l := newLead(s, directGroup)
 	return []tools.Tool{
 		l.tool("spawn_agent", whenToSpawn+" Returns the agent's id at once, while it works; you are told when it ends."+s.about(), closed(
-			[]string{messageSchema, itemsSchema, roleSchema, `"fork_context":{"type":"boolean","description":"Whether the agent knows this conversation. Defaults to false: tell it all that it needs."}`,
-				modelSchema, tierSchema, pathsSchema}), l.spawnDirect),
+			[]string{
+				messageSchema, itemsSchema, roleSchema, `"fork_context":{"type":"boolean","description":"Whether the agent knows this conversation. Defaults to false: tell it all that it needs."}`,
+				modelSchema, tierSchema, pathsSchema,
+			}), l.spawnDirect),
 		l.tool("send_input", "Gives an agent a message. One that has ended goes on with it.", closed(
 			[]string{targetSchema, messageSchema, itemsSchema, `"interrupt":{"type":"boolean","description":"Whether to break off what the agent is doing. Defaults to false: it reads the message when it can."}`},
 			"target"), l.sendInput),
@@ -35,7 +37,7 @@ func Direct(s Setup) []tools.Tool {
 
 // The parts of schemas that several tools have.
 const (
-	messageSchema = `"message":{"type":"string","description":"The message, with all that the agent has to know: it sees nothing else of you."}`
+	messageSchema = `"message":{"type":"string","description":"What the agent is to do, or to know."}`
 	roleSchema    = `"agent_type":{"type":"string","description":"The agent's role."}`
 	modelSchema   = `"model":{"type":"string","description":"Its model, where it is to be another."},` +
 		`"reasoning_effort":{"type":"string","description":"Its reasoning effort, where that is to be another."}`
@@ -58,7 +60,7 @@ type spawning struct {
 	Name   string   `json:"task_name"`
 	Role   string   `json:"agent_type"`
 	Fork   bool     `json:"fork_context"`
-	Turns  string   `json:"fork_turns"`
+	Turns  *string  `json:"fork_turns"`
 	Model  string   `json:"model"`
 	Effort string   `json:"reasoning_effort"`
 	Tier   string   `json:"service_tier"`
