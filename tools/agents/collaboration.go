@@ -59,20 +59,6 @@ func (l *lead) spawnNamed(ctx context.Context, call tools.Call) (tools.Result, e
 	return answer(map[string]string{"task_name": id})
 }
 
-// turnsToFork is how models ask for the last turns alone; an agent then knows all of them.
-var turnsToFork = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[1-9][0-9]*$`) })
-
-// forks says whether the agent knows the conversation.
-func (a spawning) forks() (yes bool, problem string) {
-	switch turns := a.Turns; {
-	case turns == nil, *turns == "", *turns == "all", turnsToFork().MatchString(*turns):
-		return true, ""
-	case *turns == "none":
-		return false, ""
-	}
-	return false, "fork_turns has to be all or none"
-}
-
 // letter are the arguments of a message to an agent.
 type letter struct {
 	words

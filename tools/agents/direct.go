@@ -2,9 +2,6 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -35,38 +32,6 @@ func Direct(s Setup) []tools.Tool {
 	}
 }
 
-// The parts of schemas that several tools have.
-const (
-	messageSchema = `"message":{"type":"string","description":"What the agent is to do, or to know."}`
-	roleSchema    = `"agent_type":{"type":"string","description":"The agent's role."}`
-	modelSchema   = `"model":{"type":"string","description":"Its model, where it is to be another."},` +
-		`"reasoning_effort":{"type":"string","description":"Its reasoning effort, where that is to be another."}`
-	tierSchema    = `"service_tier":{"type":"string","description":"Its tier of service, where that is to be another."}`
-	pathsSchema   = `"paths":{"type":"array","items":{"type":"string"},"description":"Files and folders that it alone may change; nothing else of its change is taken over. Without them, all."}`
-	targetSchema  = `"target":{"type":"string","description":"The agent's id."}`
-	idSchema      = `"id":{"type":"string","description":"The agent's id."}`
-	timeoutSchema = `"timeout_ms":{"type":"number","description":"How long to wait at most, in milliseconds: 10000 to 3600000, by default 30000. Longer waits cost less than many short ones."}`
-)
-
-// closed is the schema of an object that has these properties and no others.
-func closed(properties []string, required ...string) json.RawMessage {
-	list, _ := json.Marshal(append([]string{}, required...)) // of texts, which never fails
-	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":` + string(list) + `,"additionalProperties":false}`)
-}
-
-// spawning are the arguments of spawn_agent in either form.
-type spawning struct {
-	words
-	Name   string   `json:"task_name"`
-	Role   string   `json:"agent_type"`
-	Fork   bool     `json:"fork_context"`
-	Turns  *string  `json:"fork_turns"`
-	Model  string   `json:"model"`
-	Effort string   `json:"reasoning_effort"`
-	Tier   string   `json:"service_tier"`
-	Paths  []string `json:"paths"`
-}
-
 func (l *lead) spawnDirect(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a spawning
 	if err := call.Arguments(&a); err != nil {
@@ -87,39 +52,6 @@ func given(text string) *string {
 		return nil
 	}
 	return &text
-}
-
-// spawn starts an agent.
-func (l *lead) spawn(ctx context.Context, a spawning, fork bool) (id, nickname string, err error) {
-	text, problem := a.text()
-	if problem == "" {
-		problem = l.problemOfRole(a.Role)
-	}
-	if problem != "" {
-		return "", "", Refusef("spawn_agent: %s.", problem)
-	}
-	if a.Role == noRole {
-		a.Role = ""
-	}
-	return l.Team.Spawn(ctx, Order{
-		Name: a.Name, Role: a.Role, Message: text, Fork: fork, Model: a.Model, Effort: a.Effort, ServiceTier: a.Tier, Paths: a.Paths,
-	})
-}
-
-// noRole is the name by which models ask for no role.
-const noRole = "default"
-
-func (l *lead) problemOfRole(name string) string {
-	names := make([]string, len(l.Roles))
-	for i, role := range l.Roles {
-		if names[i] = role.Name; role.Name == name {
-			return ""
-		}
-	}
-	if name == "" || name == noRole {
-		return ""
-	}
-	return fmt.Sprintf("there is no agent_type %s; there are %s", tools.Visible(name, 100), strings.Join(append(names, noRole), ", "))
 }
 
 func (l *lead) sendInput(ctx context.Context, call tools.Call) (tools.Result, error) {
