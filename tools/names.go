@@ -29,6 +29,9 @@ var agents = []string{
 	"send_message", "followup_task", "interrupt_agent", "list_agents",
 }
 
+// LeadingAgents are the names of the tools of agent-ci by which a model leads other agents.
+func LeadingAgents() []string { return slices.Clone(agents) }
+
 // LeadsAgents says whether the tool of agent-ci that has a name is for leading other agents.
 func LeadsAgents(name string) bool { return slices.Contains(agents, name) }
 

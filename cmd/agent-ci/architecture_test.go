@@ -70,6 +70,7 @@ var roomKnows = map[string][]string{
 	},
 	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},
 	"tools/code":                  {"policy/sandbox", "tools"},
+	"tools/agents":                {"tools"},
 	"tools/code/declare":          {"tools"},
 	"tools/code/engine":           {"tools/code/internal/message"},
 	"policy/sandbox":              nil,

@@ -17,9 +17,11 @@ func Collaboration(s Setup) []tools.Tool {
 	l := newLead(s, collaborationGroup)
 	return []tools.Tool{
 		l.tool("spawn_agent", whenToSpawn+" Returns the agent's name, a path such as /root/look, at once, while it works; its answer comes as a message."+s.about(), closed(
-			[]string{`"task_name":{"type":"string","description":"A name for the task: lower case letters, digits and underscores."}`, messageSchema, roleSchema,
-				`"fork_turns":{"type":"string","enum":["all","none"],"description":"How much of this conversation the agent knows. Defaults to none: tell it all that it needs."}`,
-				modelSchema, pathsSchema}, "task_name", "message"), l.spawnNamed),
+			[]string{
+				`"task_name":{"type":"string","description":"A name for the task: lower case letters, digits and underscores."}`, messageSchema, roleSchema,
+				`"fork_turns":{"type":"string","description":"How much of this conversation the agent knows: all, the default, or none, which costs less where the message says all that it needs."}`,
+				modelSchema, pathsSchema,
+			}, "task_name", "message"), l.spawnNamed),
 		l.tool("send_message", "Leaves an agent a message, which starts no turn: it reads it in the turn that it has or in its next.", letterSchema, l.sendMessage),
 		l.tool("followup_task", "Gives an agent a further task. One that has ended goes on with it.", letterSchema, l.followUp),
 		l.scripted("wait_agent", "Waits until an agent has news for you: its answer, or that it ended. Wait only when you can't go on without it. The answer comes as a message. "+
@@ -46,7 +48,11 @@ func (l *lead) spawnNamed(ctx context.Context, call tools.Call) (tools.Result, e
 	if !taskName().MatchString(a.Name) || a.Name == "root" {
 		return tools.Refuse("spawn_agent: task_name has to be of 1 to 64 lower case letters, digits and underscores, and not root."), nil
 	}
-	id, _, err := l.spawn(ctx, a, a.Turns == "all")
+	fork, problem := a.forks()
+	if problem != "" {
+		return tools.Refuse("spawn_agent: " + problem + "."), nil
+	}
+	id, _, err := l.spawn(ctx, a, fork)
 	if err != nil {
 		return refused(err)
 	}

@@ -2,9 +2,6 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -18,8 +15,10 @@ func Direct(s Setup) []tools.Tool {
 	l := newLead(s, directGroup)
 	return []tools.Tool{
 		l.tool("spawn_agent", whenToSpawn+" Returns the agent's id at once, while it works; you are told when it ends."+s.about(), closed(
-			[]string{messageSchema, itemsSchema, roleSchema, `"fork_context":{"type":"boolean","description":"Whether the agent knows this conversation. Defaults to false: tell it all that it needs."}`,
-				modelSchema, tierSchema, pathsSchema}), l.spawnDirect),
+			[]string{
+				messageSchema, itemsSchema, roleSchema, `"fork_context":{"type":"boolean","description":"Whether the agent knows this conversation. Defaults to false: tell it all that it needs."}`,
+				modelSchema, tierSchema, pathsSchema,
+			}), l.spawnDirect),
 		l.tool("send_input", "Gives an agent a message. One that has ended goes on with it.", closed(
 			[]string{targetSchema, messageSchema, itemsSchema, `"interrupt":{"type":"boolean","description":"Whether to break off what the agent is doing. Defaults to false: it reads the message when it can."}`},
 			"target"), l.sendInput),
@@ -31,38 +30,6 @@ func Direct(s Setup) []tools.Tool {
 			"The change of a worker that has completed is taken over before.", closed([]string{targetSchema}, "target"), l.close),
 		l.mergeTool(),
 	}
-}
-
-// The parts of schemas that several tools have.
-const (
-	messageSchema = `"message":{"type":"string","description":"The message, with all that the agent has to know: it sees nothing else of you."}`
-	roleSchema    = `"agent_type":{"type":"string","description":"The agent's role."}`
-	modelSchema   = `"model":{"type":"string","description":"Its model, where it is to be another."},` +
-		`"reasoning_effort":{"type":"string","description":"Its reasoning effort, where that is to be another."}`
-	tierSchema    = `"service_tier":{"type":"string","description":"Its tier of service, where that is to be another."}`
-	pathsSchema   = `"paths":{"type":"array","items":{"type":"string"},"description":"Files and folders that it alone may change; nothing else of its change is taken over. Without them, all."}`
-	targetSchema  = `"target":{"type":"string","description":"The agent's id."}`
-	idSchema      = `"id":{"type":"string","description":"The agent's id."}`
-	timeoutSchema = `"timeout_ms":{"type":"number","description":"How long to wait at most, in milliseconds: 10000 to 3600000, by default 30000. Longer waits cost less than many short ones."}`
-)
-
-// closed is the schema of an object that has these properties and no others.
-func closed(properties []string, required ...string) json.RawMessage {
-	list, _ := json.Marshal(append([]string{}, required...)) // of texts, which never fails
-	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":` + string(list) + `,"additionalProperties":false}`)
-}
-
-// spawning are the arguments of spawn_agent in either form.
-type spawning struct {
-	words
-	Name   string   `json:"task_name"`
-	Role   string   `json:"agent_type"`
-	Fork   bool     `json:"fork_context"`
-	Turns  string   `json:"fork_turns"`
-	Model  string   `json:"model"`
-	Effort string   `json:"reasoning_effort"`
-	Tier   string   `json:"service_tier"`
-	Paths  []string `json:"paths"`
 }
 
 func (l *lead) spawnDirect(ctx context.Context, call tools.Call) (tools.Result, error) {
@@ -85,39 +52,6 @@ func given(text string) *string {
 		return nil
 	}
 	return &text
-}
-
-// spawn starts an agent.
-func (l *lead) spawn(ctx context.Context, a spawning, fork bool) (id, nickname string, err error) {
-	text, problem := a.text()
-	if problem == "" {
-		problem = l.problemOfRole(a.Role)
-	}
-	if problem != "" {
-		return "", "", Refusef("spawn_agent: %s.", problem)
-	}
-	if a.Role == noRole {
-		a.Role = ""
-	}
-	return l.Team.Spawn(ctx, Order{
-		Name: a.Name, Role: a.Role, Message: text, Fork: fork, Model: a.Model, Effort: a.Effort, ServiceTier: a.Tier, Paths: a.Paths,
-	})
-}
-
-// noRole is the name by which models ask for no role.
-const noRole = "default"
-
-func (l *lead) problemOfRole(name string) string {
-	names := make([]string, len(l.Roles))
-	for i, role := range l.Roles {
-		if names[i] = role.Name; role.Name == name {
-			return ""
-		}
-	}
-	if name == "" || name == noRole {
-		return ""
-	}
-	return fmt.Sprintf("there is no agent_type %s; there are %s", tools.Visible(name, 100), strings.Join(append(names, noRole), ", "))
 }
 
 func (l *lead) sendInput(ctx context.Context, call tools.Call) (tools.Result, error) {

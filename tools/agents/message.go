@@ -47,9 +47,3 @@ func (i item) words() string {
 	}
 	return i.Text
 }
-
-// itemsSchema describes the items of a message.
-const itemsSchema = `"items":{"type":"array","description":"The message in parts, in place of message.","items":{"type":"object","properties":{` +
-	`"type":{"type":"string","enum":["text","image","local_image","skill","mention"]},` +
-	`"text":{"type":"string"},"image_url":{"type":"string"},"path":{"type":"string"},"name":{"type":"string"}` +
-	`},"required":["type"],"additionalProperties":false}}`

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
 	"sync"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -53,20 +52,14 @@ type Letter struct {
 // heading is a line of a payload that reads like the head of a letter, or like the mark of a
 // notification.
 var heading = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?mi)^[\s>*_#-]*(?:(?:message type|task name|sender|payload)[\s*_]*:|</?subagent_notification)`)
+	return regexp.MustCompile(`(?mi)^[^\pL\pN\n]*(?:message[^\pL\pN\n]*type|task[^\pL\pN\n]*name|sender|payload|subagent_notification)[^\pL\pN\n]*[:：>]`)
 })
 
 // String is the letter as text. Lines of the payload that read like a head are quoted: the first
 // head is the only one.
 func (l Letter) String() string {
-	payload := heading().ReplaceAllStringFunc(tools.Visible(l.Payload, mostText), quoted)
+	payload := heading().ReplaceAllString(tools.Visible(l.Payload, mostText), "| $0")
 	return fmt.Sprintf("Message Type: %s\nTask name: %s\nSender: %s\nPayload:\n%s", l.Kind, l.To, l.From, payload)
-}
-
-// quoted has a bar before the words of a line, which may stand behind empty lines.
-func quoted(line string) string {
-	words := strings.TrimLeft(line, " \t\n")
-	return line[:len(line)-len(words)] + "| " + words
 }
 
 // Final is the letter by which an agent that was led by the tools of Collaboration ends.
