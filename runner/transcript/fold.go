@@ -240,7 +240,7 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 			f.view.LastMessage = text
 		}
 		if f.entries {
-			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Message: f.cut.excerpt(text, f.cut.MessageLines)})
+			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Name: f.view.NameOf(e.Agent), Message: f.cut.excerpt(text, f.cut.MessageLines)})
 			at++
 		}
 	}
@@ -349,7 +349,7 @@ func (f *fold) begin(e Event, d ToolStarted) *Call {
 	if d.Caller == 0 && IsScript(d.Tool) {
 		f.scripts[scriptKey{e.Agent, d.Number}] = call
 	}
-	f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Call: call})
+	f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Name: f.view.NameOf(e.Agent), Call: call})
 	return call
 }
 
@@ -360,7 +360,7 @@ func (f *fold) program(agent string, turn int, id string) *Call {
 	if f.programs[key] == nil {
 		call := &Call{Turn: turn, ID: id, Tool: programItemType, Program: true}
 		f.programs[key] = call
-		f.view.Entries = append(f.view.Entries, Entry{Agent: agent, Call: call})
+		f.view.Entries = append(f.view.Entries, Entry{Agent: agent, Name: f.view.NameOf(agent), Call: call})
 	}
 	return f.programs[key]
 }

@@ -1,6 +1,10 @@
 package transcript
 
-import "github.com/agent-ci/agent-ci/runner/price"
+import (
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/runner/price"
+)
 
 // AgentStarted says that an agent of the run started another, whose events are those that name it.
 type AgentStarted struct {
@@ -67,6 +71,19 @@ func (v *View) NameOf(id string) string {
 		return a.Name
 	}
 	return id
+}
+
+// Words tell of an agent, for people: who asked it, how it stands, what it took.
+func (a *Agent) Words(v *View) string {
+	words := fmt.Sprintf("%s (%s, asked by %s): %s", a.Name, a.Role, v.NameOf(a.AskedBy), a.Status)
+	if a.Reason != "" {
+		words += ", " + a.Reason
+	}
+	words += fmt.Sprintf("; %s, %s, %s tokens in, %s out", Count(a.Turns, "turn"), Count(a.Calls, "tool call"), Thousands(a.Usage.Input), Thousands(a.Usage.Output))
+	if a.CostUSD != nil {
+		words += fmt.Sprintf(", $%.4f", *a.CostUSD)
+	}
+	return words
 }
 
 // AllModels are those that any agent asked.

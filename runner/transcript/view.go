@@ -67,6 +67,7 @@ type Work struct {
 // Entry is a message of an agent or a call that it made; one of the two is set.
 type Entry struct {
 	Agent   string
+	Name    string // of the agent, for people
 	Message Excerpt
 	Call    *Call
 }
