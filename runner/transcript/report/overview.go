@@ -171,6 +171,9 @@ func (o *overview) Usage() []fact {
 		{Name: "Calls' time", Value: transcript.Duration(o.working)},
 		{Name: "Checks' time", Value: transcript.Duration(o.checking)},
 	}
+	for _, a := range v.Agents {
+		all = append(all, fact{Name: "Agent", Value: field(a.Words(v))})
+	}
 	if v.Retries > 0 {
 		all = append(all, fact{Name: "Repeated requests", Value: transcript.Thousands(int64(v.Retries))})
 	}
