@@ -22,12 +22,21 @@ import (
 // bytes. It returns fs.ErrNotExist for what is not there or is no file, and a
 // *TooLargeError.
 func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
-	e, err := c.objects.Find(c.base.Tree.hash(), path)
+	return c.fileIn(c.base.Tree, "the base commit", path, limit)
+}
+
+// FileIn reads a file of a tree, as ReadBase does.
+func (c *Checkout) FileIn(tree Tree, path string, limit int64) ([]byte, error) {
+	return c.fileIn(tree, "a tree", path, limit)
+}
+
+func (c *Checkout) fileIn(tree Tree, name, path string, limit int64) ([]byte, error) {
+	e, err := c.objects.Find(tree.hash(), path)
 	if err != nil {
-		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
+		return nil, fmt.Errorf("read %q of %s: %w", path, name, err)
 	}
 	if e.Mode != index.Regular && e.Mode != index.Executable {
-		return nil, fmt.Errorf("read %q of the base commit: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("read %q of %s: %w", path, name, fs.ErrNotExist)
 	}
 	data, err := c.objects.BlobBytes(e.ID, limit)
 	if large, ok := errors.AsType[*objects.TooLargeError](err); ok {
@@ -35,7 +44,7 @@ func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
 		return nil, large
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %q of the base commit: %w", path, err)
+		return nil, fmt.Errorf("read %q of %s: %w", path, name, err)
 	}
 	return data, nil
 }

@@ -66,6 +66,25 @@ func (c *Checkout) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeS
 	return merged, nil
 }
 
+// Part is a tree with what of the differences between two others is to be taken.
+func (c *Checkout) Part(ctx context.Context, from, to Tree, take func(path string) bool) (Tree, error) {
+	changes, err := c.objects.Differences(ctx, from.hash(), to.hash())
+	if err != nil {
+		return "", fmt.Errorf("take a part of a change: %w", err)
+	}
+	var edits []objects.Edit
+	for _, d := range changes {
+		if take(d.Path) {
+			edits = append(edits, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
+		}
+	}
+	tree, err := c.objects.Apply(from.hash(), edits)
+	if err != nil {
+		return "", fmt.Errorf("take a part of a change: %w", err)
+	}
+	return Tree(tree.String()), nil
+}
+
 // merge makes the change set from onto, which is told by a name, to a tree with what
 // differs between two others.
 func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name string) (*ChangeSet, error) {

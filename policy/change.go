@@ -96,6 +96,11 @@ type Verdict struct {
 	Drop []string
 }
 
+// Refuses says whether a path keeps a change from being published, or is left out of it.
+func (v Verdict) Refuses(path string) bool {
+	return slices.Contains(v.Drop, path) || slices.ContainsFunc(v.Fail, func(f Finding) bool { return f.Path == path })
+}
+
 // Judge judges the files of a change. Its error is a pattern that cannot be
 // read.
 func (c Changes) Judge(files []ChangedFile) (Verdict, error) {

@@ -219,9 +219,10 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	result.Worked = so.workspace != nil && so.workspace.Worked()
 	result.Directory, result.File = rec.Path(), record.ResultFile
 	result.BodyFile, result.Summary, result.Output = p.BodyFile, work.Summary, so.outFile
-	result.Usage, result.CostUSD = transcript.Usage(work.Spent.Usage), work.Cost
-	if work.Spent.Turns > 0 {
-		result.Models = work.Spent.Models
+	spent, cost := so.spent()
+	result.Usage, result.CostUSD, result.Agents = transcript.Usage(spent.Usage), cost, so.subagents()
+	if spent.Turns > 0 {
+		result.Models = spent.Models
 	}
 	if !p.Change.Empty() {
 		result.Changes = &record.ChangeSummary{Files: len(p.Change.Files), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}
@@ -255,7 +256,7 @@ func (so *reached) toolServers() (all []record.ToolServer) {
 // conclude writes the last event and result.json. What cannot be written is
 // told in the result.
 func (in *invocation) conclude(so *reached, result *record.Result, files []transcript.FileDigest) {
-	spent := so.work().Spent
+	spent, _ := so.spent()
 	event := transcript.RunFinished{
 		Outcome: string(result.Outcome), Reason: result.Reason, Message: result.Message, ExitCode: result.ExitCode,
 		Summary: result.Summary, Usage: result.Usage, CostUSD: result.CostUSD, Seconds: time.Since(in.began).Seconds(), Files: files,

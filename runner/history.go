@@ -57,7 +57,7 @@ func (h *history) take(known *transcript.View, e transcript.Event) error {
 	if err == nil {
 		err = h.hooks.Take(e)
 	}
-	if h.conversation.CallLimit = h.job.Limits.ToolCalls; err == nil {
+	if h.conversation.CallLimit = h.job.Limits.ToolCalls; err == nil && e.Agent == transcript.MainAgent {
 		err = h.conversation.Take(e)
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (h *history) workTree(found workspace.Found) string {
 
 // returned is how the agent goes on.
 func (h *history) returned(found workspace.Found) worker.Earlier {
-	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: found, Servers: h.MCPServers}
+	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: found, Servers: h.MCPServers, Agents: h.Agents}
 }
 
 // prices are those of the models of the run, by their names.
@@ -148,6 +148,11 @@ func (h *history) prices() map[string]*price.List {
 	prices := map[string]*price.List{h.job.Model.Name: h.Started.Price}
 	for _, fallback := range h.Fallbacks {
 		prices[fallback.To] = fallback.Price
+	}
+	for _, a := range h.Agents {
+		for _, used := range a.Models {
+			prices[used.Model] = used.Price
+		}
 	}
 	return prices
 }

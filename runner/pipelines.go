@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/skills"
+	"github.com/agent-ci/agent-ci/runner/team"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
@@ -256,6 +257,11 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	}
 	if guides, err = in.readGuides(so); err != nil {
 		return nil, err
+	}
+	if so.agents = h.Agents; len(so.agents) > 0 {
+		if err := team.Resume(in.rec, so.boxes, so.agents); err != nil {
+			return nil, err
+		}
 	}
 	return guides, in.makeAgent(ctx, so, in.people(so))
 }

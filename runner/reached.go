@@ -4,21 +4,25 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/feedback"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/skills"
+	"github.com/agent-ci/agent-ci/runner/team"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/verify"
 	"github.com/agent-ci/agent-ci/runner/worker"
@@ -38,6 +42,9 @@ type reached struct {
 	skills      skills.Offer         // that the agent can load
 	agent       *worker.Agent        // nil before it is made
 	learnt      learnt
+	team        *team.Team           // nil where the agent may start no others
+	agents      []*transcript.Agent  // that a run had before it went on
+	waits       *team.Recorded       // what waits for agents came to; nil where nothing is replayed
 	key         *sshsig.Key          // that the commit is signed with; nil for none
 	authorities settings.Authorities // of hosts that commands reach
 	workTree    string               // what a run that goes on worked in; empty for what its job says
@@ -166,6 +173,30 @@ func (so *reached) work() worker.Work {
 		work.Plan = so.told.Plan
 	}
 	return work
+}
+
+// subagents are the agents that others of the run started.
+func (so *reached) subagents() []*transcript.Agent {
+	if so.team == nil {
+		return so.agents
+	}
+	return so.team.Agents()
+}
+
+// spent is what all agents of the run used, and what that cost.
+func (so *reached) spent() (spent agent.Spent, cost *float64) {
+	work := so.work()
+	spent, cost = work.Spent, work.Cost
+	for _, a := range so.subagents() {
+		spent.Turns, spent.Calls, spent.Usage = spent.Turns+a.Turns, spent.Calls+a.Calls, spent.Usage.Add(model.Usage(a.Usage))
+		spent.Models = append(slices.Clip(spent.Models), a.Models...)
+	}
+	if sum, known := transcript.CostOf(spent.Models); known {
+		cost = &sum
+	} else if len(so.subagents()) > 0 {
+		cost = nil
+	}
+	return spent, cost
 }
 
 // confined is how commands were confined.

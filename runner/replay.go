@@ -26,10 +26,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/skills"
+	"github.com/agent-ci/agent-ci/runner/team"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools/agents"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
@@ -267,6 +269,19 @@ type recordedAnswers struct {
 	asks    bool                   // the run put its questions to people
 	prices  map[string]*price.List // of the models of the run
 	hooks   *hooks.Hooks           // that say what they said; nil for none
+	agents  recordedAgents
+	waits   bool // an agent was ended before it had another answer: it gets none
+}
+
+// recordedAgents are what agents that others started said before, by their ids.
+type recordedAgents map[string]*recordedAnswers
+
+// of are the answers of an agent.
+func (all recordedAgents) of(id string) *recordedAnswers {
+	if all[id] == nil {
+		all[id] = &recordedAnswers{failed: map[int][]*model.Failure{}}
+	}
+	return all[id]
 }
 
 // model is the one that a job names, with these answers. Nothing makes the
@@ -283,6 +298,11 @@ func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, err
 		m.Fallbacks[i].Profile.ContextWindow = 0
 	}
 	m.Left = func() bool { return a.next < len(a.answers) }
+	m.Of = func(asks worker.Asking) (worker.Model, error) {
+		of := a.agents.of(asks.ID)
+		of.prices, of.agents = a.prices, a.agents
+		return of.model(asks.Job, warn)
+	}
 	return m, err
 }
 
@@ -305,6 +325,10 @@ func (a *recordedAnswers) Respond(ctx context.Context, r model.Request, observe 
 		}
 		return nil, left[0]
 	}
+	if a.next == len(a.answers) && a.waits {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if a.next == len(a.answers) {
 		a.lacked = true
 		return nil, outcome.Stopf(outcome.ModelFailed, string(model.ScriptMismatch),
@@ -325,7 +349,12 @@ func (a *recordedAnswers) Respond(ctx context.Context, r model.Request, observe 
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 	answers := &recordedAnswers{
 		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings), prices: p.recorded.prices(),
+		agents: recordedAgents{},
 	}
+	for _, a := range p.recorded.Agents {
+		answers.agents.of(a.ID).waits = a.Status != agents.Completed
+	}
+	p.so.waits = &team.Recorded{Answers: map[transcript.CallRef]transcript.ToolFinished{}, Told: map[int]bool{}}
 	if len(p.recorded.listed.Hooks) > 0 {
 		past := p.recorded.hooks
 		past.Replays, past.Rounds, past.More = true, 0, ""
@@ -333,6 +362,13 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 	}
 	var outputs []transcript.ToolFinished
 	err := eachEvent(p.recorded.rec, func(e transcript.Event) error {
+		of := answers
+		if by := e.By(); by != "" {
+			of = answers.agents.of(by)
+		}
+		if err := p.so.waits.Take(e); err != nil {
+			return err
+		}
 		switch e.Type {
 		case transcript.TypeModelResponse:
 			var d transcript.ModelResponse
@@ -345,26 +381,28 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 			for i := range d.Output {
 				d.Output[i] = bytes.ReplaceAll(d.Output[i], jsonText(p.recorded.Workspace.Root), jsonText(p.so.workspace.Root()))
 			}
-			answers.answers = append(answers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
+			of.answers = append(of.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
 		case transcript.TypeModelFallback:
 			var d transcript.ModelFallback
 			if err := json.Unmarshal(e.Data, &d); err != nil {
 				return err
 			}
-			before := len(answers.answers)
-			answers.failed[before] = append(answers.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Lasting: true})
+			before := len(of.answers)
+			of.failed[before] = append(of.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Lasting: true})
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
 			if err := json.Unmarshal(e.Data, &d); err != nil {
 				return err
 			}
 			d.Input = strings.ReplaceAll(d.Input, p.recorded.Workspace.Root, p.so.workspace.Root())
+			d.Agent = e.By()
 			p.nested.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
 			if err := json.Unmarshal(e.Data, &d); err != nil {
 				return err
 			}
+			d.Agent = e.By()
 			outputs = append(outputs, d)
 		}
 		return nil

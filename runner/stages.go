@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/team"
 	"github.com/agent-ci/agent-ci/runner/verify"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
@@ -79,7 +80,15 @@ func (in *invocation) makeAgent(ctx context.Context, so *reached, ask asking) (e
 	if err := in.keepEmbedded(so.job()); err != nil {
 		return err
 	}
-	so.agent, err = worker.New(ctx, in.agentOptions(so, ask))
+	options := in.agentOptions(so, ask)
+	if !so.job().Agents.Enabled || so.model.Of == nil {
+		so.agent, err = worker.New(ctx, options)
+		return err
+	}
+	so.team = team.New(options, so.agents, so.waits)
+	options.Team, options.News = so.team.Root(), so.team.Root().News
+	so.agent, err = worker.New(ctx, options)
+	so.team.Root().Lead(so.agent)
 	return err
 }
 

@@ -64,6 +64,10 @@ var aliases = []alias{
 		names:   []string{"skill", "use_skill", "activate_skill"},
 		targets: []string{"load_skill"},
 	},
+	{
+		names:   []string{"wait"},
+		targets: []string{"wait_agent"},
+	},
 }
 
 // synonyms are the shapes in which a tool's arguments come from models that
@@ -87,6 +91,15 @@ var synonyms = map[string][]synonym{
 	"view_image":         renamed("path", "file_path", "filePath", "image_path"),
 	"load_skill":         renamed("name", "skill", "skill_name"),
 	"request_user_input": converted(oneQuestion, "questions", "question", "questions"),
+	"spawn_agent":        slices.Concat(renamed("message", "prompt", "task"), renamed("agent_type", "role", "subagent_type")),
+	"send_input":         renamed("target", "id", "agent_id"),
+	"resume_agent":       renamed("id", "agent_id", "target"),
+	"wait_agent":         converted(oneOrMore, "targets", "targets", "ids", "agent_ids", "target", "id", "agent_id"),
+	"close_agent":        renamed("target", "id", "agent_id"),
+	"merge_agent":        renamed("id", "agent_id", "target"),
+	"send_message":       renamed("target", "id", "agent_name"),
+	"followup_task":      renamed("target", "id", "agent_name"),
+	"interrupt_agent":    renamed("target", "id", "agent_name"),
 }
 
 // commandSynonyms are the shapes of a tool that has its command under a name, and
@@ -127,7 +140,14 @@ func aliasOf(name string) *alias {
 }
 
 // ownName takes away the namespace that models trained on others put in front.
-func ownName(name string) string { return strings.TrimPrefix(name, "functions.") }
+func ownName(name string) string {
+	for _, group := range ofAgents {
+		if rest, within := strings.CutPrefix(name, group+"."); within {
+			return Named(group, rest)
+		}
+	}
+	return strings.TrimPrefix(name, "functions.")
+}
 
 // translate brings the arguments of a call, made under any of its names, into
 // the shape of the named tool.
@@ -246,6 +266,14 @@ func planStep(item any) any {
 		delete(todo, unused)
 	}
 	return todo
+}
+
+// oneOrMore makes a list of one text.
+func oneOrMore(value any) any {
+	if text, ok := value.(string); ok {
+		return []any{text}
+	}
+	return value
 }
 
 // oneQuestion makes a list of questions of the text of one.

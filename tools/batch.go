@@ -86,7 +86,7 @@ func (b *Batch) place(t target) (enter func() (before []<-chan struct{}, ended c
 	script := b.script
 	return func() ([]<-chan struct{}, chan struct{}) {
 		<-script
-		before, ended := b.dispatcher.order.enter(t.Mutates)
+		before, ended := b.dispatcher.line().enter(t.Mutates)
 		if t.Mutates {
 			before = append(before, b.decided)
 		}

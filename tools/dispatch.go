@@ -27,8 +27,19 @@ type Dispatcher struct {
 	// Nested counts a call that a script makes, and says why it is not run; empty where it is.
 	// It is called from several goroutines, and may be nil.
 	Nested func() (refused string)
+	// InLineWith is the dispatcher of another agent that works on the same tree: their calls that
+	// mutate run one after the other. It is nil for none.
+	InLineWith *Dispatcher
 
 	order order
+}
+
+// line is the order in which calls run.
+func (d *Dispatcher) line() *order {
+	if d.InLineWith != nil {
+		return d.InLineWith.line()
+	}
+	return &d.order
 }
 
 // parallelCalls is how many calls of an answer, or of a script, run at once.

@@ -8,9 +8,33 @@ var own = slices.Concat([]string{"update_plan", "read_file", "list_dir", "grep_f
 	"tool_search", "search_tool_bm25",
 	"list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
 	"get_memory", "propose_lesson",
-})
+}, agents)
+
+// ofAgents are the namespaces of tools by which a model leads other agents.
+var ofAgents = []string{"multi_agent_v1", "collaboration"}
+
+// Named is the name by which a call of a tool in a namespace is answered. The wait of one that
+// leads agents is not that for a script.
+func Named(namespace, name string) string {
+	if name == "wait" && slices.Contains(ofAgents, namespace) {
+		return "wait_agent"
+	}
+	return name
+}
 
 var commands = []string{"exec_command", "write_stdin", "shell_command", "shell"}
+
+// agents are the tools by which a model leads other agents.
+var agents = []string{
+	"spawn_agent", "send_input", "resume_agent", "wait_agent", "close_agent", "merge_agent",
+	"send_message", "followup_task", "interrupt_agent", "list_agents",
+}
+
+// LeadingAgents are the names of the tools of agent-ci by which a model leads other agents.
+func LeadingAgents() []string { return slices.Clone(agents) }
+
+// LeadsAgents says whether the tool of agent-ci that has a name is for leading other agents.
+func LeadsAgents(name string) bool { return slices.Contains(agents, name) }
 
 // Commands are the names of the tools of agent-ci that run commands.
 func Commands() []string { return slices.Clone(commands) }

@@ -7,16 +7,20 @@ import (
 )
 
 // Ref tells a call from the others of its run.
-type Ref struct{ Number, Caller int }
+type Ref struct {
+	Number, Caller int
+	Agent          string
+}
 
 // Ref is which call of the run this is.
-func (c Call) Ref() Ref { return Ref{c.Number, c.Caller} }
+func (c Call) Ref() Ref { return Ref{c.Number, c.Caller, c.Agent} }
 
 // Calls makes the calls of one script. They are checked, judged, run and recorded as those that
 // the model makes itself, in one order with them.
 type Calls struct {
 	dispatcher *Dispatcher
 	caller     Call
+	group      string // the namespace of the tool that is called
 	slots      chan struct{}
 	running    sync.WaitGroup
 	unanswered sync.WaitGroup
@@ -39,7 +43,9 @@ func (d *Dispatcher) withCalls(ctx context.Context, t target) context.Context {
 	if t.entry == nil || !t.entry.Scripts {
 		return ctx
 	}
-	return context.WithValue(ctx, callsKey{}, &Calls{dispatcher: d, caller: t.Call, slots: make(chan struct{}, parallelCalls)})
+	return context.WithValue(ctx, callsKey{}, &Calls{
+		dispatcher: d, caller: t.Call, group: t.entry.Spec.Namespace.Name, slots: make(chan struct{}, parallelCalls),
+	})
 }
 
 // Start starts a call as soon as it may, and does not wait: calls that only read run side by side,
@@ -50,11 +56,11 @@ func (c *Calls) Start(ctx context.Context, call Call, done func(Result)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made++
-	call.Number, call.Caller, call.Turn = c.made, c.caller.Number, c.caller.Turn
+	call.Number, call.Caller, call.Turn, call.Agent = c.made, c.caller.Number, c.caller.Turn, c.caller.Agent
 	call.ID = fmt.Sprintf("%s.%d", c.caller.ID, c.made)
 	d := c.dispatcher
-	t := d.nested(call)
-	before, ended := d.order.enter(t.Mutates)
+	t := d.nested(call, c.group)
+	before, ended := d.line().enter(t.Mutates)
 	refused := d.started(t)
 	c.unanswered.Add(1)
 	c.running.Go(func() {
@@ -87,9 +93,9 @@ func (c *Calls) Answered() { c.unanswered.Wait() }
 // Wait waits for the calls that were started, until none keeps others waiting either.
 func (c *Calls) Wait() { c.running.Wait() }
 
-// nested is the target of a script's call.
-func (d *Dispatcher) nested(call Call) target {
-	call.Refused = d.whyNotNested(call)
+// nested is the target of a call that one of a tool of group makes.
+func (d *Dispatcher) nested(call Call, group string) target {
+	call.Refused = d.whyNotNested(call, group)
 	if call.Refused == "" && d.Nested != nil {
 		call.Refused = d.Nested()
 	}
@@ -97,9 +103,9 @@ func (d *Dispatcher) nested(call Call) target {
 }
 
 // whyNotNested refuses calls that a script can't make.
-func (d *Dispatcher) whyNotNested(call Call) string {
+func (d *Dispatcher) whyNotNested(call Call, group string) string {
 	e := d.Registry.find(call.Name, d.Offered)
-	if e == nil || !e.onlyDirect() {
+	if e == nil || !e.onlyDirect() || !e.Scripts && group != "" && e.Spec.Namespace.Name == group {
 		return ""
 	}
 	return e.Spec.Name + NotFromScript
@@ -109,5 +115,5 @@ func (d *Dispatcher) whyNotNested(call Call) string {
 // nothing.
 const NotFromScript = " cannot be called from a script. Call it yourself."
 
-// directOnly are tools beside those with Scripts that a model has to call itself.
+// directOnly are tools beside those with Scripts and those of a Namespace that a model has to call itself.
 var directOnly = []string{"request_user_input"}

@@ -30,6 +30,8 @@ type Outputs struct {
 	// The name is "outputs/" and one plain file name, and is asked for once. path is
 	// what the model is told: read_file takes it. It may be nil.
 	Create func(name string) (file io.WriteCloser, path string, err error)
+	// Of begins the names of files, and tells those of several agents apart; it may be empty.
+	Of string
 	// Held has what Create makes, where that is not in the model's reach yet: an output's files
 	// are let there once a Gate has let the output be. It is nil where they are in its reach.
 	Held      Held

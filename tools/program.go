@@ -26,7 +26,9 @@ func (r *Registry) LetPrograms(named []string) error {
 }
 
 // onlyDirect says whether a model has to call the tool itself.
-func (e *entry) onlyDirect() bool { return e.Scripts || slices.Contains(directOnly, e.Spec.Name) }
+func (e *entry) onlyDirect() bool {
+	return e.Scripts || e.Spec.Namespace.Name != "" || slices.Contains(directOnly, e.Spec.Name)
+}
 
 // whyNotByProgram refuses a call of a program that it may not make.
 func (d *Dispatcher) whyNotByProgram(t target) string {

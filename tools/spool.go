@@ -67,7 +67,7 @@ func (o *Outputs) name(callID string) string {
 	if n := o.used[key]; n > 1 {
 		safe = fmt.Sprintf("%s.%d", safe, n)
 	}
-	return "outputs/" + safe + ".txt"
+	return "outputs/" + o.Of + safe + ".txt"
 }
 
 // write takes raw output.

@@ -73,6 +73,7 @@ var roomKnows = map[string][]string{
 	"runner/skills":               {"runner/record", "runner/transcript", "gitops", "tools"},
 	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},
 	"tools/code":                  {"policy/sandbox", "tools"},
+	"tools/agents":                {"tools"},
 	"tools/code/declare":          {"tools"},
 	"tools/code/engine":           {"tools/code/internal/message"},
 	"policy/sandbox":              nil,

@@ -20,6 +20,8 @@ import (
 
 // Conversation is one agent at work. It is used by one goroutine.
 type Conversation struct {
+	// Name is that of the agent; empty for the one of the run.
+	Name     string
 	Model    model.Responder
 	Tools    *tools.Dispatcher
 	Log      *transcript.Log
@@ -42,12 +44,18 @@ type Conversation struct {
 	// Compacting is asked before the conversation is made shorter; its error ends the run.
 	// It may be nil.
 	Compacting func(ctx context.Context, reason string) error
+	// Others is what agents that this one started have used of its budgets, or may yet. It may
+	// be nil, and is called from several goroutines.
+	Others func() Used
+	// News are messages that have come for the agent since it was last asked. It may be nil.
+	News func() []string
 	// Warn is told of what a reader of the result should know. It may be nil,
 	// and is called from several goroutines.
 	Warn func(code, format string, args ...any)
 
 	state
 	counted  counted        // calls of this run
+	asked    asked          // the conversation as the last request had it
 	last     model.Settings // of the last request
 	bodies   model.Bodies   // of requests
 	pinned   int            // items at the start that stay word for word
@@ -97,7 +105,7 @@ func (c *Conversation) Spent() Spent {
 
 // Nested counts a call that a script makes, and says why it is not run: a tools.Dispatcher asks it.
 func (c *Conversation) Nested() (refused string) {
-	if !c.counted.nest(c.Limits.Calls) {
+	if !c.mayCall(c.counted.nest) {
 		return limitWords
 	}
 	return ""
@@ -158,6 +166,9 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 	c.lastTold = ""
 	for {
 		if err := c.halted(); err != nil {
+			return c.said, err
+		}
+		if err := c.hear(); err != nil {
 			return c.said, err
 		}
 		if c.lastBudget() == nil { // a last turn has no tokens for a summary, and room enough
@@ -222,7 +233,7 @@ func (c *Conversation) again(s model.Settings) model.Settings {
 	now := c.Settings
 	s.Model, s.Effort, s.Summary, s.Serial, s.ServiceTier = now.Model, now.Effort, now.Summary, now.Serial, now.ServiceTier
 	s.Stored = s.Stored && now.Stored
-	s.Additional, s.Context = now.Additional, now.Context
+	s.Additional, s.Context, s.Flat = now.Additional, now.Context, now.Flat
 	return s
 }
 
@@ -246,6 +257,10 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they stand in the field tools of each request: %s", failure.Message)
 		c.Settings.Additional, c.Settings.Context = false, ""
 		return true, nil
+	case !c.Settings.Flat && model.Grouped(c.Settings.Tools) && failure.RefusesNamespaces():
+		c.warn("no_namespaces", "The model's API refuses namespaces of tools; from here on their tools stand by themselves in each request: %s", failure.Message)
+		c.Settings.Flat = true
+		return true, nil
 	case failure.Kind == model.ContextLength:
 		return c.shrink(ctx)
 	case c.withoutTier(failure):
@@ -268,6 +283,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 	if err := c.recordRequest(&request); err != nil {
 		return nil, err
 	}
+	c.asked.note(c.history, c.Settings.Model)
 	began := time.Now()
 	t := c.intake(ctx, settings.Speaking)
 	response, err := c.Model.Respond(ctx, request, model.Observer{Item: t.item, Broken: t.broken})

@@ -19,6 +19,7 @@ type outputItem struct {
 	Status      string          `json:"status"`
 	CallID      string          `json:"call_id"`
 	Name        string          `json:"name"`
+	Namespace   string          `json:"namespace"` // of a function_call
 	Arguments   json.RawMessage `json:"arguments"` // text, of a tool_search_call an object
 	Execution   string          `json:"execution"` // of a tool_search_call: server or client
 	Input       string          `json:"input"`
@@ -47,7 +48,7 @@ func (i outputItem) call() (call tools.Call, ours bool) {
 func (i outputItem) direct() (call tools.Call, ours bool) {
 	switch i.Type {
 	case "function_call":
-		return tools.Call{ID: i.CallID, Name: i.Name, Input: i.arguments()}, true
+		return tools.Call{ID: i.CallID, Name: tools.Named(i.Namespace, i.Name), Input: i.arguments()}, true
 	case "custom_tool_call":
 		return tools.Call{ID: i.CallID, Name: i.Name, Input: i.Input, Form: tools.Freeform}, true
 	case "apply_patch_call":

@@ -39,22 +39,31 @@ type budget struct {
 func (c *Conversation) budgets() []budget {
 	l, spent := c.Limits, c.Spent()
 	cost, _ := c.Cost()
+	others := c.others()
 	elapsed := time.Duration(0)
 	if l.Time > 0 {
 		elapsed = time.Since(l.Began)
 	}
 	all := []budget{
-		budgetOf("turns", "limits.turns", "%d", "turns", spent.Turns, l.Turns),
-		budgetOf("tool_calls", "limits.tool_calls", "%d", "tool calls", spent.Calls, l.Calls),
-		budgetOf("tokens", "limits.tokens", "%d", "tokens", spent.Usage.Total(), l.Tokens),
-		budgetOf("cost", "limits.cost_usd", "%.4f", "US dollars", cost, l.CostUSD),
+		budgetOf("turns", "limits.turns", "%d", "turns", spent.Turns, left(l.Turns, others.Turns, 1)),
+		budgetOf("tool_calls", "limits.tool_calls", "%d", "tool calls", spent.Calls, left(l.Calls, others.Calls, 1)),
+		budgetOf("tokens", "limits.tokens", "%d", "tokens", spent.Usage.Total(), left(l.Tokens, others.Tokens, 1)),
+		budgetOf("cost", "limits.cost_usd", "%.4f", "US dollars", cost, left(l.CostUSD, others.CostUSD, 1e-6)),
 		{
 			reason: "time", key: "limits.time", used: float64(elapsed), limit: float64(l.Time),
 			amount: fmt.Sprintf("%s of %s are used", elapsed.Round(time.Second), l.Time), left: (l.Time - elapsed).Round(time.Second).String(),
 		},
 	}
-	all[0].last = l.Turns-spent.Turns <= 1
+	all[0].last = left(l.Turns, others.Turns, 1)-spent.Turns <= 1
 	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
+}
+
+// left is what others leave of a limit, and least where that is nothing: 0 is no limit.
+func left[N int | int64 | float64](limit, others, least N) N {
+	if limit <= 0 || others == 0 {
+		return limit
+	}
+	return max(limit-others, least)
 }
 
 // budgetOf is a limit on how many of a unit there are; verb is how fmt writes a number

@@ -58,7 +58,7 @@ func (t *intake) item(raw json.RawMessage) {
 	}
 	t.upTo = append(t.upTo, len(t.items))
 	t.calls[before].Refused = t.refused
-	t.calls[before].Number, t.calls[before].Turn = t.c.numbered+len(t.calls), t.c.spent.Turns
+	t.calls[before].Number, t.calls[before].Turn, t.calls[before].Agent = t.c.numbered+len(t.calls), t.c.spent.Turns, t.c.Name
 	if t.unrun == "" {
 		t.unrun = t.obstacle()
 	}
@@ -82,7 +82,7 @@ func (t *intake) obstacle() string {
 		return speakingWords
 	case t.cut:
 		return cutWords
-	case !t.c.counted.call(t.made(), t.c.Limits.Calls):
+	case !t.c.mayCall(func(limit int) bool { return t.c.counted.call(t.made(), limit) }):
 		return limitWords
 	}
 	return ""

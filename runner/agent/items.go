@@ -226,8 +226,16 @@ type customFormat struct {
 // programs behind them where those may call one.
 func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	definitions := make([]json.RawMessage, 0, len(specs))
+	groups := map[string]bool{}
 	for _, spec := range specs {
 		raw, err := model.Encode(definitionOf(spec))
+		if name := spec.Namespace.Name; err == nil && name != "" {
+			if groups[name] {
+				continue
+			}
+			groups[name] = true
+			raw, err = groupOf(spec.Namespace, specs)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -238,6 +246,22 @@ func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	}
 	raw, err := model.Encode(programmatic)
 	return append(definitions, raw), err
+}
+
+// groupOf is a namespace with all of its tools.
+func groupOf(group tools.Namespace, specs []tools.Spec) (json.RawMessage, error) {
+	var members []json.RawMessage
+	for _, spec := range specs {
+		if spec.Namespace.Name != group.Name {
+			continue
+		}
+		raw, err := model.Encode(definitionOf(spec))
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, raw)
+	}
+	return model.Namespace(group.Name, group.Description, members)
 }
 
 func definitionOf(spec tools.Spec) definition {

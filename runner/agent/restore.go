@@ -269,6 +269,7 @@ func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
 	if !additional(p.recorded) {
 		c.Settings.Additional, c.Settings.Context = false, ""
 	}
+	c.Settings.Flat = c.Settings.Flat || p.recorded != nil && model.Grouped(c.Settings.Tools) && !grouped(p.recorded)
 	c.Add(p.aside...)
 }
 
@@ -293,6 +294,22 @@ func additional(settings json.RawMessage) bool {
 		Input []json.RawMessage `json:"input"`
 	}
 	return json.Unmarshal(settings, &s) == nil && len(s.Input) > 0
+}
+
+// grouped says whether the model was told of tools in namespaces beside that of all tools in the
+// input.
+func grouped(settings json.RawMessage) bool {
+	var s struct {
+		Tools []json.RawMessage `json:"tools"`
+		Input []struct {
+			Tools []struct{ Name string } `json:"tools"`
+		} `json:"input"`
+	}
+	if json.Unmarshal(settings, &s) != nil {
+		return false
+	}
+	return model.Grouped(s.Tools) || len(s.Input) > 0 &&
+		slices.ContainsFunc(s.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != model.FunctionsNamespace })
 }
 
 // left splits the calls of the last answer into those that have a result and

@@ -37,7 +37,7 @@ type Replay struct {
 // Requests builds each request from the events, compares its digest, and gives how
 // many there are.
 func (r Record) Requests() (found Differences, number int, err error) {
-	rebuilt := model.Rebuilt{Chat: r.Job.Model.Wire == "chat" && r.Started.Scripted == ""}
+	all := map[string]*model.Rebuilt{} // by agent
 	_, err = r.Survey(func(_ *transcript.View, e transcript.Event) error {
 		var d struct {
 			Turn                 int
@@ -55,6 +55,10 @@ func (r Record) Requests() (found Differences, number int, err error) {
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			return err
 		}
+		if all[e.Agent] == nil {
+			all[e.Agent] = &model.Rebuilt{Chat: r.Job.Model.Wire == "chat" && r.Started.Scripted == ""}
+		}
+		rebuilt := all[e.Agent]
 		switch e.Type {
 		case transcript.TypeModelRequest:
 			digest, err := rebuilt.Request(d.Settings, d.Input)
@@ -63,7 +67,7 @@ func (r Record) Requests() (found Differences, number int, err error) {
 			}
 			number++
 			if digest != d.SHA256 && !rebuilt.LacksImages() {
-				found.note(fmt.Sprintf("request of turn %d", d.Turn), d.SHA256, digest)
+				found.note(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.By(), d.Turn)), d.SHA256, digest)
 			}
 		case transcript.TypeModelResponse:
 			if d.Status == transcript.Incomplete {
@@ -130,11 +134,12 @@ func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayed, erro
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
 			err = json.Unmarshal(e.Data, &d)
-			d.Input = places.Replace(d.Input)
+			d.Agent, d.Input = e.By(), places.Replace(d.Input)
 			r.nested.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
 			err = json.Unmarshal(e.Data, &d)
+			d.Agent = e.By()
 			r.ended[d.Ref()] = d
 		}
 		return err
@@ -151,6 +156,7 @@ func (r *replayed) likeThoseOf(dir *record.Directory) error {
 		}
 		var d transcript.ToolStarted
 		err := json.Unmarshal(e.Data, &d)
+		d.Agent = e.By()
 		if ref, is := r.nested.Take(d); is {
 			r.same[d.Ref()], r.taken[ref] = ref, true
 		}

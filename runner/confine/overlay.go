@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -168,6 +169,23 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 		return Place{}, fmt.Errorf("fork the workspace: %w", errors.Join(err, s.Remove(fork)))
 	}
 	return fork, nil
+}
+
+// CopyScratch begins the scratch folders of copies that agents of a run work on.
+const CopyScratch = AgentScratch + "-"
+
+// DropCopies removes the copies that a run which was killed has left.
+func (s *Sandboxes) DropCopies() error {
+	entries, err := os.ReadDir(s.Record.Join(ScratchFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), CopyScratch) {
+			err = errors.Join(err, s.Remove(Place{Scratch: entry.Name()}))
+		}
+	}
+	return err
 }
 
 // LayerOf opens the checkout as the commands in a sandbox see it. The caller closes it,

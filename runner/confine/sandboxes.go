@@ -225,12 +225,12 @@ func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error)
 	return box, nil
 }
 
-// View is what the agent's commands see of files, for the tools that read them. It
+// View is what the commands of a place see of files, for the tools that read them. It
 // is made when it is first asked for. tree gives where the overlay of the checkout is found,
 // empty for none.
-func (s *Sandboxes) View(tree func() (string, error)) func() (*grants.View, error) {
+func (s *Sandboxes) View(p Place, tree func() (string, error)) func() (*grants.View, error) {
 	return sync.OnceValues(func() (view *grants.View, err error) {
-		o := s.Options(Agent())
+		o := s.Options(p)
 		if o.Tree, err = tree(); err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func (r *Recorded) tool(offered mcp.Offered) tools.Tool {
 func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	ref := transcript.CallRef(call.Ref())
 	if made, is := tools.CallOf(ctx); is && call.Caller > 0 {
-		if same, is := r.Nested.Take(transcript.ToolStarted{Caller: call.Caller, Tool: call.Name, Input: made.Input}); is {
+		if same, is := r.Nested.Take(transcript.ToolStarted{Agent: call.Agent, Caller: call.Caller, Tool: call.Name, Input: made.Input}); is {
 			ref = same
 		}
 	}

@@ -200,7 +200,7 @@ func (a answer) fits(on string) error {
 		{a.env != nil, "variables", []string{job.OnShellEnv}},
 		{a.descriptions != nil, "descriptions", []string{job.OnToolDefinition}},
 		{a.decision == wants, "a wish for more work", []string{job.OnStop}},
-		{a.context != "", "context", []string{job.OnRunStart, job.OnPreTool, job.OnPostTool}},
+		{a.context != "", "context", []string{job.OnRunStart, job.OnPreTool, job.OnPostTool, job.OnSubagentStart}},
 	} {
 		if part.there && !slices.Contains(part.on, on) {
 			return fmt.Errorf("its answer has %s, which %s has no place for", part.what, on)

@@ -71,6 +71,9 @@ func numbered(own map[string]any, call tools.Call) {
 	if own["number"] = call.Number; call.Caller > 0 {
 		own["caller"] = call.Caller
 	}
+	if call.Agent != "" {
+		own["agent"] = call.Agent
+	}
 }
 
 func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }

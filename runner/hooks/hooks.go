@@ -166,7 +166,7 @@ const mostKept = 256 << 10
 // note records an answer, counts it, and tells people what they should know of it.
 func (h *Hooks) note(one Hook, q question, r reply) error {
 	event := transcript.Hook{
-		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.of.Number, Caller: q.of.Caller, Trusted: one.trusted, Decision: r.decided(),
+		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.of.Number, Caller: q.of.Caller, Agent: q.of.Agent, Trusted: one.trusted, Decision: r.decided(),
 		Reason: r.words(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.took.Seconds(), WentOn: r.wentOn,
 	}
 	if event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace {
@@ -184,7 +184,7 @@ func (h *Hooks) note(one Hook, q question, r reply) error {
 	if r.stop {
 		h.halt(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", one.Name, one.On, sentence(r.reason)))
 	}
-	return h.Record.Append(transcript.TypeHook, event)
+	return h.Record.AppendBy(q.of.Agent, transcript.TypeHook, event)
 }
 
 // words are the reason of an answer.

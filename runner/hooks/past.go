@@ -35,6 +35,9 @@ var onceOnly = []string{job.OnRunStart, job.OnToolDefinition, job.OnShellEnv}
 
 // Take adds the next event of a record.
 func (p *Past) Take(e transcript.Event) error {
+	if e.Agent != transcript.MainAgent && e.Type != transcript.TypeHook {
+		return nil
+	}
 	switch e.Type {
 	case transcript.TypeModelRequest:
 		p.More, p.Stopped = "", false

@@ -38,6 +38,9 @@ type Rehearsal struct {
 // Take puts the questions of an event.
 func (r *Rehearsal) Take(ctx context.Context, view *transcript.View, e transcript.Event) error {
 	r.view = view
+	if e.Agent != transcript.MainAgent { // of agents that it started the record alone tells
+		return ctx.Err()
+	}
 	if r.calls == nil {
 		r.calls, r.refused, r.whole, r.behind = map[transcript.CallRef]tools.Call{}, map[transcript.CallRef]bool{}, map[transcript.CallRef]string{}, map[transcript.CallRef][]string{}
 	}

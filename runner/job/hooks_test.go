@@ -28,6 +28,7 @@ func TestWhatDoesNotFitAHook(t *testing.T) {
 		{"{on: pre_tool, run: [x], compat: claude, tools: [bash]}", `job.yml:3:60: hooks.x.tools: "bash" fits no tool, so that the hook would never be asked; say Bash`},
 		{"{on: pre_tool, run: [x], compat: claude, tools: ['Bash(git push:*)']}", `job.yml:3:60: hooks.x.tools: "Bash(git push:*)" fits no tool, so that the hook would never be asked; say Bash, and the words of commands as argv`},
 		{"{on: pre_tool, run: [x], compat: claude, tools: ['(Bash']}", `job.yml:3:60: hooks.x.tools: "(Bash" is no regular expression`},
+		{"{on: pre_tool, run: [x], tools: [Merge_agent]}", `job.yml:3:44: hooks.x.tools: "Merge_agent" fits no tool, so that the hook would never be asked; say merge_agent`},
 		{"{on: pre_tool, run: [x], tools: ['^shell$']}", `job.yml:3:44: hooks.x.tools: "^shell$" fits no tool`},
 		{"{on: PreTool, run: [x]}", `job.yml:3:17: hooks.x.on: "PreTool" is not one of`},
 	} {

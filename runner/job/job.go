@@ -37,6 +37,7 @@ type Job struct {
 	MCPServers     map[string]MCPServer `json:"mcp_servers"`
 	Hooks          map[string]Hook      `json:"hooks"`
 	Memory         Memory               `json:"memory"`
+	Agents         Agents               `json:"agents"`
 }
 
 // Task says what to do. One of Prompt, PromptFile, Issue and From is the source.

@@ -69,6 +69,7 @@ func (d *decoder) relations(needsTask bool) {
 	d.fitProxies()
 	d.fitMCPServers()
 	d.fitHooks()
+	d.fitAgents()
 	d.fitDynamicTools()
 	d.protectStanding()
 	if commit := d.job.PullRequest.Commit; commit.Sign == "ssh" && commit.KeyEnv == "" {

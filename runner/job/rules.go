@@ -272,6 +272,17 @@ var rules = []rule{
 	{path: "memory", about: "Lessons of earlier runs, in .agent-ci/lessons.yml of the base commit."},
 	{path: "memory.read", about: "Whether the model is told of them. A repository without the file has none.", initial: true},
 	{path: "memory.propose", about: "Whether the model may propose others, for people to review: not at all (off), as a part of the change (change), or in a pull request of their own (pull_request).", initial: "off", values: []string{"off", ProposeInChange, ProposeAlone}},
+	{path: "agents", about: "Other agents that the agent may start, to work beside it (docs/agents.md)."},
+	{path: "agents.enabled", about: "Whether it may."},
+	{path: "agents.most", about: "How many there may be at once, those that have ended and are still open included.", initial: 4, span: &span{1, 16}},
+	{path: "agents.depth", about: "How deep they may start others: with 1, only the agent of the run does.", initial: 1, span: &span{1, 4}},
+	{path: "agents.wait", about: "How long the run waits for those that still work when the agent has ended. Then they are ended.", initial: Duration(5 * time.Minute)},
+	{path: "agents.roles", about: "Kinds of agents, by names, besides explorer, which only reads, and worker, which changes a copy. Under one of these names it changes that role.", example: "{tester: {instructions: You write tests., writes: own}}", names: serverName, most: mostRoles},
+	{path: "agents.roles.*.instructions", about: "What agents of the role are told before their task. Empty: those of the built-in role.", form: notBlank},
+	{path: "agents.roles.*.model", about: "Their model, at the same API, as its profile has it. Empty: that of the one that starts them.", form: oneLine},
+	{path: "agents.roles.*.effort", about: "How much it thinks. Empty: as the model of the one that starts them.", values: []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"}},
+	{path: "agents.roles.*.tools", about: "The tools that they may call, of those of agent-ci itself that the one that starts them has. Empty: all.", form: toolName, example: "[read_file, grep_files]"},
+	{path: "agents.roles.*.writes", about: "What they may change: nothing, a copy of their own, whose change is merged, or what the one that starts them works in, in turns with it. Empty: that of the built-in role, else none.", values: []string{"", "none", "own", "shared"}},
 }
 
 // treatments are what can become of a doubtful change.

@@ -23,14 +23,6 @@ func AdditionalTools(definitions []json.RawMessage) (json.RawMessage, error) {
 	return Encode(additionalTools{AdditionalToolsType, "developer", definitions})
 }
 
-// namespace is a group of tools.
-type namespace struct {
-	Type        string            `json:"type"`
-	Name        string            `json:"name"`
-	Description string            `json:"description"`
-	Tools       []json.RawMessage `json:"tools"`
-}
-
 type message struct {
 	Type    string     `json:"type"`
 	Role    string     `json:"role"`
@@ -45,17 +37,20 @@ type textPart struct {
 // open moves the tools that run here, and the instructions, to the start of the input. Those that
 // the API runs itself have no other place.
 func (b *body) open() error {
-	here, hosted, err := split(b.Tools)
+	here, groups, hosted, err := split(b.Tools)
 	if err != nil {
 		return err
 	}
 	b.Tools = hosted
 	if len(here) > 0 {
-		group, err := Encode(namespace{"namespace", "functions", "Tools of the runner.", here})
+		group, err := Namespace(FunctionsNamespace, "Tools of the runner.", here)
 		if err != nil {
 			return err
 		}
-		tools, err := AdditionalTools([]json.RawMessage{group})
+		groups = append([]json.RawMessage{group}, groups...)
+	}
+	if len(groups) > 0 {
+		tools, err := AdditionalTools(groups)
 		if err != nil {
 			return err
 		}
@@ -66,20 +61,23 @@ func (b *body) open() error {
 	return err
 }
 
-// split parts the tools that run here from those that the API runs itself.
-func split(tools []json.RawMessage) (here, hosted []json.RawMessage, err error) {
+// split parts the tools that run here, and the groups of such, from those that the API runs itself.
+func split(tools []json.RawMessage) (here, groups, hosted []json.RawMessage, err error) {
 	for _, tool := range tools {
 		var is struct{ Type string }
 		if err := json.Unmarshal(tool, &is); err != nil {
-			return nil, nil, fmt.Errorf("read tool definition: %w", err)
+			return nil, nil, nil, fmt.Errorf("read tool definition: %w", err)
 		}
-		if is.Type == "function" || is.Type == "custom" {
+		switch is.Type {
+		case "function", "custom":
 			here = append(here, tool)
-		} else {
+		case namespaceType:
+			groups = append(groups, tool)
+		default:
 			hosted = append(hosted, tool)
 		}
 	}
-	return here, hosted, nil
+	return here, groups, hosted, nil
 }
 
 // notAdditional is how endpoints refuse items of tools: by the name, or the place, of what they do

@@ -93,6 +93,10 @@ func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
 // chatTools are the functions among the tools; Chat Completions has no others
 // that every endpoint knows.
 func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
+	definitions, err := flat(definitions)
+	if err != nil {
+		return nil, err
+	}
 	var tools []chatTool
 	for _, raw := range definitions {
 		var tool struct {

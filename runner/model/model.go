@@ -33,6 +33,8 @@ type Settings struct {
 	// its own.
 	Additional bool
 	Context    string
+	// Flat says that tools of namespaces stand by themselves, for an endpoint that knows no namespaces.
+	Flat bool
 	// Serial says that the model makes one call at a time.
 	Serial bool
 	// Whole says that an answer comes in one piece, not as a stream.
@@ -183,6 +185,12 @@ func (s Settings) body() (body, error) {
 	}
 	if b.Tools == nil {
 		b.Tools = []json.RawMessage{}
+	}
+	if s.Flat {
+		var err error
+		if b.Tools, err = flat(b.Tools); err != nil {
+			return b, err
+		}
 	}
 	if s.Additional {
 		if err := b.open(); err != nil {

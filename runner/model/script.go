@@ -7,23 +7,84 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 )
 
 // Script is a scripted session: the answers of a model, written down. It takes
 // the place of the API in demonstrations and tests; docs/scripted-session.md
-// describes the format. A Script serves one run, in one goroutine.
+// describes the format. A Script serves one agent, in one goroutine.
 type Script struct {
-	turns []scriptTurn
-	asked int // for how many of them
+	turns  []scriptTurn
+	asked  int           // for how many of them
+	agents *scriptAgents // of the session
 }
 
 type scriptFile struct {
-	Version int          `yaml:"version"`
-	About   string       `yaml:"about"`
-	Turns   []scriptTurn `yaml:"turns"`
+	Version int           `yaml:"version"`
+	About   string        `yaml:"about"`
+	Turns   []scriptTurn  `yaml:"turns"`
+	Agents  []scriptAgent `yaml:"agents"`
+}
+
+// scriptAgent are the answers for an agent that another one starts.
+type scriptAgent struct {
+	Task  string       `yaml:"task"` // that its message holds
+	Turns []scriptTurn `yaml:"turns"`
+}
+
+// scriptAgents are those of a session. Each answers one agent.
+type scriptAgents struct {
+	mu      sync.Mutex
+	left    []scriptAgent
+	run     *Script       // of the run's own agent
+	changed chan struct{} // closed, and made anew, when that was asked
+}
+
+// after waits until the run's own agent has been given so many answers.
+func (a *scriptAgents) after(ctx context.Context, answers int) error {
+	for {
+		a.mu.Lock()
+		enough, changed := a.run.asked >= answers, a.changed
+		a.mu.Unlock()
+		if enough {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// next is the next turn of a script.
+func (s *Script) next() scriptTurn {
+	s.agents.mu.Lock()
+	defer s.agents.mu.Unlock()
+	s.asked++
+	if s == s.agents.run {
+		close(s.agents.changed)
+		s.agents.changed = make(chan struct{})
+	}
+	return s.turns[s.asked-1]
+}
+
+// Of is the script for an agent that is started with a message: the first one left whose task
+// stands in it. Where there is none the script has no answer.
+func (s *Script) Of(message string) *Script {
+	s.agents.mu.Lock()
+	defer s.agents.mu.Unlock()
+	for i, a := range s.agents.left {
+		if strings.Contains(message, a.Task) {
+			s.agents.left = slices.Delete(s.agents.left, i, i+1)
+			return &Script{turns: a.Turns, agents: s.agents}
+		}
+	}
+	return &Script{agents: s.agents}
 }
 
 type scriptTurn struct {
@@ -31,6 +92,8 @@ type scriptTurn struct {
 	Output []scriptItem `yaml:"output"`
 	Usage  Usage        `yaml:"usage"`
 	Fail   *scriptFail  `yaml:"fail"`
+	Hang   bool         `yaml:"hang"`  // the answer never comes
+	After  int          `yaml:"after"` // it comes once the agent of the run was given so many
 
 	items []json.RawMessage // the output in the API's form
 }
@@ -71,18 +134,36 @@ func ReadScript(name string, r io.Reader) (*Script, error) {
 	if len(file.Turns) == 0 {
 		return nil, fmt.Errorf("read scripted session %s: it has no turns", name)
 	}
-	for i := range file.Turns {
-		if err := file.Turns[i].read(i + 1); err != nil {
-			return nil, fmt.Errorf("read scripted session %s: turn %d: %w", name, i+1, err)
+	if err := readTurns(file.Turns); err != nil {
+		return nil, fmt.Errorf("read scripted session %s: %w", name, err)
+	}
+	for i, a := range file.Agents {
+		err := readTurns(a.Turns)
+		if a.Task == "" || len(a.Turns) == 0 {
+			err = errors.New("it needs a task, which the message of the agent holds, and turns")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read scripted session %s: agent %d: %w", name, i+1, err)
 		}
 	}
-	return &Script{turns: file.Turns}, nil
+	s := &Script{turns: file.Turns}
+	s.agents = &scriptAgents{left: file.Agents, run: s, changed: make(chan struct{})}
+	return s, nil
+}
+
+func readTurns(turns []scriptTurn) error {
+	for i := range turns {
+		if err := turns[i].read(i + 1); err != nil {
+			return fmt.Errorf("turn %d: %w", i+1, err)
+		}
+	}
+	return nil
 }
 
 // read makes the items of a turn, which either answers or fails.
 func (t *scriptTurn) read(number int) error {
-	if t.Fail != nil && len(t.Output) > 0 {
-		return errors.New("a turn that fails has no output")
+	if (t.Fail != nil || t.Hang) && len(t.Output) > 0 || t.Fail != nil && t.Hang {
+		return errors.New("a turn that fails or hangs has no output")
 	}
 	if t.Fail != nil && (t.Fail.Status < 400 || t.Fail.Status > 599) {
 		return fmt.Errorf("fail.status is %d; it is an HTTP status from 400 to 599", t.Fail.Status)
@@ -112,10 +193,16 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if s.Left() == 0 {
 		return nil, mismatch("the run asks for answer %d, the session has %d", s.asked+1, len(s.turns))
 	}
-	turn := s.turns[s.asked]
-	s.asked++
+	turn := s.next()
+	if err := s.agents.after(ctx, turn.After); err != nil {
+		return nil, err
+	}
 	if missing, ok := lacks(r.History[r.New:], turn.Expect); ok {
 		return nil, mismatch("turn %d expects %q in what is new to the model, and it is not there", s.asked, missing)
+	}
+	if turn.Hang {
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
 	if turn.Fail != nil {
 		return nil, apiFailure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)

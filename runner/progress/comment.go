@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -37,12 +39,40 @@ type comment struct {
 	pages Pages
 
 	plan  transcript.Plan
+	alive []worksBeside // agents that others started
 	stage string
 	trace string    // for a later run, not for people
 	shown string    // the text that stands there
 	last  time.Time // when the last edit was over
 	fails int       // edits that failed since one that did not
 	err   error     // of the last edit
+}
+
+// worksBeside is an agent that another one started.
+type worksBeside struct{ id, name string }
+
+// note takes which agents are at work.
+func (c *comment) note(e transcript.Event) {
+	switch e.Type {
+	case transcript.TypeAgentStarted:
+		var d transcript.AgentStarted
+		_ = json.Unmarshal(e.Data, &d) // written by this process
+		c.alive = append(c.alive, worksBeside{e.Agent, d.Name})
+	case transcript.TypeAgentFinished, transcript.TypeRunResumed:
+		c.alive = slices.DeleteFunc(c.alive, func(a worksBeside) bool { return a.id == e.Agent || e.Type == transcript.TypeRunResumed })
+	}
+}
+
+// beside names the agents that are at work besides that of the run.
+func (c *comment) beside() string {
+	if len(c.alive) == 0 {
+		return ""
+	}
+	var names []string
+	for _, a := range c.alive {
+		names = append(names, markdown.Text(a.name))
+	}
+	return ", with the agents " + strings.Join(names, ", ")
 }
 
 // stages are what a run is doing, by the events that tell of it.
@@ -60,6 +90,7 @@ func (c *comment) take(e transcript.Event) {
 	if e.Type == transcript.TypePlan {
 		_ = json.Unmarshal(e.Data, &c.plan) // written by this process
 	}
+	c.note(e)
 	if stage, known := stages[e.Type]; known {
 		c.stage = stage
 	}
@@ -73,7 +104,7 @@ func (c *comment) take(e transcript.Event) {
 }
 
 func (c *comment) running() string {
-	return fmt.Sprintf("agent-ci is %s%s.\n", c.stage, c.run())
+	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, c.beside(), c.run())
 }
 
 // run links to the workflow's run.

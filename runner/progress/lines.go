@@ -25,6 +25,7 @@ type Watch struct {
 
 	group   string                  // the part of the log that has begun
 	opened  bool                    // it has a line
+	names   map[string]string       // of agents that others started, by their ids
 	outputs map[string]string       // the last ones of commands that failed, without their durations
 	comment atomic.Pointer[comment] // while it is shown
 }
@@ -48,7 +49,7 @@ func (w *Watch) Show(e transcript.Event) {
 		c.take(e)
 	}
 	if w.Lines != nil && !(w.Unkept && e.Type == transcript.TypeRunStarted) {
-		if line := Line(e); line != "" {
+		if line := w.named(e); line != "" {
 			if w.write("agent-ci: "+line+"\n") != nil {
 				w.Lines = nil
 			}
@@ -68,6 +69,27 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 		return line
 	}
 	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
+}
+
+// named is the line of an event, behind the name of its agent where another one started that.
+func (w *Watch) named(e transcript.Event) string {
+	line, id := Line(e), e.By()
+	if id == "" {
+		return line
+	}
+	if e.Type == transcript.TypeAgentStarted {
+		if w.names == nil {
+			w.names = map[string]string{}
+		}
+		var d transcript.AgentStarted
+		_ = json.Unmarshal(e.Data, &d) // written by this process
+		w.names[id] = d.Name
+		return line
+	}
+	if line == "" {
+		return ""
+	}
+	return cmp.Or(w.names[id], id) + ": " + line
 }
 
 // lines put an event into words. What is not here is not shown.
@@ -141,6 +163,12 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 	}),
 	transcript.TypeModelResponse: words(func(d transcript.ModelResponse) string {
 		return fmt.Sprintf("turn %d: %.1f s, %d tokens in (%d cached), %d out", d.Turn, d.Seconds, d.Usage.Input, d.Usage.Cached, d.Usage.Output)
+	}),
+	transcript.TypeAgentStarted: words(func(d transcript.AgentStarted) string {
+		return fmt.Sprintf("agent %s (%s) was started by %s", d.Name, d.Role, d.AskedBy)
+	}),
+	transcript.TypeAgentFinished: words(func(d transcript.AgentFinished) string {
+		return "has ended: " + d.Status + inBrackets(d.Reason)
 	}),
 	transcript.TypeToolStarted: words(func(d transcript.ToolStarted) string {
 		return strings.TrimRight(callIndent(d.Ref(), d.Program)+d.Tool+" "+transcript.Topic(d.Input), " ")

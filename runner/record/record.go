@@ -124,6 +124,21 @@ func (r *Record) Append(kind transcript.Type, data any) error {
 	return err
 }
 
+// AppendBy writes an event of an agent, where there is a transcript; that of the run has no name.
+func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
+	if r.log == nil {
+		return nil
+	}
+	log := r.log
+	if agent != "" {
+		log = log.As(agent)
+	}
+	if _, err := log.Append(kind, data); err != nil {
+		return fmt.Errorf("write transcript: %w", err)
+	}
+	return nil
+}
+
 // AppendAs is Append that gives the event as it was written.
 func (r *Record) AppendAs(kind transcript.Type, data any) (transcript.Event, error) {
 	if r.log == nil {

@@ -31,6 +31,7 @@ type Result struct {
 	Denied           int                     `json:"denied"`                // calls and hosts that the policy refused
 	MCPServers       []ToolServer            `json:"mcp_servers,omitempty"` // that were started or asked
 	Hooks            []transcript.HookUse    `json:"hooks,omitempty"`       // that the run has, in the order in which they are asked
+	Agents           []*transcript.Agent     `json:"agents,omitempty"`      // that others started, in the order of their starts
 	Warnings         []transcript.Warning    `json:"warnings"`
 	Changes          *ChangeSummary          `json:"changes"`          // null: nothing changed
 	Output           string                  `json:"output,omitempty"` // file by task.output_schema, in the run directory

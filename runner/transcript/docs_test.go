@@ -11,6 +11,7 @@ var eventData = map[Type]any{
 	TypeRunStarted: RunStarted{}, TypeTask: Task{}, TypeWorkspace: Workspace{}, TypePolicy: Policy{}, TypeSetup: Setup{}, TypeNetwork: Network{}, TypeService: Service{}, TypeMCPServer: MCPServer{}, TypeHooks: Hooks{}, TypeHook: Hook{}, TypeSkills: Skills{}, TypeSecretUsed: SecretUsed{},
 	TypeModelRequest: ModelRequest{}, TypeModelResponse: ModelResponse{}, TypeModelRetry: ModelRetry{},
 	TypeModelFailure: ModelFailure{}, TypeModelFallback: ModelFallback{}, TypeCompaction: Compaction{},
+	TypeAgentStarted: AgentStarted{}, TypeAgentFinished: AgentFinished{},
 	TypeToolStarted: ToolStarted{}, TypeToolFinished: ToolFinished{}, TypePlan: Plan{}, TypeVerify: Verify{},
 	TypeChange: Change{}, TypePublish: Publish{}, TypeMemory: Memory{}, TypeLesson: Lesson{}, TypeLessons: Lessons{}, TypeWarning: Warning{}, TypeRunResumed: RunResumed{}, TypeRunFinished: RunFinished{},
 }
@@ -48,6 +49,9 @@ func fieldNames(of reflect.Type) []string {
 	var names []string
 	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
 		names = append(names, name)
 		if inner := field.Type; inner.Kind() == reflect.Slice && inner.Elem().Kind() == reflect.Struct {
 			names = append(names, fieldNames(inner.Elem())...)

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -24,6 +25,14 @@ type Event struct {
 	// Prev is the SHA-256 in hex of the line before, without its newline; 64
 	// zeros in the first event.
 	Prev string `json:"prev"`
+}
+
+// By is the agent of the event; empty for the one of the run.
+func (e Event) By() string {
+	if e.Agent == MainAgent {
+		return ""
+	}
+	return e.Agent
 }
 
 // Type names what an event tells. Types may be added; readers keep and skip
@@ -50,6 +59,8 @@ const (
 	TypeModelFailure  Type = "model.failure"  // ModelFailure
 	TypeModelFallback Type = "model.fallback" // ModelFallback
 	TypeCompaction    Type = "compaction"     // Compaction
+	TypeAgentStarted  Type = "agent.started"  // AgentStarted
+	TypeAgentFinished Type = "agent.finished" // AgentFinished
 	TypeToolStarted   Type = "tool.started"   // ToolStarted
 	TypeToolFinished  Type = "tool.finished"  // ToolFinished
 	TypePlan          Type = "plan"           // Plan
@@ -313,6 +324,7 @@ type ToolStarted struct {
 	Mutates bool   `json:"mutates"`
 	Ready   string `json:"ready,omitempty"`   // the arguments as the tool takes them, where these are others
 	Refused bool   `json:"refused,omitempty"` // it was not to be run, and no hook was asked
+	Agent   string `json:"-"`                 // that made the call, by the event; empty for the one of the run
 }
 
 // ToolFinished is the end of a call; each started call has one.
@@ -332,26 +344,41 @@ type ToolFinished struct {
 	Detail    map[string]any `json:"detail,omitempty"`
 	NotRun    bool           `json:"not_run,omitempty"` // the tool was not asked
 	Made      string         `json:"made,omitempty"`    // the arguments that hooks had it asked with
+	Agent     string         `json:"-"`                 // that made the call, by the event; empty for the one of the run
 	Object    any            `json:"object,omitempty"`  // what a script got in the place of Output, of a tool from outside
 }
 
 // CallRef tells a call from the others of its run.
 type CallRef struct {
-	Number int `json:"number"`
-	Caller int `json:"caller,omitempty"`
+	Number int    `json:"number"`
+	Caller int    `json:"caller,omitempty"`
+	Agent  string `json:"agent,omitempty"` // that made it; empty for the run's own
 }
 
-// String is the number of a call; behind that of its script's call, where a script made it.
+// By is the call as one of the agent of an event.
+func (r CallRef) By(agent string) CallRef {
+	if r.Agent = agent; agent == MainAgent {
+		r.Agent = ""
+	}
+	return r
+}
+
+// String is the number of a call; behind that of its script's call, where a script made it, and
+// behind its agent, where that is not the run's own.
 func (r CallRef) String() string {
+	if r.Agent != "" {
+		return r.Agent + " " + r.By("").String()
+	}
 	if r.Caller > 0 {
 		return fmt.Sprintf("%d.%d", r.Caller, r.Number)
 	}
 	return strconv.Itoa(r.Number)
 }
 
-// Compare orders calls by their numbers, those of a script behind its own.
+// Compare orders calls by their numbers, those of a script behind its own, and those of other
+// agents behind all of the run's own.
 func (r CallRef) Compare(other CallRef) int {
-	return slices.Compare(r.path(), other.path())
+	return cmp.Or(strings.Compare(r.Agent, other.Agent), slices.Compare(r.path(), other.path()))
 }
 
 func (r CallRef) path() []int {
@@ -362,10 +389,10 @@ func (r CallRef) path() []int {
 }
 
 // Ref is which call it is.
-func (d ToolStarted) Ref() CallRef { return CallRef{d.Number, d.Caller} }
+func (d ToolStarted) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
 // Ref is which call it is.
-func (d ToolFinished) Ref() CallRef { return CallRef{d.Number, d.Caller} }
+func (d ToolFinished) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
 type Plan struct {
 	Explanation string     `json:"explanation,omitempty"`

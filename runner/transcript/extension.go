@@ -44,6 +44,7 @@ type Hook struct {
 	SHA256  string `json:"sha256"`           // of its program and arguments
 	Number  int    `json:"number,omitempty"` // of the call that it was asked about
 	Caller  int    `json:"caller,omitempty"` // of a call that a script made, as in ToolStarted
+	Agent   string `json:"agent,omitempty"`  // that made the call; empty for the one of the run
 	Trusted bool   `json:"trusted,omitempty"`
 	// Decision is pass, deny, rewrite, replace, more, or failed: no clean answer came.
 	Decision string  `json:"decision"`
@@ -58,7 +59,7 @@ type Hook struct {
 }
 
 // Ref is which call the hook was asked about; the zero value for none.
-func (d Hook) Ref() CallRef { return CallRef{d.Number, d.Caller} }
+func (d Hook) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
 // The decisions of hooks.
 const (

@@ -51,8 +51,9 @@ type fold struct {
 	open     map[callKey][]*Call
 	scripts  map[scriptKey]*Call // that may have made calls
 	programs map[callKey]*Call
-	answered bool // the last request was
-	called   bool // a tool was, since the last request
+	answered bool // the last request of the run's own agent was
+	called   bool // it called a tool since then
+	turns    int  // of the run's own agent
 }
 
 type callKey struct {
@@ -128,10 +129,12 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeLessons:       folding(func(f *fold, _ Event, d Lessons) { f.view.Lessons = &d }),
 	TypeModelRequest:  folding((*fold).modelRequest),
 	TypeModelResponse: folding((*fold).modelResponse),
-	TypeModelRetry:    folding(func(f *fold, _ Event, d spending) { f.view.Retries++; f.view.book(d.Usage) }),
-	TypeModelFailure:  folding(func(f *fold, _ Event, d spending) { f.view.book(d.Usage) }),
+	TypeModelRetry:    folding(func(f *fold, e Event, d spending) { f.view.Retries++; f.book(e, d.Usage) }),
+	TypeModelFailure:  folding(func(f *fold, e Event, d spending) { f.book(e, d.Usage) }),
 	TypeModelFallback: folding((*fold).modelFallback),
-	TypeCompaction:    folding(func(f *fold, _ Event, d spending) { f.view.Compactions++; f.view.book(d.Usage) }),
+	TypeCompaction:    folding(func(f *fold, e Event, d spending) { f.view.Compactions++; f.book(e, d.Usage) }),
+	TypeAgentStarted:  folding((*fold).agentStarted),
+	TypeAgentFinished: folding((*fold).agentFinished),
 	TypeToolStarted:   folding((*fold).toolStarted),
 	TypeToolFinished:  folding((*fold).toolFinished),
 }
@@ -208,7 +211,10 @@ type request struct {
 	Model string `json:"model"`
 }
 
-func (f *fold) modelRequest(_ Event, d request) {
+func (f *fold) modelRequest(e Event, d request) {
+	if f.agent(e) != nil {
+		return
+	}
 	f.view.Model = d.Model
 	if len(f.view.Models) == 0 { // a record whose beginning is gone
 		f.view.Models = []ModelUse{{}}
@@ -221,9 +227,11 @@ func (f *fold) modelRequest(_ Event, d request) {
 }
 
 func (f *fold) modelResponse(e Event, d ModelResponse) {
-	f.view.Turns = max(f.view.Turns, d.Turn)
-	f.view.book(d.Usage)
-	f.answered = true
+	f.book(e, d.Usage)
+	f.countTurn(e, d.Turn)
+	if e.Agent == MainAgent {
+		f.answered = true
+	}
 	if f.view.Verify != nil {
 		f.view.Work.Attempts = f.view.Verify.Attempt
 	}
@@ -240,20 +248,28 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 			f.view.LastMessage = text
 		}
 		if f.entries {
-			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Message: f.cut.excerpt(text, f.cut.MessageLines)})
+			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Name: f.view.NameOf(e.Agent), Message: f.cut.excerpt(text, f.cut.MessageLines)})
 			at++
 		}
 	}
 }
 
-// book adds what the model that is asked now has used.
-func (v *View) book(more Usage) {
-	v.Usage.add(more)
-	v.Models = Booked(v.Models, more)
+// countTurn takes the turn that an agent has come to.
+func (f *fold) countTurn(e Event, turn int) {
+	of := &f.turns
+	if a := f.agent(e); a != nil {
+		of = &a.Turns
+	}
+	f.view.Turns += max(0, turn-*of)
+	*of = max(*of, turn)
 }
 
-func (f *fold) modelFallback(_ Event, d ModelFallback) {
+func (f *fold) modelFallback(e Event, d ModelFallback) {
 	f.view.Fallbacks = append(f.view.Fallbacks, d)
+	if a := f.agent(e); a != nil {
+		a.Models = append(a.Models, ModelUse{Model: d.To, Price: d.Price})
+		return
+	}
 	f.view.Models = append(f.view.Models, ModelUse{Model: d.To, Price: d.Price})
 }
 
@@ -314,7 +330,7 @@ func PartsText(content json.RawMessage) string {
 
 func (f *fold) toolStarted(e Event, d ToolStarted) {
 	call := f.begin(e, d)
-	f.called = f.called || d.Caller == 0 // a script goes on beside the model
+	f.called = f.called || d.Caller == 0 && e.Agent == MainAgent // a script goes on beside the model
 	if f.entries {
 		call.Topic = Topic(d.Input)
 		call.Input = f.cut.text(Readable(d.Input))
@@ -326,6 +342,9 @@ func (f *fold) begin(e Event, d ToolStarted) *Call {
 	key := callKey{e.Agent, d.CallID, d.Ref()}
 	f.open[key] = append(f.open[key], call)
 	f.view.Calls++
+	if a := f.agent(e); a != nil {
+		a.Calls++
+	}
 	if !f.entries {
 		return call
 	}
@@ -338,7 +357,7 @@ func (f *fold) begin(e Event, d ToolStarted) *Call {
 	if d.Caller == 0 && IsScript(d.Tool) {
 		f.scripts[scriptKey{e.Agent, d.Number}] = call
 	}
-	f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Call: call})
+	f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Name: f.view.NameOf(e.Agent), Call: call})
 	return call
 }
 
@@ -349,7 +368,7 @@ func (f *fold) program(agent string, turn int, id string) *Call {
 	if f.programs[key] == nil {
 		call := &Call{Turn: turn, ID: id, Tool: programItemType, Program: true}
 		f.programs[key] = call
-		f.view.Entries = append(f.view.Entries, Entry{Agent: agent, Call: call})
+		f.view.Entries = append(f.view.Entries, Entry{Agent: agent, Name: f.view.NameOf(agent), Call: call})
 	}
 	return f.programs[key]
 }

@@ -44,9 +44,18 @@ type Options struct {
 	Sink func(Event)
 }
 
-// Log appends events to a transcript. Its methods may be called from several
-// goroutines.
+// Log appends the events of one agent to a transcript, which it may share with others. Its methods
+// may be called from several goroutines.
 type Log struct {
+	*ledger
+	agent string
+}
+
+// As is the same log for the events of another agent.
+func (l *Log) As(agent string) *Log { return &Log{l.ledger, agent} }
+
+// ledger is the file that logs of several agents write to.
+type ledger struct {
 	options Options
 	dir     string // synced once, so that the file's name is durable too
 
@@ -85,12 +94,12 @@ func newLog(f file, o Options) *Log {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	l := &Log{options: o, file: f}
+	l := &Log{&ledger{options: o, file: f}, MainAgent}
 	l.head.Store(&genesis)
 	return l
 }
 
-// Append writes an event of the run's own agent, in one write, and returns it
+// Append writes an event of the log's agent, in one write, and returns it
 // as written. After a failed write every Append fails with that error.
 func (l *Log) Append(t Type, data any) (Event, error) {
 	raw, err := encodeData(data, l.options.Redact)
@@ -106,7 +115,7 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 		V:     Version,
 		Seq:   l.seq + 1,
 		Time:  l.options.Clock().UTC().Round(0),
-		Agent: MainAgent,
+		Agent: l.agent,
 		Type:  t,
 		Data:  raw,
 		Prev:  l.Head(),

@@ -10,6 +10,7 @@ type Nested struct {
 }
 
 type nestedCall struct {
+	agent       string
 	caller      int
 	tool, input string
 }
@@ -24,7 +25,7 @@ func (n *Nested) Add(d ToolStarted) {
 	if n.left == nil {
 		n.left = map[nestedCall][]CallRef{}
 	}
-	call := nestedCall{d.Caller, d.Tool, d.Input}
+	call := nestedCall{d.Agent, d.Caller, d.Tool, d.Input}
 	n.left[call] = append(n.left[call], d.Ref())
 }
 
@@ -32,7 +33,7 @@ func (n *Nested) Add(d ToolStarted) {
 func (n *Nested) Take(d ToolStarted) (ref CallRef, is bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	call := nestedCall{d.Caller, d.Tool, d.Input}
+	call := nestedCall{d.Agent, d.Caller, d.Tool, d.Input}
 	if len(n.left[call]) == 0 {
 		return ref, false
 	}

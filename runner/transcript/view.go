@@ -42,7 +42,8 @@ type View struct {
 	// Compactions is how often the conversation was made shorter.
 	Compactions int
 	Usage       Usage
-	Models      []ModelUse      // that were asked, in their order
+	Models      []ModelUse      // that the run's own agent asked, in their order
+	Agents      []*Agent        // that others started, in the order of their starts
 	Fallbacks   []ModelFallback // from one of these to the next
 	// LastMessage is the last message of the run's own agent, whole.
 	LastMessage string
@@ -73,6 +74,7 @@ type Work struct {
 // Entry is a message of an agent or a call that it made; one of the two is set.
 type Entry struct {
 	Agent   string
+	Name    string // of the agent, for people
 	Message Excerpt
 	Call    *Call
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -44,6 +45,12 @@ type Options struct {
 	Skills skills.Offer // that the model can load
 	// Tools are those of who embeds this program, besides those of the job.
 	Tools []tools.Tool
+	// Child says who an agent is that another one started; nil for the one of the run.
+	Child *Child
+	// Team are the agents that it may start; nil for none.
+	Team Team
+	// News are messages that have come for it; nil where there are none.
+	News func() []string
 	// ScriptEngine starts the program that runs scripts; nil where there is none.
 	ScriptEngine []string
 	// Memory are the lessons that the agent is told of, and TakeLesson takes those that it
@@ -65,9 +72,10 @@ type Agent struct {
 	js           javaScript
 	left         scriptsLeft // by scripts of the attempts before
 
-	work    Work // so far, without what the conversation knows
-	patches int  // that it sent
-	told    said // what it was told once
+	facts   []json.RawMessage // that it was told of the run
+	work    Work              // so far, without what the conversation knows
+	patches int               // that it sent
+	told    said              // what it was told once
 	loading sync.Mutex
 	loaded  []loaded // skills that the model was given, by loading
 	servers *extensions.Servers
@@ -105,6 +113,13 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		Limits: agent.Limits{
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
+	}
+	a.conversation.News = o.News
+	if o.Team != nil {
+		a.conversation.Others = o.Team.Used
+	}
+	if o.Child != nil {
+		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().As(o.Child.ID)
 	}
 	var err error
 	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir(), o.Recorded); err != nil {
@@ -151,9 +166,12 @@ func (a *Agent) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := a.Job.Model
+	m, orders := a.Job.Model, agent.Instructions
+	if a.Child != nil {
+		orders = instructions(a.Child.Role)
+	}
 	a.conversation.Settings = model.Settings{
-		Instructions: agent.Instructions, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
+		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
 		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Whole: !m.Stream,
 	}
 	if a.suits.code {
@@ -202,6 +220,9 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 		return a.Work(), nil
 	}
 	defer a.endProcesses()
+	if a.Team != nil {
+		a.Team.Begin(ctx)
+	}
 	words, err := a.converse(ctx)
 	if words != "" {
 		a.work.Summary = a.Record.Redact(words) // as the transcript has it
@@ -254,13 +275,18 @@ func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
 
 // endProcesses ends every command of the agent that still runs.
 func (a *Agent) endProcesses() {
+	if a.Team != nil {
+		a.Team.End()
+	}
 	if a.tools == nil {
 		return
 	}
-	a.endScripts()
-	a.Hooks.Beside(nil)
-	a.endServers()
-	a.js.used = a.tools.repl.Used()
+	if a.Child == nil {
+		a.endScripts()
+		a.Hooks.Beside(nil)
+		a.endServers()
+		a.js.used = a.tools.repl.Used()
+	}
 	if err := a.tools.close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}

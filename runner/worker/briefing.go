@@ -54,6 +54,7 @@ func (a *Agent) Brief(b agent.Briefing, baseline []transcript.VerifyRow) error {
 	if err != nil {
 		return err
 	}
+	a.facts = input[:len(input)-1]
 	a.conversation.Begin(input...)
 	return nil
 }

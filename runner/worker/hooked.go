@@ -109,6 +109,13 @@ func (a *Agent) converseUntilLet(ctx context.Context) (string, error) {
 		if err != nil {
 			return words, err
 		}
+		news, err := a.settleTeam(ctx)
+		if err != nil {
+			return words, err
+		}
+		if news {
+			continue
+		}
 		more, err := a.askStop(ctx, words)
 		if err != nil || more == "" {
 			return words, err
@@ -121,9 +128,10 @@ func (a *Agent) converseUntilLet(ctx context.Context) (string, error) {
 
 // askStop is what hooks want an agent to do that has ended; empty for nothing.
 func (a *Agent) askStop(ctx context.Context, words string) (string, error) {
-	mayGoOn := a.NearlySpent() == nil && (a.Model.Left == nil || a.Model.Left())
-	more, err := a.Hooks.Stop(ctx, a.Record.Redact(words), mayGoOn)
-	return more, err
+	if a.Child != nil {
+		return "", a.Hooks.SubagentStop(ctx, a.Child.Told, a.Record.Redact(words))
+	}
+	return a.Hooks.Stop(ctx, a.Record.Redact(words), a.mayGoOn())
 }
 
 // debt is what an agent that was stopped had ended with, where hooks let it.

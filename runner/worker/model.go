@@ -30,8 +30,17 @@ type Model struct {
 	// Left says whether there is a further answer; nil where one can always be
 	// asked for.
 	Left func() bool
+	// Of is the model of an agent that another one starts; nil where none can be started.
+	Of func(Asking) (Model, error)
 
 	firstPause time.Duration // before a request is sent again
+}
+
+// Asking is who asks a model: an agent that another one starts.
+type Asking struct {
+	ID      string
+	Message string   // its task
+	Job     *job.Job // that names its model
 }
 
 // Known is what is known of a model.
@@ -141,7 +150,10 @@ func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *reco
 	if err != nil {
 		return Model{}, outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", outcome.Sentence(err.Error())).Because(err)
 	}
-	return NewModel(api, j, func(name string) model.Profile { return model.ProfileAt(name, endpoint.BaseURL) }, rec.Warn)
+	profiles := func(name string) model.Profile { return model.ProfileAt(name, endpoint.BaseURL) }
+	made, err := NewModel(api, j, profiles, rec.Warn)
+	made.Of = func(a Asking) (Model, error) { return NewModel(api, a.Job, profiles, rec.Warn) }
+	return made, err
 }
 
 // letIn gives an endpoint what lets a run in: a key, or the identity of the job.
@@ -190,9 +202,15 @@ func NewScriptedModel(ctx context.Context, path string, j *job.Job) (Model, erro
 		profile.Price = nil
 		return profile
 	}
-	m, err := NewModel(script, j, unpaid, func(string, string, ...any) {})
+	return scripted(script, j, unpaid)
+}
+
+// scripted is the model whose answers a script has, and those of the agents that are started.
+func scripted(script *model.Script, j *job.Job, profiles Profiles) (Model, error) {
+	m, err := NewModel(script, j, profiles, func(string, string, ...any) {})
 	m.Left = func() bool { return script.Left() > 0 }
 	m.firstPause = time.Millisecond
+	m.Of = func(a Asking) (Model, error) { return scripted(script.Of(a.Message), a.Job, profiles) }
 	return m, err
 }
 

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"path"
 
@@ -16,6 +18,10 @@ const mostAsked = 1 << 20
 // asked of outputs, these are kept from it before.
 func (a *Agent) outputs() *tools.Outputs {
 	o := &tools.Outputs{Redact: a.Record.Redact}
+	if a.Child != nil {
+		sum := sha256.Sum256([]byte(a.Child.ID))
+		o.Of = hex.EncodeToString(sum[:4]) + "-"
+	}
 	place := func(name string) string { return name }
 	if a.Hooks.OfOutputs() {
 		o.Held, o.FileLimit, place = held{a.Record}, mostAsked, heldName

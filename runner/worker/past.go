@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -87,8 +88,10 @@ type Earlier struct {
 	Used []transcript.ModelUse // models, so far
 	// Servers are those of tools as they were last.
 	Servers []transcript.MCPServer
-	Ended   bool // the run had come to an end; else it was killed
-	Found   workspace.Found
+	// Agents are those that agents of the run had started.
+	Agents []*transcript.Agent
+	Ended  bool // the run had come to an end; else it was killed
+	Found  workspace.Found
 }
 
 // catchUp answers the calls of the last answer that the agent was stopped in, once
@@ -127,10 +130,35 @@ func (e *Earlier) words() []string {
 	if e.Past.Has("Script running with cell ID ") {
 		words = append(words, "Scripts that had not ended are gone, with their cells; what they had stored when you last heard of them is there.")
 	}
+	if gone := e.gone(); gone != "" {
+		words = append(words, gone)
+	}
 	if e.Past.javaScript {
 		words = append(words, "The kernel of js_repl has ended, and what was defined in it is gone.")
 	}
 	return words
+}
+
+// mostTold is how many bytes of the last words of an agent that is gone are told again.
+const mostTold = 4000
+
+// gone says which agents are gone that the agent had started, and what each had done; empty for none.
+func (e *Earlier) gone() string {
+	var each []string
+	for _, a := range e.Agents {
+		if a.AskedBy != transcript.MainAgent {
+			continue
+		}
+		words := fmt.Sprintf("- %s (%s): %s after %s", a.ID, a.Name, a.Status, transcript.Count(a.Turns, "turn"))
+		if text := tools.Visible(a.Text, mostTold); text != "" {
+			words += fmt.Sprintf("; its last words: %q", text)
+		}
+		each = append(each, words)
+	}
+	if len(each) == 0 {
+		return ""
+	}
+	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes stands. Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
 }
 
 // interrupted tells the model of a call that was broken off; began is the number of
@@ -141,6 +169,8 @@ func (e *Earlier) interrupted(call tools.Call, began int64) tools.Result {
 	switch {
 	case call.Name == "exec":
 		return tools.Refuse(head + "The script is gone, with what it stored, and was not run again. What its calls did stands: look at what is there before you make them again.")
+	case tools.LeadsAgents(call.Name) && !patched:
+		return tools.Refuse(head + "All agents are gone, and nothing of it was done again.")
 	case call.Name == "wait":
 		return tools.Refuse(head + "All scripts are gone, and none was run again.")
 	case patched && e.Found.Undone:

@@ -66,10 +66,13 @@ func keepsProtected(p job.Policy) bool {
 // whyProtected tells the model why a path below the working directory must
 // stay as it is: a change of it would not be published.
 func (a *Agent) whyProtected(name string) string {
+	full := path.Join(a.Job.Repository.Path, name)
+	if words := a.whyNotMine(full); words != "" {
+		return words
+	}
 	if !keepsProtected(a.Job.Policy) {
 		return ""
 	}
-	full := path.Join(a.Job.Repository.Path, name)
 	protected, err := policy.Protected(a.Job.Policy.Protect, full)
 	if err != nil || !protected { // a bad pattern ends the run when the change is judged
 		return ""

@@ -42,7 +42,7 @@ func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outp
 }
 
 // directTools are those that a model which calls tools in scripts is told of, and calls itself.
-var directTools = slices.Concat(scriptTools, []string{questionTool, repl.Name, repl.ResetName})
+var directTools = slices.Concat(scriptTools, []string{questionTool, repl.Name, repl.ResetName}, tools.LeadingAgents())
 
 func direct(name string) bool { return slices.Contains(directTools, name) }
 

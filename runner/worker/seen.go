@@ -30,7 +30,7 @@ func (a *Agent) see(box *sandbox.Sandbox) *seen {
 		tree = sync.OnceValues(box.Tree)
 	}
 	s := new(seen)
-	s.view = a.Sandboxes.View(tree)
+	s.view = a.Sandboxes.View(a.Place(), tree)
 	s.top = s.folder(a.Workspace.Root(), func() (*os.Root, error) { return a.openIn(tree, ".") })
 	s.dir = s.folder(a.workDir(), func() (*os.Root, error) { return a.openIn(tree, a.Job.Repository.Path) })
 	return s
@@ -40,6 +40,9 @@ func (a *Agent) openIn(tree func() (string, error), path string) (*os.Root, erro
 	at, err := tree()
 	if err != nil {
 		return nil, fmt.Errorf("open the overlay of the checkout: %w", err)
+	}
+	if a.Child != nil && a.Child.Place != nil {
+		return openCopy(at, path)
 	}
 	return a.Workspace.OpenWorkDir(at, path)
 }

@@ -119,11 +119,15 @@ type toolbox struct {
 	scripts  *code.Tools // nil where the model writes none
 	services *confine.Services
 	jobs     *extensions.Answering // tools of the job's own; nil before they can be called
+	lent     bool                  // the tree, and the sandbox, are another agent's
 }
 
 // equip makes the tools. Each attempt has new ones: those of the last attempt
 // died with its processes.
 func (a *Agent) equip(ctx context.Context) error {
+	if a.Child != nil {
+		return a.equipChild(ctx)
+	}
 	base, err := a.dynamic.Prepare(ctx)
 	if err != nil {
 		return err
@@ -196,6 +200,14 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 		own = append(own, skill.Name)
 	}
 	offered := outside.offered(own)
+	led := a.teamTools()
+	all = append(all, led...)
+	for _, tool := range led {
+		offered = append(offered, tool.Spec.Name)
+	}
+	if a.Child != nil {
+		all, offered = a.childTools(all), slices.DeleteFunc(offered, func(name string) bool { return !a.mayChild(name) })
+	}
 	var registry *tools.Registry
 	if a.suits.code {
 		offered = slices.Concat(scriptTools, offered, outside.names)
@@ -232,10 +244,21 @@ func (a *Agent) registry(all []tools.Tool, outside outsiders) (*tools.Registry, 
 // allTools are those of a toolbox, in the order in which the model is told of them.
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
 	dir, view, checkout := box.seen.dir, box.seen.view, box.seen.checkout(ctx, a.Workspace.Checkout())
-	patcher := patch.New(patch.Options{
+	patching := patch.Options{
 		Dir: dir, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
 		Ask: a.patchAsked(), Keep: a.keepPatch, Journal: a.Workspace.JournalPatch(dir.Root, view),
-	})
+	}
+	switch {
+	case a.Child == nil:
+	case a.Child.Place != nil: // the copy goes with the run, and patches of it with that
+		patching.Keep, patching.Journal = nil, nil
+	default:
+		patching.Keep = a.Child.of.keepPatch
+	}
+	patcher := patch.New(patching)
+	if !a.writes() {
+		return a.readingTools(box, checkout)
+	}
 	box.commands = command.New(command.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv()), Programs: a.Record.Join(confine.ProgramsFolder),
 		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
@@ -249,6 +272,11 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	}
 	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask), a.skillTool())
 	return slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs))
+}
+
+// readingTools are those of an agent that changes nothing.
+func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
+	return files.New(files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view})
 }
 
 // ignoredFile says of a file below dir whether git ignores it. A file of which that
@@ -270,6 +298,9 @@ func (t *toolbox) close() error {
 	}
 	if t.repl != nil {
 		t.repl.Close()
+	}
+	if t.lent {
+		return nil
 	}
 	err := errors.Join(t.jobs.Close(), t.services.Close(), t.sandbox.Close())
 	t.seen.close()

@@ -30,13 +30,14 @@ const (
 
 // journal is what a patch is undone by.
 type journal struct {
-	Seq   int64        `json:"seq"` // last event before the patch
+	Seq   int64        `json:"seq"`           // last event before the patch
+	Top   bool         `json:"top,omitempty"` // paths are below the root of the checkout
 	Files []journalled `json:"files"`
 }
 
 // journalled is one file before a patch.
 type journalled struct {
-	Path    string      `json:"path"` // below the working directory
+	Path    string      `json:"path"` // below the working directory, or the root
 	Mode    fs.FileMode `json:"mode"` // 0: it was not there
 	Link    string      `json:"link,omitempty"`
 	Content string      `json:"content,omitempty"` // file in the journal
@@ -52,14 +53,14 @@ func (w *Workspace) JournalPatch(open func() (*os.Root, error), view func() (*gr
 		if err != nil {
 			return nil, err
 		}
-		if err := w.beginJournal(root, view, paths); err != nil {
+		if err := w.beginJournal(root, view, paths, false); err != nil {
 			return nil, err
 		}
 		return func(applied bool) { w.endJournal(root, paths, applied) }, nil
 	}
 }
 
-func (w *Workspace) beginJournal(root *os.Root, view func() (*grants.View, error), paths []string) error {
+func (w *Workspace) beginJournal(root *os.Root, view func() (*grants.View, error), paths []string, top bool) error {
 	w.rec.Remove(journalFolder)
 	shown, err := view()
 	if err != nil {
@@ -73,7 +74,7 @@ func (w *Workspace) beginJournal(root *os.Root, view func() (*grants.View, error
 		}
 		files = append(files, file)
 	}
-	if err := w.rec.WriteJSON(journalFile, journal{w.rec.Log().Seq(), files}); err != nil {
+	if err := w.rec.WriteJSON(journalFile, journal{w.rec.Log().Seq(), top, files}); err != nil {
 		return err
 	}
 	for _, folder := range []string{journalFolder, record.StateFolder} {
@@ -165,13 +166,14 @@ func (w *Workspace) UndoPatch(ctx context.Context, path string) (found Found, er
 			return fmt.Errorf("open the working directory: %w", err)
 		}
 		defer root.Close()
-		found, err = w.undoIn(root)
+		found, err = w.undoIn(root, top)
 		return err
 	})
 	return found, err
 }
 
-func (w *Workspace) undoIn(root *os.Root) (Found, error) {
+// undoIn takes a patch below root, or below the root of the checkout, back.
+func (w *Workspace) undoIn(root, top *os.Root) (Found, error) {
 	raw, err := w.rec.Read(journalFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Found{}, nil
@@ -185,6 +187,9 @@ func (w *Workspace) undoIn(root *os.Root) (Found, error) {
 	}
 	if _, err := w.rec.Root().Stat(journalClosed); err == nil {
 		return Found{Whole: true, PatchedAt: j.Seq}, nil
+	}
+	if j.Top {
+		root = top
 	}
 	for _, file := range j.Files {
 		if ledAway(root, path.Dir(file.Path)) {

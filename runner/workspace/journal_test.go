@@ -94,7 +94,7 @@ func TestABrokenPatchIsUndone(t *testing.T) {
 		if err := step(); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := w.undoIn(root); err != nil || !found.Undone || found.Whole {
+		if found, err := w.undoIn(root, root); err != nil || !found.Undone || found.Whole {
 			t.Fatalf("%+v, %v", found, err)
 		}
 		if diff := cmp.Diff(before, content(t, root)); diff != "" {
@@ -119,7 +119,7 @@ func TestAWholePatchStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	done(true)
-	if found, err := w.undoIn(root); found.Undone || !found.Whole || err != nil {
+	if found, err := w.undoIn(root, root); found.Undone || !found.Whole || err != nil {
 		t.Errorf("%+v, %v", found, err)
 	}
 	if got := content(t, root)["a.txt"]; got != "patched\n" {
@@ -134,7 +134,7 @@ func TestAPatchThatFailedLeavesNoJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	done(false)
-	if found, err := w.undoIn(root); found != (Found{}) || err != nil {
+	if found, err := w.undoIn(root, root); found != (Found{}) || err != nil {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -152,7 +152,7 @@ func TestAPatchIsNotUndoneWhereALinkLeads(t *testing.T) {
 			t.Fatal(step)
 		}
 	}
-	if _, err := w.undoIn(root); err != nil {
+	if _, err := w.undoIn(root, root); err != nil {
 		t.Fatal(err)
 	}
 	if got := content(t, root)["kept/b.txt"]; got != "kept\n" {

@@ -34,6 +34,7 @@ type Options struct {
 type Server struct {
 	*httptest.Server
 	options Options
+	agents  scripts
 
 	mu       sync.Mutex
 	script   *model.Script
@@ -152,7 +153,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
-	answer, cut, err := s.answer(r, request, number)
+	answer, cut, err := s.answer(r, raw, request, number)
 	if err == nil && answer.Usage.Total() == 0 {
 		answer.Usage.Input = leastTokens(raw)
 	}
@@ -190,7 +191,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, answer *model.Re
 }
 
 // answer is the script's next, or the one that was cut.
-func (s *Server) answer(r *http.Request, request model.Request, number int) (*model.Response, int, error) {
+func (s *Server) answer(r *http.Request, raw []byte, request model.Request, number int) (*model.Response, int, error) {
+	if own := s.scriptOf(raw); own != nil {
+		own.mu.Lock()
+		defer own.mu.Unlock()
+		answer, err := own.script.Respond(r.Context(), request, model.Observer{})
+		return answer, 0, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer, err := s.held, error(nil)

@@ -80,7 +80,7 @@ func messageBlock(e transcript.Entry) string {
 	var b strings.Builder
 	b.WriteString("\n")
 	if e.Agent != transcript.MainAgent {
-		b.WriteString("> " + text(e.Agent) + ":\n>\n")
+		b.WriteString("> " + text(e.Name) + ":\n>\n")
 	}
 	said := strings.Join(markdown.Prose(shown(e.Message)), "")
 	for line := range strings.Lines(said) {

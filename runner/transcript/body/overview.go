@@ -188,8 +188,11 @@ func facts(v *transcript.View, own Own, more []string) section {
 	add := func(format string, args ...any) { s.rows = append(s.rows, "- "+fmt.Sprintf(format, args...)+"\n") }
 	add("Work: %s", work(v))
 	add("Tokens: %s", tokens(v.Usage))
-	if cost, known := transcript.CostOf(v.Models); known {
+	if cost, known := transcript.CostOf(v.AllModels()); known {
 		add("Cost: $%.4f", cost)
+	}
+	for _, a := range v.Agents {
+		add("Agent %s", agent(v, a))
 	}
 	for _, fallback := range v.Fallbacks {
 		add("Model: %s, in the place of %s since turn %d (%s)", text(fallback.To), text(fallback.From), fallback.Turn, text(fallback.Reason))
@@ -210,6 +213,11 @@ func facts(v *transcript.View, own Own, more []string) section {
 		add("%s", remark(fact))
 	}
 	return s
+}
+
+// agent is an agent that another one started: who asked it, how it stands, what it took.
+func agent(v *transcript.View, a *transcript.Agent) string {
+	return text(a.Words(v))
 }
 
 func work(v *transcript.View) string {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -27,6 +28,7 @@ type assembler struct {
 	// scripts and programs are the entries, by their first events, of what may have made calls.
 	scripts  map[scriptKey]int64
 	programs map[programKey]int64
+	names    map[string]string // of agents that others started, by their ids
 }
 
 type scriptKey struct {
@@ -47,12 +49,18 @@ type turnKey struct {
 }
 
 func newAssembler(c cutter, endless map[int64]bool, out func(*entry)) *assembler {
-	return &assembler{cut: c, out: out, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}, scripts: map[scriptKey]int64{}, programs: map[programKey]int64{}}
+	return &assembler{cut: c, out: out, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}, scripts: map[scriptKey]int64{}, programs: map[programKey]int64{}, names: map[string]string{}}
 }
 
 func (a *assembler) add(e transcript.Event) error {
 	if a.start.IsZero() {
 		a.start = e.Time
+	}
+	if e.Type == transcript.TypeAgentStarted {
+		var d transcript.AgentStarted
+		if err := json.Unmarshal(e.Data, &d); err == nil {
+			a.names[e.Agent] = d.Name
+		}
 	}
 	tell, known := telling[e.Type]
 	if !known {
@@ -78,7 +86,7 @@ func (a *assembler) end() {
 func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
 	n := &entry{Seq: e.Seq, At: clock(a.start, e.Time), Kind: kind, Name: field(name)}
 	if e.Agent != transcript.MainAgent {
-		n.Agent = field(e.Agent)
+		n.Agent = field(cmp.Or(a.names[e.Agent], e.Agent))
 	}
 	a.queue = append(a.queue, n)
 	return n

@@ -34,6 +34,8 @@ var telling = map[transcript.Type]func(*assembler, transcript.Event) error{
 	transcript.TypeModelFailure:  note("Failure of the model", (*assembler).modelFailure),
 	transcript.TypeModelFallback: note("Another model", (*assembler).modelFallback),
 	transcript.TypeCompaction:    note("Conversation made shorter", (*assembler).compaction),
+	transcript.TypeAgentStarted:  note("Agent started", (*assembler).agentStarted),
+	transcript.TypeAgentFinished: note("Agent ended", (*assembler).agentFinished),
 	transcript.TypePlan:          note("Plan", (*assembler).plan),
 	transcript.TypeVerify:        note("Verification", (*assembler).verify),
 	transcript.TypeChange:        note("Change", (*assembler).change),
@@ -304,6 +306,15 @@ func (a *assembler) publish(n *entry, d transcript.Publish) {
 		}
 	}
 	n.Topic = field(strings.Join(parts, " "))
+}
+
+func (a *assembler) agentStarted(n *entry, d transcript.AgentStarted) {
+	n.Topic = field(fmt.Sprintf("%s (%s), asked by %s", d.Name, d.Role, d.AskedBy))
+}
+
+func (a *assembler) agentFinished(n *entry, d transcript.AgentFinished) {
+	n.Topic, n.Bad = field(strings.TrimSpace(d.Status+" "+d.Reason)), d.Status == "errored"
+	n.Message = prose(cutProse(a.cut, d.Text))
 }
 
 func (a *assembler) warning(n *entry, d transcript.Warning) {

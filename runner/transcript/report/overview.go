@@ -140,7 +140,7 @@ func inputOf(u transcript.Usage) string {
 }
 
 func costOf(v *transcript.View) string {
-	cost, known := transcript.CostOf(v.Models)
+	cost, known := transcript.CostOf(v.AllModels())
 	if !known {
 		return "not known: no price is recorded"
 	}
@@ -170,6 +170,9 @@ func (o *overview) Usage() []fact {
 		{Name: "Model's time", Value: transcript.Duration(o.thinking)},
 		{Name: "Calls' time", Value: transcript.Duration(o.working)},
 		{Name: "Checks' time", Value: transcript.Duration(o.checking)},
+	}
+	for _, a := range v.Agents {
+		all = append(all, fact{Name: "Agent", Value: field(a.Words(v))})
 	}
 	if v.Retries > 0 {
 		all = append(all, fact{Name: "Repeated requests", Value: transcript.Thousands(int64(v.Retries))})

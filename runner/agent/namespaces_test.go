@@ -1,0 +1,140 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// led gives a conversation, besides a tool of its own, two in a namespace, which say what they were
+// called with.
+func led(t *testing.T, f fixture) {
+	t.Helper()
+	tool := func(name, group string) tools.Tool {
+		spec := tools.Spec{Name: name, Description: "Does.", Parameters: json.RawMessage(`{"type":"object"}`), Namespace: tools.Namespace{Name: group, Description: "Others."}}
+		return tools.Tool{Spec: spec, Run: func(_ context.Context, call tools.Call) (tools.Result, error) {
+			return tools.Result{Output: name + " got " + call.Input}, nil
+		}}
+	}
+	f.Tools.Registry = tools.New(tool("spawn_agent", "collaboration"), tool("look", ""), tool("wait", ""), tool("wait_agent", "collaboration"))
+	f.Tools.Observer, f.Tools.Offered = f.Conversation, f.Tools.Registry.Names()
+	var err error
+	if f.Settings.Tools, err = agent.Definitions(f.Tools.Registry.Specs(f.Tools.Offered)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	inGroup = `{"type":"namespace","name":"collaboration","description":"Others.","tools":[` +
+		`{"type":"function","name":"spawn_agent","description":"Does.","strict":false,"parameters":{"type":"object"}},` +
+		`{"type":"function","name":"wait_agent","description":"Does.","strict":false,"parameters":{"type":"object"}}]}`
+	alone = `[{"type":"function","name":"spawn_agent","description":"Does.","strict":false,"parameters":{"type":"object"}},` +
+		`{"type":"function","name":"wait_agent",`
+)
+
+const theTask = `{"type":"message","role":"user","content":[{"type":"input_text","text":"The task."}]}`
+
+// named is an item of a script that is a call of a tool in a namespace.
+func named(id, group, name string) string {
+	return "{item: {type: function_call, id: fc_" + id + ", call_id: " + id + ", namespace: " + group + ", name: " + name + ", arguments: '{}', status: completed}}"
+}
+
+func TestToolsAreToldOfAndCalledInNamespaces(t *testing.T) {
+	for form, want := range map[string]string{
+		"tools": `"tools":[` + inGroup + `,{"type":"function","name":"look",`,
+		"input": `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","description":"Tools of the runner.","tools":[{"type":"function","name":"look",` +
+			`"description":"Does.","strict":false,"parameters":{"type":"object"}},{"type":"function","name":"wait","description":"Does.","strict":false,"parameters":{"type":"object"}}]},` + inGroup + `]}`,
+	} {
+		t.Run(form, func(t *testing.T) {
+			f, server := talk(t, session(named("one", "collaboration", "spawn_agent")+","+named("two", "functions", "look")+","+
+				named("three", "collaboration", "wait")+","+named("four", "functions", "wait")+",{call: collaboration.wait_agent, id: five, arguments: {}}", "{say: Done.}"), modeltest.Options{})
+			led(t, f)
+			f.Settings.Additional = form == "input"
+			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+				t.Fatalf("Run = %q, %v", said, err)
+			}
+			for _, fault := range server.Faults() {
+				t.Error(fault)
+			}
+			requests := server.Requests()
+			if body := string(requests[0].Body); !strings.Contains(body, want) {
+				t.Errorf("the first request lacks %s:\n%s", want, body)
+			}
+			last := string(requests[1].Body)
+			for _, part := range []string{
+				`"call_id":"one","output":"spawn_agent got {}"`, `"call_id":"two","output":"look got {}"`, `"call_id":"three","output":"wait_agent got {}"`,
+				`"call_id":"four","output":"wait got {}"`, `"call_id":"five","output":"wait_agent got {}"`, `"namespace":"collaboration"`,
+			} {
+				if !strings.Contains(last, part) {
+					t.Errorf("the last request lacks %s:\n%s", part, last)
+				}
+			}
+		})
+	}
+}
+
+// TestAnEndpointWithoutNamespaces refuses them once: from then on tools stand by themselves, after
+// a restart too.
+func TestAnEndpointWithoutNamespaces(t *testing.T) {
+	f, server := talk(t, "version: 1\nturns:\n  - fail: {status: 400, message: \"Invalid value: 'namespace'. Supported values are: 'function' and 'custom'.\"}\n"+
+		"  - output: [{call: spawn_agent, id: one, arguments: {}}]\n  - output: [{say: Done.}]\n", modeltest.Options{})
+	led(t, f)
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	for _, fault := range server.Faults() {
+		t.Error(fault)
+	}
+	requests := server.Requests()
+	if len(requests) != 3 || !strings.Contains(string(requests[0].Body), inGroup) {
+		t.Fatalf("%d requests, the first %s", len(requests), requests[0].Body)
+	}
+	for _, request := range requests[1:] {
+		if body := string(request.Body); !strings.Contains(body, alone) || strings.Contains(body, `"namespace"`) {
+			t.Errorf("a request is %s", body)
+		}
+	}
+	if body := string(requests[2].Body); !strings.Contains(body, `"call_id":"one","output":"spawn_agent got {}"`) {
+		t.Errorf("the last request is %s", body)
+	}
+
+	settings, err := f.Settings.SettingsJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	resumed, again := talk(t, session("{say: Done.}"), modeltest.Options{})
+	led(t, resumed)
+	resumed.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
+	if _, err := resumed.Run(t.Context()); err != nil {
+		t.Fatal(err, again.Faults())
+	}
+	if body := string(again.Requests()[0].Body); !strings.Contains(body, alone) {
+		t.Errorf("the run that goes on asks %s", body)
+	}
+}
+
+// TestARunThatGoesOnKeepsItsNamespaces is of one whose endpoint knows them.
+func TestARunThatGoesOnKeepsItsNamespaces(t *testing.T) {
+	for _, additional := range []bool{false, true} {
+		f, server := talk(t, session("{say: Done.}"), modeltest.Options{})
+		led(t, f)
+		f.Settings.Additional = additional
+		settings, err := f.Settings.SettingsJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
+		if _, err := f.Run(t.Context()); err != nil {
+			t.Fatal(err, server.Faults())
+		}
+		if body := string(server.Requests()[0].Body); !strings.Contains(body, inGroup) {
+			t.Errorf("additional %t: the run that goes on asks %s", additional, body)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package hooks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// Subagent is an agent that another one starts.
+type Subagent struct {
+	ID      string   `json:"id"`
+	Name    string   `json:"name"`
+	Role    string   `json:"role"`
+	AskedBy string   `json:"asked_by"`
+	Task    string   `json:"task,omitempty"`
+	Writes  string   `json:"writes,omitempty"`
+	Paths   []string `json:"paths,omitempty"`
+}
+
+// SubagentStart asks whether an agent may be started: refusal says why not, in words for the one
+// that starts it; added is for the agent.
+func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
+	var all []string
+	for _, one := range h.on(job.OnSubagentStart) {
+		r, err := h.ask(ctx, one, question{
+			of:  transcript.CallRef{Agent: a.ID},
+			own: map[string]any{"agent": a}, compat: map[string]any{"agent_id": a.ID, "agent_type": a.Role},
+		})
+		switch {
+		case err != nil:
+			return "", "", err
+		case r.refuses():
+			return one.refusal(r), "", nil
+		case r.context != "":
+			all = append(all, fmt.Sprintf("The hook %s of this run says:\n%s", one.Name, r.context))
+		}
+	}
+	return "", strings.Join(all, "\n\n"), nil
+}
+
+// SubagentStop tells that an agent which another one started has ended, with these last words. Its
+// error is the end that a hook which refuses makes of it.
+func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, words string) error {
+	for _, one := range h.on(job.OnSubagentStop) {
+		r, err := h.ask(ctx, one, question{
+			of:     transcript.CallRef{Agent: a.ID},
+			own:    map[string]any{"agent": a, "stop": map[string]any{"last_message": words}},
+			compat: map[string]any{"agent_id": a.ID, "agent_type": a.Role, "stop_hook_active": false, "last_assistant_message": words},
+		})
+		if err != nil {
+			return err
+		}
+		if r.refuses() {
+			return one.stop(r, "what the agent found is not taken")
+		}
+	}
+	return nil
+}

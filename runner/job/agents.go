@@ -1,0 +1,84 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Agents says whether the agent may start others, and which.
+type Agents struct {
+	Enabled bool            `json:"enabled"`
+	Most    int             `json:"most"`  // at once
+	Depth   int             `json:"depth"` // of agents below the one of the run
+	Wait    Duration        `json:"wait"`  // for those that still work when the one that started them has ended
+	Roles   map[string]Role `json:"roles"`
+}
+
+// Role is a kind of agent that others can start.
+type Role struct {
+	Instructions string   `json:"instructions"`
+	Model        string   `json:"model"`  // empty for that of the one that starts it
+	Effort       string   `json:"effort"` // likewise
+	Tools        []string `json:"tools"`  // empty for all
+	Writes       string   `json:"writes"` // WritesNone and so on; empty for that of the built-in role, or none
+}
+
+// What an agent of a role may change.
+const (
+	WritesNone   = "none"
+	WritesOwn    = "own"    // a copy of what the one that started it works in
+	WritesShared = "shared" // what that works in
+)
+
+// The built-in roles.
+const (
+	RoleExplorer = "explorer"
+	RoleWorker   = "worker"
+)
+
+// mostRoles is how many a job may have.
+const mostRoles = 32
+
+var builtinRoles = map[string]Role{
+	RoleExplorer: {
+		Writes:       WritesNone,
+		Instructions: "You look things up. You change nothing. Answer the question that you were given, with the paths and lines that bear it out, and no more.",
+	},
+	RoleWorker: {
+		Writes:       WritesOwn,
+		Instructions: "You make one part of a change. Others make other parts at the same time: change nothing beside your part, and undo nothing that you did not do.",
+	},
+}
+
+// RoleNames are those of the roles that can be started, the built-in ones first.
+func (a Agents) RoleNames() []string {
+	own := slices.DeleteFunc(slices.Sorted(maps.Keys(a.Roles)), func(name string) bool { _, builtin := builtinRoles[name]; return builtin })
+	return append([]string{RoleExplorer, RoleWorker}, own...)
+}
+
+// Role is a role by its name, with what the job leaves to the built-in one; false where there is none.
+func (a Agents) Role(name string) (Role, bool) {
+	builtin, isBuiltin := builtinRoles[name]
+	own, isOwn := a.Roles[name]
+	own.Instructions = cmp.Or(own.Instructions, builtin.Instructions)
+	own.Writes = cmp.Or(own.Writes, builtin.Writes, WritesNone)
+	return own, isBuiltin || isOwn
+}
+
+// fitAgents checks what no key of a role can tell alone.
+func (d *decoder) fitAgents() {
+	if len(d.job.Agents.Roles) > mostRoles {
+		d.complainAt(d.places["agents.roles"], "agents.roles", fmt.Sprintf("has more than %d", mostRoles), "")
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.job.Agents.Roles)) {
+		path := join("agents.roles", name)
+		for i, tool := range d.job.Agents.Roles[name].Tools {
+			at := fmt.Sprintf("%s.tools[%d]", path, i)
+			if slices.Contains(d.job.Tools.Deny, tool) {
+				d.complainAt(d.placeOf(at, path), at, "is in tools.deny, which holds for every agent", "")
+			}
+		}
+	}
+}

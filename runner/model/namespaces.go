@@ -1,0 +1,66 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"sync"
+)
+
+// namespaceType is the type of a group of tools.
+const namespaceType = "namespace"
+
+// FunctionsNamespace has the tools that are in no other group, where they stand in the input.
+const FunctionsNamespace = "functions"
+
+// namespace is a group of tools.
+type namespace struct {
+	Type        string            `json:"type"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Tools       []json.RawMessage `json:"tools"`
+}
+
+// Namespace is the definition of a group of tools.
+func Namespace(name, description string, tools []json.RawMessage) (json.RawMessage, error) {
+	return Encode(namespace{namespaceType, name, description, tools})
+}
+
+// flat are definitions with the tools of namespaces by themselves, in their place.
+func flat(definitions []json.RawMessage) ([]json.RawMessage, error) {
+	all := make([]json.RawMessage, 0, len(definitions))
+	for _, definition := range definitions {
+		var group namespace
+		if err := json.Unmarshal(definition, &group); err != nil {
+			return nil, fmt.Errorf("read tool definition: %w", err)
+		}
+		if group.Type == namespaceType {
+			all = append(all, group.Tools...)
+		} else {
+			all = append(all, definition)
+		}
+	}
+	return all, nil
+}
+
+// Grouped says whether there is a namespace among definitions.
+func Grouped(definitions []json.RawMessage) bool {
+	return slices.ContainsFunc(definitions, func(definition json.RawMessage) bool {
+		var is struct{ Type string }
+		return json.Unmarshal(definition, &is) == nil && is.Type == namespaceType
+	})
+}
+
+// notGrouped is how endpoints refuse namespaces: by the name, or by the place, of what they do not
+// know.
+var notGrouped = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)namespace|\btools?(?:\[\d+\]|\.\d+)\.(?:type|tools|function)\b|` +
+		`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,10}\btool\b.{0,10}\btype\b`)
+})
+
+// RefusesNamespaces says that an endpoint does not take namespaces among tools.
+func (f *Failure) RefusesNamespaces() bool {
+	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notGrouped().MatchString(f.Message)
+}

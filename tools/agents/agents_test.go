@@ -1,0 +1,382 @@
+package agents_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/agents"
+)
+
+// fakeTeam has agents that stand as it was told, and writes down what is asked of it.
+type fakeTeam struct {
+	known    map[string]agents.Status
+	unmerged []string
+	merge    func(id string) (tools.Result, error)
+	timedOut bool
+	fault    error
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func (f *fakeTeam) ask(format string, values ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, fmt.Sprintf(format, values...))
+}
+
+func (f *fakeTeam) status(id string) (agents.Status, error) {
+	status, known := f.known[id]
+	if !known {
+		return status, agents.Unknown(id)
+	}
+	return status, f.fault
+}
+
+func (f *fakeTeam) Spawn(_ context.Context, o agents.Order) (string, string, error) {
+	f.ask("spawn %+v", o)
+	if o.Message == "one too many" {
+		return "", "", agents.Refusef("4 agents are open already. Close one of them.")
+	}
+	if o.Name != "" {
+		return "/root/" + o.Name, "", nil
+	}
+	if o.Role == "" {
+		return "id-1", "", nil
+	}
+	return "id-1", "Sagan", nil
+}
+
+func (f *fakeTeam) Send(_ context.Context, id, message string, interrupt bool) (string, error) {
+	f.ask("send %s %q %t", id, message, interrupt)
+	_, err := f.status(id)
+	return "sub-1", err
+}
+
+func (f *fakeTeam) Note(_ context.Context, id, message string) error {
+	f.ask("note %s %q", id, message)
+	_, err := f.status(id)
+	return err
+}
+
+func (f *fakeTeam) Resume(_ context.Context, id string) (agents.Status, error) { return f.status(id) }
+
+func (f *fakeTeam) Wait(_ context.Context, ids []string, timeout time.Duration) (map[string]agents.Status, bool, error) {
+	f.ask("wait %v %s", ids, timeout)
+	if f.timedOut {
+		return nil, true, f.fault
+	}
+	all := map[string]agents.Status{}
+	for _, id := range ids {
+		if status, known := f.known[id]; !known {
+			all[id] = agents.Status{State: agents.NotFound}
+		} else if status.Ended() {
+			all[id] = status
+		}
+	}
+	return all, false, f.fault
+}
+
+func (f *fakeTeam) Close(_ context.Context, id string) (agents.Status, error) {
+	f.ask("close %s", id)
+	return f.status(id)
+}
+
+func (f *fakeTeam) Interrupt(_ context.Context, id string) (agents.Status, error) {
+	return f.status(id)
+}
+
+func (f *fakeTeam) List(prefix string) []agents.Listed {
+	var all []agents.Listed
+	for _, id := range []string{"/root/a", "/root/b"} {
+		if status, known := f.known[id]; known && strings.HasPrefix(id, prefix) {
+			all = append(all, agents.Listed{Name: id, Status: status})
+		}
+	}
+	return all
+}
+
+func (f *fakeTeam) Unmerged(ids []string) []string {
+	return slices.DeleteFunc(slices.Clone(f.unmerged), func(id string) bool { return len(ids) > 0 && !slices.Contains(ids, id) })
+}
+
+func (f *fakeTeam) Merge(_ context.Context, id string) (tools.Result, error) {
+	f.ask("merge %s", id)
+	if _, err := f.status(id); err != nil {
+		return tools.Result{}, err
+	}
+	if f.merge != nil {
+		return f.merge(id)
+	}
+	return tools.Result{Output: "Took over a.go of " + id + "."}, nil
+}
+
+// calls are what a dispatcher tells of.
+type calls struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (c *calls) Started(s tools.Started) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines = append(c.lines, fmt.Sprintf("%s by %d, mutates %t", s.Tool, s.Call.Caller, s.Mutates))
+	return nil
+}
+
+func (c *calls) Finished(tools.Finished) {}
+
+var roles = []agents.Role{{Name: "explorer", Text: "Reads only."}, {Name: "worker", Text: "Writes."}}
+
+func dispatcher(form func(agents.Setup) []tools.Tool, f *fakeTeam) (*tools.Dispatcher, *calls) {
+	told := new(calls)
+	all := form(agents.Setup{Team: f, Roles: roles, Most: 4})
+	return &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs), Observer: told}, told
+}
+
+func stand() *fakeTeam {
+	return &fakeTeam{known: map[string]agents.Status{
+		"done": {State: agents.Completed, Text: "It is <b>done</b>."}, "mute": {State: agents.Completed}, "busy": {State: agents.Running},
+		"broke":   {State: agents.Errored, Text: "no tokens left"},
+		"/root/a": {State: agents.Completed, Text: "found"}, "/root/b": {State: agents.Running},
+	}}
+}
+
+// exchange is a call and what comes of it.
+type exchange struct{ name, tool, input, want, asked string }
+
+func exchanges(t *testing.T, form func(agents.Setup) []tools.Tool, all []exchange) {
+	t.Helper()
+	for _, e := range all {
+		t.Run(e.name, func(t *testing.T) {
+			f := stand()
+			d, _ := dispatcher(form, f)
+			result := d.Dispatch(t.Context(), []tools.Call{{ID: "1", Number: 1, Name: e.tool, Input: e.input}})[0]
+			got := result.Output
+			if result.Failed {
+				got = "refused: " + got
+			}
+			if diff := cmp.Diff(e.want, got); diff != "" {
+				t.Errorf("the result (-want +got):\n%s", diff)
+			}
+			if asked := strings.Join(f.asked, "; "); e.asked != "" && asked != e.asked {
+				t.Errorf("the team was asked %s, want %s", asked, e.asked)
+			}
+		})
+	}
+}
+
+func TestDirect(t *testing.T) {
+	exchanges(t, agents.Direct, []exchange{
+		{
+			"spawn", "spawn_agent", `{"message":"look","agent_type":"explorer","fork_context":true,"model":"m","reasoning_effort":"low","service_tier":"flex","paths":["a/"]}`,
+			`{"agent_id":"id-1","nickname":"Sagan"}`, "spawn {Name: Role:explorer Message:look Fork:true Model:m Effort:low ServiceTier:flex Paths:[a/]}",
+		},
+		{
+			"spawn with no role", "spawn_agent", `{"items":[{"type":"text","text":"look"},{"type":"local_image","path":"a.png"},{"type":"skill","name":"s","path":"s/SKILL.md"}],"agent_type":"default"}`,
+			`{"agent_id":"id-1","nickname":null}`, "spawn {Name: Role: Message:look\n[image: a.png]\n[skill: s s/SKILL.md] Fork:false Model: Effort: ServiceTier: Paths:[]}",
+		},
+		{"spawn for nothing", "spawn_agent", `{"agent_type":"worker"}`, "refused: spawn_agent: the message is empty; say what the agent is to do.", ""},
+		{"spawn in two forms", "spawn_agent", `{"message":"a","items":[{"type":"text","text":"b"}]}`, "refused: spawn_agent: give the message by message or by items, not by both.", ""},
+		{"spawn a role that is not there", "spawn_agent", `{"message":"a","agent_type":"poet"}`, "refused: spawn_agent: there is no agent_type poet; there are explorer, worker, default.", ""},
+		{"spawn too many", "spawn_agent", `{"message":"one too many"}`, "refused: 4 agents are open already. Close one of them.", ""},
+		{"send", "send_input", `{"target":"busy","message":"stop","interrupt":true}`, `{"submission_id":"sub-1"}`, `send busy "stop" true`},
+		{"send under another name", "send_input", `{"id":"busy","message":"go"}`, `{"submission_id":"sub-1"}`, `send busy "go" false`},
+		{"send to nobody", "send_input", `{"target":"gone","message":"go"}`, "refused: There is no agent gone. Use an id that spawn_agent returned.", ""},
+		{"send nothing", "send_input", `{"target":"busy","message":" "}`, "refused: send_input: the message is empty; say what the agent is to do.", ""},
+		{"resume", "resume_agent", `{"id":"busy"}`, `{"status":"running"}`, ""},
+		{"resume nobody", "resume_agent", `{"id":"gone"}`, "refused: There is no agent gone. Use an id that spawn_agent returned.", ""},
+		{
+			"wait", "wait_agent", `{"targets":["done","mute","busy","broke"]}`,
+			`{"status":{"broke":{"errored":"no tokens left"},"done":{"completed":"It is <b>done</b>."},"mute":{"completed":null}},"timed_out":false}`, "wait [done mute busy broke] 30s",
+		},
+		{"wait a moment", "wait_agent", `{"targets":["done"],"timeout_ms":1}`, `{"status":{"done":{"completed":"It is <b>done</b>."}},"timed_out":false}`, "wait [done] 10s"},
+		{"wait for ever", "wait_agent", `{"targets":["done"],"timeout_ms":1e300}`, `{"status":{"done":{"completed":"It is <b>done</b>."}},"timed_out":false}`, "wait [done] 1h0m0s"},
+		{"wait a while", "wait", `{"ids":"mute","timeout_ms":60000}`, `{"status":{"mute":{"completed":null}},"timed_out":false}`, "wait [mute] 1m0s"},
+		{"wait for nobody", "wait_agent", `{"targets":["gone"]}`, "refused: There is no agent gone. Use an id that spawn_agent returned.", ""},
+		{"wait for no one in particular", "wait_agent", `{"targets":[]}`, "refused: wait_agent: targets is empty; name the agents to wait for by the ids that spawn_agent returned.", ""},
+		{"wait for some who are there", "wait_agent", `{"targets":["gone","mute"]}`, `{"status":{"gone":"not_found","mute":{"completed":null}},"timed_out":false}`, ""},
+		{"close", "close_agent", `{"target":"busy"}`, `{"previous_status":"running"}`, "close busy"},
+		{"close nobody", "close_agent", `{"target":"gone"}`, "refused: There is no agent gone. Use an id that spawn_agent returned.", ""},
+		{"merge", "merge_agent", `{"id":"done"}`, "Took over a.go of done.", "merge done"},
+		{"merge nobody", "merge_agent", `{"id":"gone"}`, "refused: There is no agent gone. Use an id that spawn_agent returned.", ""},
+	})
+}
+
+func TestCollaboration(t *testing.T) {
+	exchanges(t, agents.Collaboration, []exchange{
+		{
+			"spawn", "spawn_agent", `{"task_name":"look","message":"look","fork_turns":"none","model":"m","reasoning_effort":"low"}`, `{"task_name":"/root/look"}`,
+			"spawn {Name:look Role: Message:look Fork:false Model:m Effort:low ServiceTier: Paths:[]}",
+		},
+		{
+			"spawn that knows all", "spawn_agent", `{"task_name":"look_2","message":"look","agent_type":"worker","paths":["a"]}`, `{"task_name":"/root/look_2"}`,
+			"spawn {Name:look_2 Role:worker Message:look Fork:true Model: Effort: ServiceTier: Paths:[a]}",
+		},
+		{
+			"spawn that knows the last turns", "spawn_agent", `{"task_name":"a","message":"look","fork_turns":"3"}`, `{"task_name":"/root/a"}`,
+			"spawn {Name:a Role: Message:look Fork:true Model: Effort: ServiceTier: Paths:[]}",
+		},
+		{"spawn that knows who knows", "spawn_agent", `{"task_name":"a","message":"look","fork_turns":"some"}`, "refused: spawn_agent: fork_turns has to be all or none.", ""},
+		{
+			"spawn by a path", "spawn_agent", `{"task_name":"../a","message":"look"}`,
+			"refused: spawn_agent: task_name has to be of 1 to 64 lower case letters, digits and underscores, and not root.", "",
+		},
+		{"send", "send_message", `{"target":"/root/b","message":"more"}`, "", `note /root/b "more"`},
+		{"send to nobody", "send_message", `{"target":"/root/c","message":"more"}`, "refused: There is no agent /root/c. Use an id that spawn_agent returned.", ""},
+		{"send nothing", "send_message", `{"target":"/root/b","message":""}`, "refused: send_message: the message is empty; say what the agent is to do.", ""},
+		{"follow up", "followup_task", `{"target":"/root/a","message":"more"}`, "", `send /root/a "more" false`},
+		{"wait", "wait_agent", `{}`, `{"message":"Wait completed.","timed_out":false}`, "wait [] 30s"},
+		{"interrupt", "interrupt_agent", `{"target":"/root/b"}`, `{"previous_status":"running"}`, ""},
+		{"interrupt nobody", "interrupt_agent", `{"target":"/root/c"}`, "refused: There is no agent /root/c. Use an id that spawn_agent returned.", ""},
+		{"list", "list_agents", `{}`, `{"agents":[{"agent_name":"/root/a","agent_status":{"completed":"found"}},{"agent_name":"/root/b","agent_status":"running"}]}`, ""},
+		{"list some", "list_agents", `{"path_prefix":"/root/b"}`, `{"agents":[{"agent_name":"/root/b","agent_status":"running"}]}`, ""},
+		{"list none", "list_agents", `{"path_prefix":"/x"}`, `{"agents":[]}`, ""},
+	})
+}
+
+func TestAWaitThatIsOver(t *testing.T) {
+	f := stand()
+	f.timedOut = true
+	for want, call := range map[string]tools.Call{
+		`{"status":{},"timed_out":true}`:                 {Name: "wait_agent", Input: `{"targets":["busy"]}`},
+		`{"message":"Wait timed out.","timed_out":true}`: {Name: "wait_agent", Input: `{}`},
+	} {
+		form := agents.Direct
+		if call.Input == `{}` {
+			form = agents.Collaboration
+		}
+		d, _ := dispatcher(form, f)
+		if result := d.Dispatch(t.Context(), []tools.Call{call})[0]; result.Output != want || result.Failed {
+			t.Errorf("got %+v, want %s", result, want)
+		}
+	}
+}
+
+func TestAFaultOfTheTeamIsNoAnswer(t *testing.T) {
+	f := stand()
+	f.fault = errors.New("the disk is full")
+	d, _ := dispatcher(agents.Direct, f)
+	for _, call := range []tools.Call{
+		{Name: "resume_agent", Input: `{"id":"busy"}`},
+		{Name: "wait_agent", Input: `{"targets":["busy"]}`},
+		{Name: "close_agent", Input: `{"target":"busy"}`},
+		{Name: "send_input", Input: `{"target":"busy","message":"a"}`},
+	} {
+		want := call.Name + " failed: the disk is full"
+		if result := d.Dispatch(t.Context(), []tools.Call{call})[0]; result.Output != want || !result.Failed {
+			t.Errorf("got %+v, want %s", result, want)
+		}
+	}
+}
+
+// TestMergesAreCallsOfTheirOwn waits for workers: each merge is in line with calls that change
+// something, and on record as made by the wait.
+func TestMergesAreCallsOfTheirOwn(t *testing.T) {
+	f := stand()
+	f.unmerged = []string{"mute", "done", "broke"}
+	f.merge = func(id string) (tools.Result, error) {
+		if id == "mute" {
+			return tools.Refuse("a.go conflicts."), nil
+		}
+		return tools.Result{Output: "Took over b.go."}, nil
+	}
+	d, told := dispatcher(agents.Direct, f)
+	result := d.Dispatch(t.Context(), []tools.Call{{ID: "w", Number: 7, Name: "wait_agent", Input: `{"targets":["done","mute"]}`}})[0]
+	want := `{"status":{"done":{"completed":"It is <b>done</b>."},"mute":{"completed":null}},"timed_out":false,"merged":{"done":"Took over b.go.","mute":"a.go conflicts."}}`
+	if result.Output != want {
+		t.Errorf("got %s, want %s", result.Output, want)
+	}
+	if diff := cmp.Diff([]string{"wait_agent by 0, mutates false", "merge_agent by 7, mutates true", "merge_agent by 7, mutates true"}, told.lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"wait [done mute] 30s", "merge mute", "merge done"}, f.asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAWaitForAnyMergesAll(t *testing.T) {
+	f := stand()
+	f.unmerged = []string{"/root/a"}
+	d, _ := dispatcher(agents.Collaboration, f)
+	result := d.Dispatch(t.Context(), []tools.Call{{ID: "w", Number: 1, Name: "collaboration.wait", Input: `{}`}})[0]
+	if want := `{"message":"Wait completed.","timed_out":false,"merged":{"/root/a":"Took over a.go of /root/a."}}`; result.Output != want {
+		t.Errorf("got %s, want %s", result.Output, want)
+	}
+}
+
+// TestNoChangeIsLostByClosing closes a worker whose change conflicts: it stays open until it is
+// closed once more.
+func TestNoChangeIsLostByClosing(t *testing.T) {
+	f := stand()
+	f.unmerged = []string{"done"}
+	f.merge = func(string) (tools.Result, error) { return tools.Refuse("a.go conflicts."), nil }
+	d, _ := dispatcher(agents.Direct, f)
+	shut := []tools.Call{{ID: "c", Number: 1, Name: "close_agent", Input: `{"target":"done"}`}}
+	first := d.Dispatch(t.Context(), shut)[0]
+	if want := "close_agent: done is still open, since its change is not taken over: a.go conflicts.\n"; !first.Failed || !strings.HasPrefix(first.Output, want) {
+		t.Errorf("got %+v, want %s", first, want)
+	}
+	second := d.Dispatch(t.Context(), shut)[0]
+	if want := `{"previous_status":{"completed":"It is <b>done</b>."},"merged":{"done":"a.go conflicts."}}`; second.Failed || second.Output != want {
+		t.Errorf("got %+v, want %s", second, want)
+	}
+	if diff := cmp.Diff([]string{"merge done", "merge done", "close done"}, f.asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestScriptsLeadNoAgents has a script of another tool call those of agents.
+func TestScriptsLeadNoAgents(t *testing.T) {
+	f := stand()
+	var refused []string
+	script := tools.Tool{
+		Spec: tools.Spec{Name: "exec", Grammar: "start: /.+/"}, Scripts: true,
+		Run: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+			for _, tool := range agents.Collaboration(agents.Setup{Team: f}) {
+				done := make(chan tools.Result, 1)
+				tools.CallsOf(ctx).Start(ctx, tools.Call{Name: tool.Spec.Name, Input: `{}`}, func(r tools.Result) { done <- r })
+				refused = append(refused, (<-done).Output)
+			}
+			return tools.Result{}, nil
+		},
+	}
+	d := &tools.Dispatcher{Registry: tools.New(append(agents.Collaboration(agents.Setup{Team: f}), script)...), Outputs: new(tools.Outputs)}
+	d.Dispatch(t.Context(), []tools.Call{{ID: "1", Number: 1, Name: "exec", Input: "x", Form: tools.Freeform}})
+	if len(refused) != 7 || len(f.asked) > 0 {
+		t.Errorf("%d calls were answered; the team was asked %v", len(refused), f.asked)
+	}
+	for _, words := range refused {
+		if !strings.HasSuffix(words, tools.NotFromScript) {
+			t.Errorf("a script is told %q", words)
+		}
+	}
+}
+
+// TestEveryToolIsKnown holds the names of the tools together, wherever they are listed.
+func TestEveryToolIsKnown(t *testing.T) {
+	for _, form := range []func(agents.Setup) []tools.Tool{agents.Direct, agents.Collaboration} {
+		for _, tool := range form(agents.Setup{Team: stand(), Roles: roles, Most: 4}) {
+			name := tool.Spec.Name
+			if tools.Taken(name) != name || !tools.LeadsAgents(name) {
+				t.Errorf("%s is not among the names of tools", name)
+			}
+			if tool.Spec.Namespace.Name == "" || tool.Spec.Description == "" || !json.Valid(tool.Spec.Parameters) {
+				t.Errorf("%s is told of as %+v", name, tool.Spec)
+			}
+			if tool.Mutates == tool.Scripts {
+				t.Errorf("%s: a call either has a place among those that change something, or makes such", name)
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package agents
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// directGroup is where models that call tools themselves look for those of agents.
+var directGroup = tools.Namespace{Name: "multi_agent_v1", Description: "Tools that start other agents and lead them."}
+
+// Direct are the tools in the form for models that call tools themselves: spawn_agent, send_input,
+// resume_agent, wait_agent, close_agent, merge_agent.
+func Direct(s Setup) []tools.Tool {
+	l := newLead(s, directGroup)
+	return []tools.Tool{
+		l.tool("spawn_agent", whenToSpawn+" Returns the agent's id at once, while it works; you are told when it ends."+s.about(), closed(
+			[]string{
+				messageSchema, itemsSchema, roleSchema, `"fork_context":{"type":"boolean","description":"Whether the agent knows this conversation. Defaults to false: tell it all that it needs."}`,
+				modelSchema, tierSchema, pathsSchema,
+			}), l.spawnDirect),
+		l.tool("send_input", "Gives an agent a message. One that has ended goes on with it.", closed(
+			[]string{targetSchema, messageSchema, itemsSchema, `"interrupt":{"type":"boolean","description":"Whether to break off what the agent is doing. Defaults to false: it reads the message when it can."}`},
+			"target"), l.sendInput),
+		l.tool("resume_agent", "Opens an agent again that was closed. Give it a task by send_input.", closed([]string{idSchema}, "id"), l.resume),
+		l.scripted("wait_agent", "Waits until one of some agents has ended, and returns the status of those that have. "+
+			"Wait only when you can't go on without them. The change of a worker that has completed is taken over into your tree then, and merged says what came of it.",
+			closed([]string{`"targets":{"type":"array","items":{"type":"string"},"description":"Ids of agents."}`, timeoutSchema}, "targets"), l.waitDirect),
+		l.scripted("close_agent", "Ends an agent and all that it started, and makes room for another: one that has completed counts until it is closed. "+
+			"The change of a worker that has completed is taken over before.", closed([]string{targetSchema}, "target"), l.close),
+		l.mergeTool(),
+	}
+}
+
+func (l *lead) spawnDirect(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a spawning
+	if err := call.Arguments(&a); err != nil {
+		return tools.Result{}, err
+	}
+	id, nickname, err := l.spawn(ctx, a, a.Fork)
+	if err != nil {
+		return refused(err)
+	}
+	return answer(struct {
+		ID       string  `json:"agent_id"`
+		Nickname *string `json:"nickname"`
+	}{id, given(nickname)})
+}
+
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func (l *lead) sendInput(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a struct {
+		words
+		Target    string `json:"target"`
+		Interrupt bool   `json:"interrupt"`
+	}
+	if err := call.Arguments(&a); err != nil {
+		return tools.Result{}, err
+	}
+	text, problem := a.text()
+	if problem != "" {
+		return tools.Refuse("send_input: " + problem + "."), nil
+	}
+	submission, err := l.Team.Send(ctx, a.Target, text, a.Interrupt)
+	if err != nil {
+		return refused(err)
+	}
+	return answer(map[string]string{"submission_id": submission})
+}
+
+func (l *lead) resume(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a struct{ ID string }
+	if err := call.Arguments(&a); err != nil {
+		return tools.Result{}, err
+	}
+	status, err := l.Team.Resume(ctx, a.ID)
+	if err != nil {
+		return refused(err)
+	}
+	return answer(map[string]Status{"status": status.shown(mostText)})
+}
+
+func (l *lead) waitDirect(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a struct {
+		Targets []string `json:"targets"`
+		Timeout *float64 `json:"timeout_ms"`
+	}
+	if err := call.Arguments(&a); err != nil {
+		return tools.Result{}, err
+	}
+	if len(a.Targets) == 0 {
+		return tools.Refuse("wait_agent: targets is empty; name the agents to wait for by the ids that spawn_agent returned."), nil
+	}
+	statuses, timedOut, err := l.Team.Wait(ctx, a.Targets, patience(a.Timeout))
+	if err != nil {
+		return refused(err)
+	}
+	if id := nowhere(statuses); id != "" {
+		return refused(Unknown(id))
+	}
+	shown := make(map[string]Status, len(statuses))
+	for id, status := range statuses {
+		shown[id] = status.shown(mostText / len(statuses))
+	}
+	return answer(struct {
+		Statuses map[string]Status `json:"status"`
+		TimedOut bool              `json:"timed_out"`
+		Merged   map[string]string `json:"merged,omitempty"`
+	}{shown, timedOut, said(l.mergeAll(ctx, a.Targets))})
+}
+
+// nowhere is the id of an agent that is not there, where none of them is.
+func nowhere(statuses map[string]Status) (id string) {
+	for other, status := range statuses {
+		if status.State != NotFound {
+			return ""
+		}
+		id = max(id, other)
+	}
+	return id
+}
+
+func (l *lead) close(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a struct{ Target string }
+	if err := call.Arguments(&a); err != nil {
+		return tools.Result{}, err
+	}
+	merged := l.mergeAll(ctx, []string{a.Target})
+	if words := l.whyOpen(a.Target, merged); words != "" {
+		return tools.Refuse(words), nil
+	}
+	previous, err := l.Team.Close(ctx, a.Target)
+	if err != nil {
+		return refused(err)
+	}
+	return answer(struct {
+		Previous Status            `json:"previous_status"`
+		Merged   map[string]string `json:"merged,omitempty"`
+	}{previous.shown(mostText), said(merged)})
+}

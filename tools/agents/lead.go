@@ -1,0 +1,176 @@
+package agents
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// Setup says whom the tools lead.
+type Setup struct {
+	Team  Team
+	Roles []Role
+	Most  int // agents at once
+}
+
+// whenToSpawn begins what a model is told of spawn_agent.
+const whenToSpawn = "Starts another agent on a task. Do so only where the task, AGENTS.md or a skill asks for it, or where the work clearly falls into parts that can go on side by side; " +
+	"do all else yourself. Give each agent one task with an end, and those that write paths that do not overlap."
+
+// about tells of the roles, and of how many agents there may be.
+func (s Setup) about() string {
+	var words strings.Builder
+	fmt.Fprintf(&words, " At most %d agents are open at once.", s.Most)
+	if len(s.Roles) == 0 {
+		return words.String()
+	}
+	words.WriteString(" agent_type is one of:")
+	for _, role := range s.Roles {
+		fmt.Fprintf(&words, "\n- %s: %s", role.Name, role.Text)
+	}
+	return words.String()
+}
+
+// lead is the tools of one agent.
+type lead struct {
+	Setup
+	group tools.Namespace
+
+	mu     sync.Mutex
+	warned map[string]bool // ids of agents that were left open once, since their change could not be taken over
+}
+
+func newLead(s Setup, group tools.Namespace) *lead {
+	return &lead{Setup: s, group: group, warned: map[string]bool{}}
+}
+
+type run func(context.Context, tools.Call) (tools.Result, error)
+
+// tool is one that starts agents or talks with them. Such calls run in the order in which the model
+// made them.
+func (l *lead) tool(name, description string, parameters json.RawMessage, run run) tools.Tool {
+	return tools.Tool{Spec: tools.Spec{Name: name, Description: description, Parameters: parameters, Namespace: l.group}, Run: run, Mutates: true}
+}
+
+// scripted is one whose calls make others: merges.
+func (l *lead) scripted(name, description string, parameters json.RawMessage, run run) tools.Tool {
+	t := l.tool(name, description, parameters, run)
+	t.Mutates, t.Scripts = false, true
+	return t
+}
+
+const mergeName = "merge_agent"
+
+func (l *lead) mergeTool() tools.Tool {
+	return l.tool(mergeName, "Takes the change of an agent that has completed over into your tree, three ways, all of it or nothing. It is done by itself when you wait for the agent; "+
+		"call this to try again, after you or the agent did away with what was in the way.", closed([]string{idSchema}, "id"), l.merge)
+}
+
+func (l *lead) merge(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a struct{ ID string }
+	if err := call.Arguments(&a); err != nil {
+		return tools.Result{}, err
+	}
+	result, err := l.Team.Merge(ctx, a.ID)
+	if err != nil {
+		return refused(err)
+	}
+	return result, nil
+}
+
+// merged is what came of a merge.
+type merged struct {
+	words  string
+	failed bool
+}
+
+// mergeAll takes over the changes of those agents that have completed and have one, each by a call
+// of its own.
+func (l *lead) mergeAll(ctx context.Context, ids []string) map[string]merged {
+	calls := tools.CallsOf(ctx)
+	var mu sync.Mutex
+	all := map[string]merged{}
+	for _, id := range l.Team.Unmerged(ids) {
+		input, _ := json.Marshal(map[string]string{"id": id}) // of a text, which never fails
+		calls.Start(ctx, tools.Call{Name: mergeName, Input: string(input)}, func(result tools.Result) {
+			mu.Lock()
+			defer mu.Unlock()
+			all[id] = merged{result.Output, result.Failed}
+		})
+	}
+	calls.Wait()
+	return all
+}
+
+// said are the words of merges; nil for none.
+func said(all map[string]merged) map[string]string {
+	if len(all) == 0 {
+		return nil
+	}
+	said := make(map[string]string, len(all))
+	for id, m := range all {
+		said[id] = m.words
+	}
+	return said
+}
+
+// whyOpen says, once, that an agent is not closed since its change would be lost.
+func (l *lead) whyOpen(id string, all map[string]merged) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for of, m := range all {
+		if m.failed && !l.warned[of] {
+			l.warned[of] = true
+			return fmt.Sprintf("close_agent: %s is still open, since its change is not taken over: %s\nCall %s to try again, or close_agent again to close it without its change.", id, m.words, mergeName)
+		}
+	}
+	return ""
+}
+
+// How long a wait takes.
+const (
+	defaultWait  = 30 * time.Second
+	shortestWait = 10 * time.Second
+	longestWait  = time.Hour
+)
+
+// patience is how long a call waits, by what it asks for.
+func patience(milliseconds *float64) time.Duration {
+	if milliseconds == nil {
+		return defaultWait
+	}
+	within := min(max(*milliseconds, float64(shortestWait.Milliseconds())), float64(longestWait.Milliseconds()))
+	return time.Duration(within) * time.Millisecond
+}
+
+// refused is the result of what a team did not do.
+func refused(err error) (tools.Result, error) {
+	if refusal, is := errors.AsType[*Refusal](err); is {
+		return tools.Refuse(refusal.Words), nil
+	}
+	return tools.Result{}, err
+}
+
+// answer is a result as JSON, with angle brackets as they are.
+func answer(value any) (tools.Result, error) {
+	raw, err := encoded(value)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("encode what came of it: %w", err)
+	}
+	return tools.Result{Output: string(raw)}, nil
+}
+
+func encoded(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+}

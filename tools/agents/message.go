@@ -1,0 +1,49 @@
+package agents
+
+import (
+	"fmt"
+	"strings"
+)
+
+// words is a message for an agent, in one of the two forms in which models write it.
+type words struct {
+	Message string `json:"message"`
+	Items   []item `json:"items"`
+}
+
+// item is a part of a message.
+type item struct {
+	Type  string `json:"type"`
+	Text  string `json:"text"`
+	Image string `json:"image_url"`
+	Path  string `json:"path"`
+	Name  string `json:"name"`
+}
+
+// text is the message as text. The problem says what is wrong with it.
+func (w words) text() (text, problem string) {
+	if w.Message != "" && len(w.Items) > 0 {
+		return "", "give the message by message or by items, not by both"
+	}
+	parts := []string{w.Message}
+	for _, i := range w.Items {
+		parts = append(parts, i.words())
+	}
+	if text = strings.TrimSpace(strings.Join(parts, "\n")); text == "" {
+		return "", "the message is empty; say what the agent is to do"
+	}
+	return text, ""
+}
+
+// words are a part as text: an agent opens by itself what a part points at.
+func (i item) words() string {
+	switch i.Type {
+	case "image":
+		return "[image: " + i.Image + "]"
+	case "local_image":
+		return "[image: " + i.Path + "]"
+	case "skill", "mention":
+		return fmt.Sprintf("[%s: %s %s]", i.Type, i.Name, i.Path)
+	}
+	return i.Text
+}

@@ -1,0 +1,71 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// spawning are the arguments of spawn_agent in either form.
+type spawning struct {
+	words
+	Name   string   `json:"task_name"`
+	Role   string   `json:"agent_type"`
+	Fork   bool     `json:"fork_context"`
+	Turns  *string  `json:"fork_turns"`
+	Model  string   `json:"model"`
+	Effort string   `json:"reasoning_effort"`
+	Tier   string   `json:"service_tier"`
+	Paths  []string `json:"paths"`
+}
+
+// spawn starts an agent.
+func (l *lead) spawn(ctx context.Context, a spawning, fork bool) (id, nickname string, err error) {
+	text, problem := a.text()
+	if problem == "" {
+		problem = l.problemOfRole(a.Role)
+	}
+	if problem != "" {
+		return "", "", Refusef("spawn_agent: %s.", problem)
+	}
+	if a.Role == noRole {
+		a.Role = ""
+	}
+	return l.Team.Spawn(ctx, Order{
+		Name: a.Name, Role: a.Role, Message: text, Fork: fork, Model: a.Model, Effort: a.Effort, ServiceTier: a.Tier, Paths: a.Paths,
+	})
+}
+
+// noRole is the name by which models ask for no role.
+const noRole = "default"
+
+func (l *lead) problemOfRole(name string) string {
+	names := make([]string, len(l.Roles))
+	for i, role := range l.Roles {
+		if names[i] = role.Name; role.Name == name {
+			return ""
+		}
+	}
+	if name == "" || name == noRole {
+		return ""
+	}
+	return fmt.Sprintf("there is no agent_type %s; there are %s", tools.Visible(name, 100), strings.Join(append(names, noRole), ", "))
+}
+
+// turnsToFork is how models ask for the last turns alone; an agent then knows all of them.
+var turnsToFork = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[1-9][0-9]*$`) })
+
+// forks says whether the agent knows the conversation.
+func (a spawning) forks() (yes bool, problem string) {
+	switch turns := a.Turns; {
+	case turns == nil, *turns == "", *turns == "all", turnsToFork().MatchString(*turns):
+		return true, ""
+	case *turns == "none":
+		return false, ""
+	}
+	return false, "fork_turns has to be all or none"
+}
