@@ -26,6 +26,11 @@ const (
 
 // Main is the process: it runs one script and gives the exit status.
 func Main(input io.Reader, output io.Writer, problems io.Writer) int {
+	return Within(mostBusy, input, output, problems)
+}
+
+// Within is Main for scripts that compute no longer than busy without waiting for anything.
+func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.Writer) int {
 	os.Clearenv()
 	if err := confine(); err != nil {
 		fmt.Fprintln(problems, "the engine can't limit itself:", err)
@@ -37,6 +42,7 @@ func Main(input io.Reader, output io.Writer, problems io.Writer) int {
 		fmt.Fprintln(problems, "the engine does not start:", err)
 		return 1
 	}
+	s.busy = busy
 	o.add(0, func(r *message.Report) { r.Ready = true })
 	o.flush()
 	orders := message.NewReader(input)
@@ -86,8 +92,10 @@ func (s *script) serve(settled <-chan []message.Settled) {
 
 // stuck says why a script that has not ended waits for nothing.
 func (s *script) stuck() string {
-	if _, err := s.vm.Eval("new ArrayBuffer(1 << 20); 0", quickjs.EvalGlobal); err != nil {
-		return told(noMemory, "", "") // there was none left to fail with
+	// Where there was no memory left to fail with, some is free again by now, but not much: an
+	// array that grows asks for half as much again as it has.
+	if _, err := s.vm.Eval("new ArrayBuffer(1 << 26); 0", quickjs.EvalGlobal); err != nil {
+		return told(noMemory, "", "")
 	}
 	return "Error: the script waits for what cannot come: no call is under way and no timer is set."
 }
@@ -155,10 +163,10 @@ type stopped struct{ message.End }
 
 // turn lets the script compute until it waits, and reports what it did.
 func (s *script) turn(do func() error) {
-	most := min(mostBusy, mostComputed-s.computed)
+	most := min(s.busy, mostComputed-s.computed)
 	began := time.Now()
-	overdue := message.End{Failed: true, Error: fmt.Sprintf("Error: the script computed for %.0f s without waiting for anything, and was ended.", mostBusy.Seconds())}
-	if most < mostBusy {
+	overdue := message.End{Failed: true, Error: fmt.Sprintf("Error: the script computed for %.0f s without waiting for anything, and was ended.", s.busy.Seconds())}
+	if most < s.busy {
 		overdue.Error = fmt.Sprintf("Error: the script computed for %.0f minutes in all, and was ended.", mostComputed.Minutes())
 	}
 	watch := time.AfterFunc(most+grace, func() {

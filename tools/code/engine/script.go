@@ -37,6 +37,7 @@ type script struct {
 	shown    int // bytes of items
 	underWay int // calls
 	timers   timers
+	busy     time.Duration // the most that it computes without waiting
 	computed time.Duration
 	ended    bool
 }
