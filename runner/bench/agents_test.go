@@ -16,7 +16,7 @@ func BenchmarkAgentsSideBySide(b *testing.B) {
 	const agents, turns = 8, 20
 	repository := smallRepository(b)
 	file := filepath.Join(b.TempDir(), "job.yml")
-	text := fmt.Sprintf("version: 1\ntask: {prompt: Look., expects: answer}\nlimits: {turns: 0, tool_calls: 0, tokens: 0, cost_usd: 0}\nagents: {enabled: true, most: %d}\n", agents)
+	text := fmt.Sprintf("version: 1\ntask: {prompt: Look., expects: answer}\nlimits: {turns: 5000, tool_calls: 5000, tokens: 100000000, cost_usd: 0}\nagents: {enabled: true, most: %d}\n", agents)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -33,14 +33,14 @@ func BenchmarkAgentsSideBySide(b *testing.B) {
 	results.memoryOf("  memory for each agent besides", (highestPeak(together)-highestPeak(alone))/agents, mostOfAgent)
 }
 
-const readTurn = "output: [{call: read_file, arguments: {file_path: README.md}}]"
+const readTurn = "output: [{call: list_dir, arguments: {dir_path: .}}]"
 
-// readSession is one agent that reads a file in each turn.
+// readSession is one agent that lists a folder in each turn.
 func readSession(turns int) string {
 	return "version: 1\nturns:\n" + strings.Repeat("  - "+readTurn+"\n", turns) + "  - output: [{say: Done.}]\n"
 }
 
-// teamSession is an agent that starts others, each of which reads a file in each turn, and waits for them.
+// teamSession is an agent that starts others, each of which lists a folder in each turn, and waits for them.
 func teamSession(agents, turns int) string {
 	var s, own strings.Builder
 	s.WriteString("version: 1\nturns:\n  - output:\n")
