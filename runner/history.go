@@ -57,7 +57,7 @@ func (h *history) take(known *transcript.View, e transcript.Event) error {
 	if err == nil {
 		err = h.hooks.Take(e)
 	}
-	if h.conversation.CallLimit = h.job.Limits.ToolCalls; err == nil && e.Agent == transcript.MainAgent {
+	if h.conversation.CallLimit = h.job.Limits.ToolCalls; err == nil && e.By() == "" {
 		err = h.conversation.Take(e)
 	}
 	if err != nil {

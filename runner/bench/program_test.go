@@ -32,6 +32,7 @@ type program struct {
 type sighting struct {
 	Wall   time.Duration `json:"wall"`   // from start to exit
 	Memory int64         `json:"memory"` // peak, in bytes
+	CPU    time.Duration `json:"cpu"`    // of the processor, in the program and what it waited for
 	Status int           `json:"status"`
 
 	start     time.Duration // from start to the first request
@@ -42,6 +43,7 @@ type sighting struct {
 }
 
 func (s sighting) total() time.Duration  { return s.Wall }
+func (s sighting) cpu() time.Duration    { return s.CPU }
 func (s sighting) began() time.Duration  { return s.start }
 func (s sighting) served() time.Duration { return s.server }
 
@@ -168,6 +170,7 @@ func watch(args []string) int {
 	if cmd.ProcessState != nil {
 		seen.Status = cmd.ProcessState.ExitCode()
 		seen.Memory = peak(cmd.ProcessState)
+		seen.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(seen); err != nil {
 		return 1

@@ -41,6 +41,9 @@ func (t *table) memory(seen []sighting) {
 	t.rows = append(t.rows, row{"  peak memory", megabytes(highest), megabytes(mostMemory), verdict(highest <= mostMemory)})
 }
 
+// memoryOf adds bytes of memory.
+func (t *table) memoryOf(figure string, measured, limit int64) { t.disk(figure, measured, limit) }
+
 // memoryAsItIs adds what has no limit, since it grows with the repository.
 func (t *table) memoryAsItIs(seen []sighting) {
 	t.rows = append(t.rows, row{figure: "  peak memory", measured: megabytes(highestPeak(seen))})

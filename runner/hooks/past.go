@@ -35,7 +35,7 @@ var onceOnly = []string{job.OnRunStart, job.OnToolDefinition, job.OnShellEnv}
 
 // Take adds the next event of a record.
 func (p *Past) Take(e transcript.Event) error {
-	if e.Agent != transcript.MainAgent && e.Type != transcript.TypeHook {
+	if e.By() != "" && e.Type != transcript.TypeHook {
 		return nil
 	}
 	switch e.Type {

@@ -38,7 +38,7 @@ type Rehearsal struct {
 // Take puts the questions of an event.
 func (r *Rehearsal) Take(ctx context.Context, view *transcript.View, e transcript.Event) error {
 	r.view = view
-	if e.Agent != transcript.MainAgent { // of agents that it started the record alone tells
+	if e.By() != "" { // of agents that it started the record alone tells
 		return ctx.Err()
 	}
 	if r.calls == nil {

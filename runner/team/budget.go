@@ -54,8 +54,11 @@ const (
 func (m *Member) share() (agent.Used, error) {
 	a := m.agent
 	limits, own, others := a.Limits(), a.Work(), m.used()
-	spent := usedBy(own.Spent, own.Cost).Add(others)
-	parts := max(m.team.job().Agents.Most-m.team.open()+1, 2)
+	return partOf(limits, usedBy(own.Spent, own.Cost).Add(others), max(m.team.job().Agents.Most-m.team.open()+1, 2))
+}
+
+// partOf is one of some equal parts of what limits leave.
+func partOf(limits agent.Limits, spent agent.Used, parts int) (agent.Used, error) {
 	part := agent.Used{
 		Turns: (limits.Turns - spent.Turns) / parts, Calls: (limits.Calls - spent.Calls) / parts,
 		Tokens: (limits.Tokens - spent.Tokens) / int64(parts), CostUSD: (limits.CostUSD - spent.CostUSD) / float64(parts),

@@ -110,7 +110,7 @@ func (m *Member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 		return m.waitAgain(limited, was, ids)
 	}
 	if len(ids) == 0 {
-		_ = t.await(limited, func() bool { return len(m.news) > 0 })
+		_ = t.await(limited, func() bool { return len(m.news) > 0 || len(m.alive()) == 0 }) // there is nothing to wait for
 		return nil, len(m.news) == 0, ctx.Err()
 	}
 	ended := func() map[string]agents.Status {

@@ -97,7 +97,7 @@ func (v *View) AllModels() []ModelUse {
 
 // agent is the agent of an event that another one started; nil for the run's own.
 func (f *fold) agent(e Event) *Agent {
-	if e.Agent == MainAgent {
+	if e.By() == "" {
 		return nil
 	}
 	a := f.view.AgentNamed(e.Agent)

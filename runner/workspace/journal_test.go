@@ -162,3 +162,27 @@ func TestAPatchIsNotUndoneWhereALinkLeads(t *testing.T) {
 
 // showAll is the view of commands that see everything.
 func showAll() (*grants.View, error) { return nil, nil }
+
+// A merge may change files beside the working directory.
+func TestABrokenMergeIsUndoneBelowTheRootOfTheCheckout(t *testing.T) {
+	w, top := patchedFolder(t)
+	before := content(t, top)
+	if err := w.beginJournal(top, showAll, touched, true); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := top.OpenRoot("sub") // the working directory
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	err = errors.Join(top.WriteFile("a.txt", []byte("half\n"), 0o600), top.Remove("sub/b.txt"), top.MkdirAll("new/deep", 0o755), top.WriteFile("new/deep/c.txt", nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := w.undoIn(dir, top); err != nil || !found.Undone {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if diff := cmp.Diff(before, content(t, top)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
