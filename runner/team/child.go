@@ -77,7 +77,7 @@ func (c *child) turn(ctx context.Context) {
 	t := c.by.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.status, c.reason, c.stop, c.reserved = status, reason, nil, agent.Used{}
+	c.status, c.reason, c.stop, c.reserved, c.leaving = status, reason, nil, agent.Used{}, false
 	c.spent, c.cost = work.Spent, work.Cost
 	if status.State != agents.Shutdown {
 		c.by.news = append(c.by.news, notice{c, status})
