@@ -26,7 +26,7 @@ func Collaboration(s Setup) []tools.Tool {
 		l.tool("followup_task", "Gives an agent a further task. One that has ended goes on with it.", letterSchema, l.followUp),
 		l.scripted("wait_agent", "Waits until an agent has news for you: its answer, or that it ended. Wait only when you can't go on without it. The answer comes as a message. "+
 			"The changes of workers that have completed are taken over into your tree then, and merged says what came of them.", closed([]string{timeoutSchema}), l.waitAny),
-		l.tool("interrupt_agent", "Breaks off what an agent is doing. It stays open for messages and tasks.", closed([]string{namedSchema}, "target"), l.interrupt),
+		l.unordered("interrupt_agent", "Breaks off what an agent is doing. It stays open for messages and tasks.", closed([]string{namedSchema}, "target"), l.interrupt),
 		l.tool("list_agents", "Lists the agents and their statuses.", closed(
 			[]string{`"path_prefix":{"type":"string","description":"Only agents whose name begins with this."}`}), l.list),
 		l.mergeTool(),

@@ -19,7 +19,7 @@ func Direct(s Setup) []tools.Tool {
 				messageSchema, itemsSchema, roleSchema, `"fork_context":{"type":"boolean","description":"Whether the agent knows this conversation. Defaults to false: tell it all that it needs."}`,
 				modelSchema, tierSchema, pathsSchema,
 			}), l.spawnDirect),
-		l.tool("send_input", "Gives an agent a message. One that has ended goes on with it.", closed(
+		l.unordered("send_input", "Gives an agent a message. One that has ended goes on with it.", closed(
 			[]string{targetSchema, messageSchema, itemsSchema, `"interrupt":{"type":"boolean","description":"Whether to break off what the agent is doing. Defaults to false: it reads the message when it can."}`},
 			"target"), l.sendInput),
 		l.tool("resume_agent", "Opens an agent again that was closed. Give it a task by send_input.", closed([]string{idSchema}, "id"), l.resume),

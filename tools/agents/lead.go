@@ -66,6 +66,12 @@ func (l *lead) scripted(name, description string, parameters json.RawMessage, ru
 	return t
 }
 
+// unordered is one that may end the turn of an agent. It has no place in the order of calls: a call
+// of an agent on the same tree may be behind it there, and that agent ends with its calls.
+func (l *lead) unordered(name, description string, parameters json.RawMessage, run run) tools.Tool {
+	return l.scripted(name, description, parameters, run)
+}
+
 const mergeName = "merge_agent"
 
 func (l *lead) mergeTool() tools.Tool {
