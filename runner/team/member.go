@@ -49,6 +49,9 @@ func (m *Member) Send(ctx context.Context, id, message string, interrupt bool) (
 	if err := t.await(ctx, func() bool { return !c.leaving }); err != nil {
 		return "", err
 	}
+	if c.by.ctx == nil {
+		return "", agents.Refusef("%s was started by another agent, which has ended. Start an agent of your own.", c.id)
+	}
 	c.sent++
 	submission := fmt.Sprintf("%s-%d", c.id, c.sent)
 	if c.stop != nil {
@@ -259,7 +262,11 @@ func (m *Member) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ended []string
-	for _, c := range m.alive() {
+	alive := m.alive()
+	for _, c := range alive { // all at once: a call of one may wait for that of another
+		c.stop(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
+	}
+	for _, c := range alive {
 		c.end(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
 		if c.status.State == agents.Shutdown {
 			ended = append(ended, c.name)

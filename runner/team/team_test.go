@@ -181,3 +181,40 @@ func TestARoleThatWritesOnACopyIsRefusedWithoutOverlay(t *testing.T) {
 		t.Errorf("%+v, %v", role, err)
 	}
 }
+
+func TestNoTurnBeginsOfAnAgentWhoseStarterHasEnded(t *testing.T) {
+	m, all := led(t, agents.Completed)
+	all[0].member = &Member{team: m.team, who: all[0], depth: 1} // which does no work any more
+	below := &child{by: all[0].member, name: "below", id: "id-below", status: agents.Status{State: agents.Completed}, closed: true}
+	m.team.children = append(m.team.children, below)
+	if _, err := m.Resume(t.Context(), below.id); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.Send(t.Context(), below.id, "Go on", false)
+	if refusal, is := err.(*agents.Refusal); !is || !strings.Contains(refusal.Words, "has ended") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAtTheEndAllAreToldBeforeAnyIsWaitedFor(t *testing.T) {
+	m, all := led(t, agents.Running, agents.Running)
+	m.ctx = t.Context()
+	first, second := all[0], all[1]
+	first.done, second.done = make(chan struct{}), make(chan struct{})
+	first.stop = func(ending) {}
+	second.stop = func(ending) { // on which a call of the first waits
+		for _, c := range []*child{second, first} {
+			if c.stop != nil {
+				c.status, c.stop = agents.Status{State: agents.Shutdown}, nil
+				close(c.done)
+			}
+		}
+	}
+	over := make(chan struct{})
+	go func() { m.End(); close(over) }()
+	select {
+	case <-over:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for one that waits for another")
+	}
+}
