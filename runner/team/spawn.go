@@ -150,6 +150,9 @@ func (m *Member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	if err != nil {
 		return refusedBy(ctx, err)
 	}
+	if own.Limits.CostUSD > 0 && m.agent.Price().Known() && !known.Profile.Price.Known() {
+		return agents.Refusef("The price of %s is not known, so limits.cost_usd could not hold for the agent. Start it without model.", own.Model.Name)
+	}
 	c.model = own.Model.Name
 	if err := m.fork(ctx, c); err != nil {
 		return err
