@@ -250,7 +250,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	}
 	switch {
 	case a.Child == nil:
-	case a.Child.Place != nil: // the copy goes with the run, and patches of it with that
+	case a.Place().Scratch != confine.AgentScratch: // the copy goes with the run, and patches of it with that
 		patching.Keep, patching.Journal = nil, nil
 	default:
 		patching.Keep = a.Child.of.keepPatch
