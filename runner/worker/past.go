@@ -158,7 +158,11 @@ func (e *Earlier) gone() string {
 	if len(each) == 0 {
 		return ""
 	}
-	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes stands. Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
+	taken := "stands"
+	if e.Found.Away == workspace.InPatches {
+		taken = "is not there either" // no patch has it
+	}
+	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + taken + ". Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
 }
 
 // interrupted tells the model of a call that was broken off; began is the number of
