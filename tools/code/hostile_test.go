@@ -13,34 +13,31 @@ func TestHostileScriptsEndInWords(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"recursion", `(function f() { f() })()`, "RangeError: stack overflow"},
 		{"deep values", `let a = []; for (let i = 0; i < 1e5; i++) a = [a]; text(a)`, "RangeError: stack overflow"},
-		{"memory in large pieces", `const a = []; for (;;) a.push(new ArrayBuffer(1 << 24))`, "RangeError: out of memory: a script has 256 MiB"},
-		{"memory in strings", `const a = []; for (;;) a.push("x".repeat(1 << 20) + a.length)`, "RangeError: out of memory: a script has 256 MiB"},
-		{"memory to the last byte", `globalThis.a = []; for (;;) a.push({})`, "RangeError: out of memory: a script has 256 MiB"},
-		{"10 GB", `new ArrayBuffer(10 * 2 ** 30)`, "RangeError: "},
-		{"a long string", `let s = "x"; for (;;) s += s`, "RangeError: "},
 		{"timers", `for (let i = 0; i < 1e6; i++) setTimeout(() => {}, 1e6)`, "RangeError: more than 10000 timers are set"},
 		{"timers and no mercy", `for (let i = 0; i < 1e5; i++) try { setTimeout(() => {}, 1e6) } catch (e) { if (i === 99999) throw e }`, "RangeError: more than 10000 timers are set"},
 		{"items", `for (;;) text("x")`, "Error: the script showed more than 10000 items or 16 MiB"},
 		{"items that are caught", `for (;;) try { text("x") } catch {}`, "Error: the script showed more than 10000 items or 16 MiB"},
 		{"bytes", `for (;;) text("x".repeat(1 << 20))`, "Error: the script showed more than 10000 items or 16 MiB"},
-		{"bytes at once", `text("x".repeat(1 << 27))`, "Error: the script showed more than 10000 items or 16 MiB"},
 		{"calls", `for (;;) await Promise.all(Array.from({length: 2000}, () => tools.hang()))`, "RangeError: more than 1000 calls are under way"},
 		{"a large input", `await tools.plain("x".repeat(5 << 20))`, "RangeError: the input of tools.plain has more than 4194304 bytes"},
 		{"many large inputs", `const s = "x".repeat(3 << 20); await Promise.all(Array.from({length: 100}, () => tools.plain(s)))`, "RangeError: the inputs of the calls under way have more than 16777216 bytes"},
-		{"a large error", `throw new Error("x".repeat(1 << 25))`, "Error: xxx"},
 		{"an error that lies", `throw Object.defineProperty(new Error(), "message", { get() { throw 1 } })`, "an error that cannot be shown"},
 		{"an error that loops", `throw { toJSON() { throw 1 } }`, "an error that cannot be shown"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
-			got := r.call(t.Context(), "exec", test.script)
-			if !got.Failed || !strings.HasPrefix(got.Output, "Script failed\n") || !strings.Contains(got.Output, "Script error:\n"+test.want) && !strings.Contains(got.Output, test.want) {
-				t.Errorf("got %.1000s", got.Output)
-			}
-			if got := said(r.call(t.Context(), "exec", `text("next")`)); got != head("completed")+"\nnext" {
-				t.Errorf("the next one: %s", got)
-			}
-		})
+		t.Run(test.name, func(t *testing.T) { wantWords(t, test.script, test.want) })
+	}
+}
+
+// wantWords has a script fail in words, and the next one run.
+func wantWords(t *testing.T, script, words string) {
+	t.Helper()
+	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
+	got := r.call(t.Context(), "exec", script)
+	if !got.Failed || !strings.HasPrefix(got.Output, "Script failed\n") || !strings.Contains(got.Output, words) {
+		t.Errorf("got %.1000s", got.Output)
+	}
+	if got := said(r.call(t.Context(), "exec", `text("next")`)); got != head("completed")+"\nnext" {
+		t.Errorf("the next one: %s", got)
 	}
 }
 
