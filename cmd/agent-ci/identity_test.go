@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 )
 
 var identityCommands = map[string]func(*testscript.TestScript, bool, []string){
@@ -32,6 +34,8 @@ const (
 // keyless is OpenAI's API and what gives keys for it, under their own names, and the
 // service of Actions that gives tokens of jobs.
 type keyless struct {
+	model atomic.Pointer[modeltest.Server] // that answers
+
 	mu     sync.Mutex
 	asked  []string
 	refuse []string // for each of the next exchanges: a status and an answer
@@ -65,7 +69,7 @@ func startKeyless(ts *testscript.TestScript, neg bool, args []string) {
 				fmt.Fprint(writer, `{"data": []}`)
 				return
 			}
-			w.model.Config.Handler.ServeHTTP(writer, r)
+			w.keyless.model.Load().Config.Handler.ServeHTTP(writer, r)
 		}),
 		"auth.openai.com:443": http.HandlerFunc(w.keyless.exchange),
 	})

@@ -236,6 +236,7 @@ func startModel(ts *testscript.TestScript, neg bool, args []string) {
 	w.model = server
 	ts.Defer(server.Close)
 	if w.keyless != nil { // which has it found by its own name
+		w.keyless.model.Store(server)
 		return
 	}
 	ts.Setenv("OPENAI_BASE_URL", server.BaseURL())
