@@ -25,6 +25,13 @@ func (r *Registry) LetPrograms(named []string) error {
 	return nil
 }
 
+// Direct says whether a model has to call the tool of that name itself, as no script and no program
+// can.
+func (r *Registry) Direct(name string) bool {
+	e := r.byName[name]
+	return e != nil && e.onlyDirect()
+}
+
 // onlyDirect says whether a model has to call the tool itself.
 func (e *entry) onlyDirect() bool {
 	return e.Scripts || e.Spec.Namespace.Name != "" || slices.Contains(directOnly, e.Spec.Name)

@@ -54,11 +54,11 @@ func (a *Agent) halted() error {
 
 // specs are the tools that the model is told of, as hooks describe them.
 func (a *Agent) specs() []tools.Spec {
-	offered := a.conversation.Tools.Offered
+	registry, offered := a.conversation.Tools.Registry, a.conversation.Tools.Offered
 	if a.suits.code {
-		offered = slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !direct(name) })
+		offered = slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !registry.Direct(name) })
 	}
-	return a.described(a.conversation.Tools.Registry.Specs(offered))
+	return a.described(registry.Specs(offered))
 }
 
 // described are tools as hooks describe them.

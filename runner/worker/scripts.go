@@ -10,7 +10,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code"
-	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
 // scriptTools are the tools of a model that calls all others in scripts.
@@ -34,17 +33,12 @@ func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outp
 	if err != nil {
 		return nil, err
 	}
-	inScripts := slices.DeleteFunc(slices.Clone(offered), direct)
+	inScripts := slices.DeleteFunc(slices.Clone(offered), registry.Direct)
 	for _, spec := range a.described(registry.Specs(inScripts)) {
 		nested = append(nested, code.Nested{Spec: spec, Deferred: outside.deferred[spec.Name]})
 	}
 	return a.registry(append(box.scripts.All(), all...), outside) // what is told of exec has the nested ones
 }
-
-// directTools are those that a model which calls tools in scripts is told of, and calls itself.
-var directTools = slices.Concat(scriptTools, []string{questionTool, repl.Name, repl.ResetName}, tools.LeadingAgents())
-
-func direct(name string) bool { return slices.Contains(directTools, name) }
 
 // scriptsLeft is what scripts left for those that come after a restart, or in another attempt.
 type scriptsLeft struct {
