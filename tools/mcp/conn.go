@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -183,6 +184,9 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 	select {
 	case err := <-out.done:
+		if errors.Is(err, syscall.EPIPE) {
+			return c.whyNotRead(ctx, err)
+		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -190,6 +194,19 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 		return c.err
 	case <-c.closed:
 		return io.ErrClosedPipe
+	}
+}
+
+// whyNotRead is why a server no longer reads: one that ends closes its input first, and its output a
+// moment later.
+func (c *lineConn) whyNotRead(ctx context.Context, err error) error {
+	select {
+	case <-c.failed:
+		return c.err
+	case <-ctx.Done():
+		return err
+	case <-time.After(farewell):
+		return err
 	}
 }
 

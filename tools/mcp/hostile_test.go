@@ -3,9 +3,12 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -418,5 +421,27 @@ func TestQuestionsAreDeclined(t *testing.T) {
 	r := call(t, s, "x", "{}")
 	if r.Output != "done" || r.Detail["declined"] != int64(1) {
 		t.Errorf("got %+v", r)
+	}
+}
+
+// brokenPipe is the input of a process that ends: its output ends a moment after its input.
+type brokenPipe struct{ output *io.PipeWriter }
+
+func (p brokenPipe) Write([]byte) (int, error) {
+	time.AfterFunc(20*time.Millisecond, func() { p.output.Close() })
+	return 0, syscall.EPIPE
+}
+
+func (p brokenPipe) Close() error { return nil }
+
+func TestAServerThatEndsWhileItIsWrittenTo(t *testing.T) {
+	start := func(context.Context) (*Process, error) {
+		output, w := io.Pipe()
+		return &Process{Output: output, Input: brokenPipe{w}, End: w.Close}, nil
+	}
+	_, err := Open(t.Context(), Server{Name: "a", Start: start})
+	failure, _ := errors.AsType[*Error](err)
+	if failure == nil || failure.Reason != ReasonStart || !strings.Contains(failure.Words, "ended before it answered") {
+		t.Errorf("got %v", err)
 	}
 }
