@@ -17,9 +17,11 @@ type place struct {
 	line, column int
 }
 
-// decoder merges one layer after the other into job.
+// decoder merges one layer after the other into a job, or reads another file that is written as one.
 type decoder struct {
-	job     *Job
+	root    *key          // of what is read
+	into    reflect.Value // of root
+	job     *Job          // into, where that is a job
 	report  report
 	places  map[string]place // of every value set so far, by path
 	earlier map[string]bool  // groups of mappings by names, by path, that an earlier layer has
@@ -29,6 +31,8 @@ type decoder struct {
 	layer int    // that is being merged
 	kind  Kind   // of that layer
 	name  string // of that layer, or the origin of an assignment
+
+	lenient map[string]bool // paths of texts that are not as they will be
 }
 
 // place is where node stands; a layer of assignments has names but no lines.
@@ -55,7 +59,7 @@ func (d *decoder) complainAt(at place, path, message, suggestion string) {
 }
 
 func (d *decoder) top(node *yaml.Node) {
-	d.value(root(), "", node, reflect.ValueOf(d.job).Elem())
+	d.value(d.root, "", node, d.into)
 }
 
 // value merges node, the value of k at path, into the Go value into. It reports
@@ -71,6 +75,7 @@ func (d *decoder) value(k *key, path string, node *yaml.Node, into reflect.Value
 	decode := map[kind]func(*key, string, *yaml.Node, reflect.Value) bool{
 		group: d.group, list: d.list, textMap: d.textMap, openMap: d.openMap, groupMap: d.groupMap, text: d.text,
 		integer: d.integer, decimal: d.decimal, truth: d.truth, network: d.network, allowed: d.allowed, command: d.command, length: d.length,
+		template: d.template,
 	}[k.kind]
 	return decode(k, path, node, into)
 }
@@ -124,7 +129,7 @@ func (d *decoder) entry(k *key, path string, name, node *yaml.Node, seen map[str
 	}
 	below := k.key(name.Value)
 	if below == nil {
-		d.suggest(join(path, name.Value), name, "unknown key", nearestKey(k, path, name.Value))
+		d.suggest(join(path, name.Value), name, "unknown key", d.nearestKey(k, path, name.Value))
 		return
 	}
 	inner := join(path, below.name)

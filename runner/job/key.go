@@ -19,10 +19,11 @@ const (
 	integer
 	decimal
 	truth
-	length  // of time
-	network // a word or hosts
-	allowed // a host, or a mapping
-	command // a script, or argv
+	length   // of time
+	network  // a word or hosts
+	allowed  // a host, or a mapping
+	command  // a script, or argv
+	template // a job with values of a target
 )
 
 // describe is how the kinds are called in messages and documentation.
@@ -42,6 +43,7 @@ var kindNames = [...]struct{ words, schema string }{
 	network:  {"one of its words, or {allow: [hosts]}", ""},
 	allowed:  {"a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}", ""},
 	command:  {"a script as text, or a program with its arguments as a list", ""},
+	template: {"a mapping", "object"},
 }
 
 // key is a key of the job file: its rule, its type and the keys below it.
@@ -56,13 +58,15 @@ type key struct {
 }
 
 // root is the job itself, as a group of the top-level keys.
-var root = sync.OnceValue(func() *key {
+var root = sync.OnceValue(func() *key { return newRoot(rules, reflect.TypeFor[Job]()) })
+
+func newRoot(rules []rule, typ reflect.Type) *key {
 	byPath := make(map[string]rule, len(rules))
 	for _, r := range rules {
 		byPath[r.path] = r
 	}
-	return newKey(byPath, "", reflect.TypeFor[Job]())
-})
+	return newKey(byPath, "", typ)
+}
 
 func newKey(byPath map[string]rule, path string, typ reflect.Type) *key {
 	k := &key{rule: byPath[path], name: path[strings.LastIndexByte(path, '.')+1:], kind: kindOf(typ), typ: typ}
@@ -100,6 +104,8 @@ func kindOf(typ reflect.Type) kind {
 		return allowed
 	case reflect.TypeFor[Command]():
 		return command
+	case reflect.TypeFor[Template]():
+		return template
 	case reflect.TypeFor[map[string]string]():
 		return textMap
 	}

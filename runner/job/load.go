@@ -2,6 +2,7 @@ package job
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ func LoadTemplate(layers ...Layer) (*Job, error) { return load(layers, false) }
 
 func load(layers []Layer, needsTask bool) (*Job, error) {
 	job := root().defaultValue().Interface().(Job)
-	d := &decoder{job: &job, report: make(report, len(layers)+1), places: make(map[string]place)}
+	d := &decoder{root: root(), into: reflect.ValueOf(&job).Elem(), job: &job, report: make(report, len(layers)+1), places: make(map[string]place)}
 	for i, layer := range layers {
 		d.layer, d.kind, d.kinds = i, layer.Kind, append(d.kinds, layer.Kind)
 		if layer.Kind == Values {

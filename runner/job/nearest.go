@@ -45,7 +45,7 @@ func distance(a, b string) int {
 // nearestKey is the full path of the key that name, written among the keys of
 // group at path, was probably meant to be: a sibling with a similar name, else
 // a key of exactly that name elsewhere.
-func nearestKey(group *key, path, name string) string {
+func (d *decoder) nearestKey(group *key, path, name string) string {
 	names := make([]string, len(group.keys))
 	for i, k := range group.keys {
 		names[i] = k.name
@@ -56,7 +56,7 @@ func nearestKey(group *key, path, name string) string {
 	if sibling := Nearest(name, names); sibling != "" {
 		return join(path, sibling)
 	}
-	return pathOfName(root(), name)
+	return pathOfName(d.root, name)
 }
 
 func pathOfName(group *key, name string) string {

@@ -58,6 +58,9 @@ func (d *decoder) text(k *key, path string, node *yaml.Node, into reflect.Value)
 		return d.suggest(path, node, "must be text, not "+describeNode(node), strconv.Quote(shorten(node.Value, 60)))
 	}
 	into.SetString(node.Value)
+	if d.lenient[path] {
+		return true
+	}
 	complaint, meant := k.judgeText(node.Value)
 	return complaint == "" || d.suggest(path, node, complaint, meant)
 }

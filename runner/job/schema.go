@@ -9,10 +9,12 @@ import (
 // bytes every time. It describes what this version accepts. What it cannot say
 // Load checks: how keys hang together, and some forms of text. It is stricter
 // in one thing: a key written with null, which Load takes as not set.
-func Schema() []byte {
-	schema := schemaOf(root())
+func Schema() []byte { return encodeSchema(root(), "agent-ci job") }
+
+func encodeSchema(of *key, title string) []byte {
+	schema := schemaOf(of)
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	schema["title"] = "agent-ci job"
+	schema["title"] = title
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -57,16 +59,27 @@ func schemaOf(k *key) map[string]any {
 		networkSchema(schema, k)
 	case command:
 		commandSchema(schema)
+	case template:
+		templateSchema(schema)
 	case length:
 		schema["pattern"] = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
 	}
 	return schema
 }
 
+// templateSchema names the keys of a job. Their values may be of a target.
+func templateSchema(schema map[string]any) {
+	properties := make(map[string]any)
+	for _, k := range root().keys {
+		properties[k.name] = map[string]any{"description": k.about}
+	}
+	schema["properties"], schema["additionalProperties"] = properties, false
+}
+
 // settled reports whether k has a value when nothing sets it; a required key,
 // a command and an element of a list have none.
 func (k *key) settled() bool {
-	return k.about != "" && k.kind != group && k.kind != command && !k.required
+	return k.about != "" && k.kind != group && k.kind != command && k.kind != template && !k.required
 }
 
 func describeGroup(schema map[string]any, k *key) {
