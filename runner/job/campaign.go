@@ -1,0 +1,306 @@
+package job
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Campaign is a campaign file with its defaults filled in: one job over many targets.
+type Campaign struct {
+	Version    int      `json:"version"`
+	Name       string   `json:"name"`
+	Targets    Targets  `json:"targets"`
+	AppliesIf  string   `json:"applies_if"`
+	Recipe     Recipe   `json:"recipe"`
+	Job        Template `json:"job"`
+	JobFile    string   `json:"job_file"` // relative to the campaign file
+	Pilot      int      `json:"pilot"`
+	Budget     Spending `json:"budget"`
+	Rollout    Rollout  `json:"rollout"`
+	StopIf     StopIf   `json:"stop_if"`
+	OnExisting string   `json:"on_existing"` // skip, update
+}
+
+// Targets say where targets come from. All of them together are those of the campaign.
+type Targets struct {
+	List    []Target `json:"list"`
+	Queries []Query  `json:"queries"`
+	File    string   `json:"file"` // relative to the campaign file
+	Command Command  `json:"command"`
+	Most    int      `json:"most"`
+}
+
+// Target is one place where the job is to run.
+type Target struct {
+	Repository string            `json:"repository"` // OWNER/REPO, or OWNER/REPO@SHA
+	Base       string            `json:"base"`       // branch
+	Issue      string            `json:"issue"`
+	Path       string            `json:"path"`
+	Name       string            `json:"name"` // by which others wait for it
+	After      []string          `json:"after"`
+	Values     map[string]string `json:"values"`
+}
+
+// Query asks the forge for targets.
+type Query struct {
+	Organisation string   `json:"organisation"`
+	Topic        string   `json:"topic"`
+	Code         string   `json:"code"`
+	Issues       string   `json:"issues"`
+	Labels       []string `json:"labels"`
+}
+
+// Recipe is a step without a model that comes before the agent.
+type Recipe struct {
+	Run     string   `json:"run"`
+	Agent   string   `json:"agent"` // when_red, always
+	Timeout Duration `json:"timeout"`
+}
+
+// Spending bounds what a campaign may use. 0 is no bound.
+type Spending struct {
+	USD                  float64 `json:"usd"`
+	USDPerDay            float64 `json:"usd_per_day"`
+	Tokens               int64   `json:"tokens"`
+	Runs                 int     `json:"runs"`
+	OpenPRs              int     `json:"open_prs"`
+	OpenPRsPerRepository int     `json:"open_prs_per_repository"`
+}
+
+// Rollout says how fast targets are started.
+type Rollout struct {
+	PerHour int      `json:"per_hour"`
+	Windows []string `json:"windows"`
+	AtOnce  int      `json:"at_once"`
+}
+
+// StopIf ends a campaign that goes wrong in the same way again and again.
+type StopIf struct {
+	SameReason string `json:"same_reason"` // "3 of 10"
+}
+
+// Windows are the windows of the rollout, read.
+func (r Rollout) When() []Window {
+	var all []Window
+	for _, text := range r.Windows {
+		if w, err := ParseWindow(text); err == nil {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// Of gives k of "k of n"; zeros where nothing is to be counted.
+func (s StopIf) Of() (k, n int) {
+	if _, err := fmt.Sscanf(s.SameReason, "%d of %d", &k, &n); err != nil {
+		return 0, 0
+	}
+	return k, n
+}
+
+// campaignRoot is the campaign file, as a group of the top-level keys.
+var campaignRoot = sync.OnceValue(func() *key { return newRoot(campaignRules, reflect.TypeFor[Campaign]()) })
+
+// LoadCampaign reads a campaign file. beside reads the file that job_file names. The error is
+// Problems, with all mistakes of both.
+func LoadCampaign(name string, data []byte, beside func(name string) ([]byte, error)) (*Campaign, error) {
+	c := campaignRoot().defaultValue().Interface().(Campaign)
+	d := &decoder{root: campaignRoot(), into: reflect.ValueOf(&c).Elem(), report: make(report, 3), places: make(map[string]place), name: name, kind: File}
+	node, unfit := parse(data)
+	switch {
+	case unfit != nil:
+		unfit.File, unfit.Message = name, strings.ReplaceAll(unfit.Message, "a job is one document", "a campaign is one document")
+		d.report.add(0, *unfit)
+	case node == nil || isNull(node):
+		d.report.add(0, Problem{File: name, Line: 1, Column: 1, Message: "is empty; a campaign begins with version: 1"})
+	default:
+		d.top(node)
+		d.campaignRelations(&c)
+	}
+	if len(d.report.problems()) == 0 && c.JobFile != "" {
+		d.besideTemplate(&c, beside)
+	}
+	if !c.Job.IsZero() {
+		for _, p := range c.Job.check() {
+			d.report.add(1, p)
+		}
+	}
+	if problems := d.report.problems(); len(problems) > 0 {
+		return nil, problems
+	}
+	return &c, nil
+}
+
+// besideTemplate reads the job from the file that the campaign names.
+func (d *decoder) besideTemplate(c *Campaign, beside func(name string) ([]byte, error)) {
+	at := d.places["job_file"]
+	data, err := beside(c.JobFile)
+	if err != nil {
+		d.complainAt(at, "job_file", fmt.Sprintf("cannot be read: %v", err), "")
+		return
+	}
+	node, unfit := parse(data)
+	if unfit == nil && (node == nil || isNull(node)) {
+		unfit = &Problem{Line: 1, Column: 1, Message: "is empty; a job begins with version: 1"}
+	}
+	if unfit != nil {
+		unfit.File = c.JobFile
+		d.report.add(1, *unfit)
+		return
+	}
+	c.Job = Template{file: c.JobFile, node: node}
+}
+
+// campaignRelations checks what no key can tell alone.
+func (d *decoder) campaignRelations(c *Campaign) {
+	given := func(path string) bool { _, set := d.places[path]; return set }
+	switch {
+	case given("job") && given("job_file"):
+		d.complainAt(d.places["job_file"], "job_file", "is given beside job; give only one of them", "")
+	case !given("job") && !given("job_file") && !d.report.mentions("job") && !d.report.mentions("job_file") && !d.report.mentions(""):
+		d.complainAt(place{name: d.name, line: 1, column: 1}, "job", "is missing: give job, or job_file", "")
+	}
+	t := c.Targets
+	if len(t.List)+len(t.Queries) == 0 && t.File == "" && t.Command.IsZero() && !d.report.mentions("targets") && !d.report.mentions("") {
+		at, set := d.places["targets"]
+		if !set {
+			at = place{name: d.name, line: 1, column: 1}
+		}
+		d.complainAt(at, "targets", "names nothing: give list, queries, file or command", "")
+	}
+	for i, q := range t.Queries {
+		d.judgeQuery(fmt.Sprintf("targets.queries[%d]", i), q)
+	}
+	names := map[string]bool{}
+	for i, target := range t.List {
+		path := fmt.Sprintf("targets.list[%d]", i)
+		if target.Name == "" {
+			continue
+		}
+		if names[target.Name] {
+			d.complainAt(d.places[path+".name"], path+".name", "is the name of another target, too", "")
+		}
+		names[target.Name] = true
+	}
+	for i, target := range t.List {
+		for n, after := range target.After {
+			if path := fmt.Sprintf("targets.list[%d].after[%d]", i, n); !names[after] && t.File == "" && t.Command.IsZero() {
+				d.complainAt(d.places[path], path, fmt.Sprintf("names no target: none has the name %q", shorten(after, 60)), "")
+			}
+		}
+	}
+	if k, n := c.StopIf.Of(); c.StopIf.SameReason != "" && !d.report.mentions("stop_if") && (k < 1 || n < k) {
+		d.complainAt(d.places["stop_if.same_reason"], "stop_if.same_reason", "must be such as 3 of 10: at least 1, of at least as many", "")
+	}
+	if c.Recipe.Run == "" && (given("recipe.agent") || given("recipe.timeout")) {
+		d.complainAt(d.places["recipe"], "recipe.run", "is missing", "")
+	}
+}
+
+// judgeQuery says what is wrong with how the parts of a query hang together.
+func (d *decoder) judgeQuery(path string, q Query) {
+	kinds := slices.DeleteFunc([]string{"topic", "code", "issues"}, func(name string) bool {
+		return map[string]string{"topic": q.Topic, "code": q.Code, "issues": q.Issues}[name] == ""
+	})
+	at, set := d.places[path]
+	if !set || d.report.mentions(path) {
+		return
+	}
+	switch {
+	case q.Organisation == "" && len(kinds) == 0 && len(q.Labels) == 0:
+		d.complainAt(at, path, "asks for nothing: give organisation, topic, code, issues or labels", "")
+	case q.Code != "" && (q.Issues != "" || len(q.Labels) > 0), q.Topic != "" && (q.Code != "" || q.Issues != "" || len(q.Labels) > 0):
+		d.complainAt(at, path, "asks for several things; give a query for each", "")
+	}
+}
+
+// Window is a part of the week.
+type Window struct {
+	days     [7]bool
+	from, to time.Duration // since midnight
+	zone     *time.Location
+}
+
+var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+// ParseWindow reads a window such as "Mon-Fri 09:00-17:00 Europe/Berlin"; days and zone may be
+// left out, which are all days and UTC. A window that ends before it begins ends on the next day.
+func ParseWindow(text string) (Window, error) {
+	wrong := fmt.Errorf("must be such as %q", "Mon-Fri 09:00-17:00 Europe/Berlin")
+	fields := strings.Fields(text)
+	w := Window{zone: time.UTC, days: [7]bool{true, true, true, true, true, true, true}}
+	if len(fields) > 0 && !strings.Contains(fields[0], ":") {
+		days, err := parseDays(fields[0])
+		if err != nil {
+			return Window{}, wrong
+		}
+		w.days, fields = days, fields[1:]
+	}
+	if len(fields) == 0 || len(fields) > 2 {
+		return Window{}, wrong
+	}
+	from, to, ranged := strings.Cut(fields[0], "-")
+	var err error
+	if w.from, err = parseClock(from); err != nil || !ranged {
+		return Window{}, wrong
+	}
+	if w.to, err = parseClock(to); err != nil || w.from == w.to {
+		return Window{}, wrong
+	}
+	if len(fields) == 2 {
+		if w.zone, err = time.LoadLocation(fields[1]); err != nil || fields[1] == "Local" {
+			return Window{}, fmt.Errorf("names a time zone that is not known: %s", shorten(fields[1], 40))
+		}
+	}
+	return w, nil
+}
+
+func parseDays(text string) (days [7]bool, err error) {
+	for part := range strings.SplitSeq(strings.ToLower(text), ",") {
+		first, last, ranged := strings.Cut(part, "-")
+		if !ranged {
+			last = first
+		}
+		from, to := slices.Index(weekdays, first), slices.Index(weekdays, last)
+		if from < 0 || to < 0 {
+			return days, fmt.Errorf("no day: %s", part)
+		}
+		for day := from; ; day = (day + 1) % 7 {
+			if days[day] = true; day == to {
+				break
+			}
+		}
+	}
+	return days, nil
+}
+
+// parseClock reads 00:00 to 24:00.
+func parseClock(text string) (time.Duration, error) {
+	var hours, minutes int
+	if n, err := fmt.Sscanf(text, "%d:%d", &hours, &minutes); n != 2 || err != nil || len(text) != len("00:00") {
+		return 0, fmt.Errorf("no time of day: %s", text)
+	}
+	at := time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+	if hours < 0 || minutes < 0 || minutes > 59 || at > 24*time.Hour {
+		return 0, fmt.Errorf("no time of day: %s", text)
+	}
+	return at, nil
+}
+
+// Holds says whether a moment is in the window.
+func (w Window) Holds(at time.Time) bool {
+	at = at.In(w.zone)
+	since := time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second
+	today, yesterday := w.days[at.Weekday()], w.days[(int(at.Weekday())+6)%7]
+	if w.from < w.to {
+		return today && since >= w.from && since < w.to
+	}
+	return today && since >= w.from || yesterday && since < w.to
+}
+
+// CampaignSchema is the JSON Schema (2020-12) of the campaign file, as Schema is of the job file.
+func CampaignSchema() []byte { return encodeSchema(campaignRoot(), "agent-ci campaign") }

@@ -1,0 +1,246 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Template is a job in whose texts stand values of a target: ${{ target.path }}, ${{ values.from }}.
+type Template struct {
+	file string // that it is from
+	node *yaml.Node
+}
+
+// IsZero says that there is no job.
+func (t Template) IsZero() bool { return t.node == nil }
+
+// MarshalJSON gives the job as it is written.
+func (t Template) MarshalJSON() ([]byte, error) {
+	if t.node == nil {
+		return []byte("null"), nil
+	}
+	var value any
+	if err := t.node.Decode(&value); err != nil {
+		return nil, fmt.Errorf("encode job: %w", err)
+	}
+	return json.Marshal(value)
+}
+
+var (
+	hole    = regexp.MustCompile(`\$\{\{\s*([A-Za-z_]+)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
+	samples = map[string]string{
+		"repository": "octo-org/widgets", "owner": "octo-org", "name": "widgets", "base": "main", "sha": strings.Repeat("0", 40),
+		"issue": "octo-org/widgets#1", "number": "1", "path": "services/api", "key": "widgets",
+	}
+)
+
+// TargetFields are the names that target. may stand before.
+func TargetFields() []string { return slices.Sorted(maps.Keys(samples)) }
+
+// scripts are keys whose text a shell reads, by the last part of their paths.
+var scripts = []string{"run", "init", "command", "args", "applies_if"}
+
+// check says what is wrong with the job, with samples for what is of a target.
+func (t Template) check() Problems {
+	node := cloneNode(t.node)
+	var problems Problems
+	complain := func(at *yaml.Node, path, message, meant string) {
+		problems = append(problems, Problem{t.file, at.Line, at.Column, path, message, meant})
+	}
+	eachHole(node, "", func(path string, at *yaml.Node, space, name string) string {
+		last := path[strings.LastIndexByte(path, '.')+1:]
+		last, _, _ = strings.Cut(last, "[")
+		switch {
+		case slices.Contains(scripts, last):
+			complain(at, path, "is run: what a target brings would be run, too; give it to a variable with policy.env.set and use that", "")
+		case space == "target" && samples[name] == "":
+			complain(at, path, "${{ target."+name+" }} is nothing that a target has", nearField(name))
+		case space == "target":
+			return samples[name]
+		case space != "values":
+			if meant := Nearest(space, []string{"target", "values"}); meant != "" {
+				complain(at, path, "${{ "+space+"."+name+" }} is nothing of a target", "${{ "+meant+"."+name+" }}")
+			}
+			return ""
+		}
+		return "x"
+	})
+	whole := root().defaultValue().Interface().(Job)
+	d := &decoder{root: root(), into: reflect.ValueOf(&whole).Elem(), job: &whole, report: make(report, 2), places: make(map[string]place), name: t.file, kind: File}
+	d.kinds = []Kind{File}
+	d.lenient = holesOf(t.node)
+	d.top(node)
+	d.chooseTask()
+	if len(problems) == 0 {
+		d.relations(true)
+	}
+	return append(problems, d.report.problems()...)
+}
+
+func nearField(name string) string {
+	if meant := Nearest(name, TargetFields()); meant != "" {
+		return "${{ target." + meant + " }}"
+	}
+	return ""
+}
+
+// Unfit says what keeps the values of a target from being those of the job: one that is missing, or
+// a text that its key does not take.
+func (t Template) Unfit(values map[string]string) Problems {
+	var problems Problems
+	node := cloneNode(t.node)
+	eachHole(node, "", func(path string, at *yaml.Node, space, name string) string {
+		value, has := values[space+"."+name]
+		if !has && (space == "target" || space == "values") {
+			problems = append(problems, Problem{t.file, at.Line, at.Column, path, "needs " + space + "." + name + ", which the target lacks", ""})
+		}
+		return value
+	})
+	if len(problems) > 0 {
+		return problems
+	}
+	eachText(node, "", func(path string, at *yaml.Node) {
+		if !holesOf(t.node)[path] {
+			return
+		}
+		if k := keyAt(root(), path); k != nil && k.kind == text {
+			if complaint, meant := k.judgeText(at.Value); complaint != "" {
+				problems = append(problems, Problem{t.file, at.Line, at.Column, path, complaint, meant})
+			}
+		}
+	})
+	return problems
+}
+
+// Fill is the job of a target, as a job file. set are keys that the campaign gives it, by their paths.
+func (t Template) Fill(values map[string]string, set map[string]any) ([]byte, error) {
+	node := cloneNode(t.node)
+	eachHole(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
+	for _, path := range slices.Sorted(maps.Keys(set)) {
+		var value yaml.Node
+		if err := value.Encode(set[path]); err != nil {
+			return nil, fmt.Errorf("write the job of a target: %s: %w", path, err)
+		}
+		setNode(node, strings.Split(path, "."), &value)
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(node); err != nil {
+		return nil, fmt.Errorf("write the job of a target: %w", err)
+	}
+	return out.Bytes(), encoder.Close()
+}
+
+// setNode puts a value at a path of a mapping, over what is there.
+func setNode(node *yaml.Node, path []string, value *yaml.Node) {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value != path[0] {
+			continue
+		}
+		if len(path) == 1 || node.Content[i+1].Kind != yaml.MappingNode {
+			node.Content[i+1] = below(path[1:], value)
+			return
+		}
+		setNode(node.Content[i+1], path[1:], value)
+		return
+	}
+	node.Content = append(node.Content, textNode(path[0]), below(path[1:], value))
+}
+
+func below(path []string, value *yaml.Node) *yaml.Node {
+	for _, name := range slices.Backward(path) {
+		value = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(name), value}}
+	}
+	return value
+}
+
+// holesOf are the paths of the texts in which something of a target stands.
+func holesOf(node *yaml.Node) map[string]bool {
+	paths := map[string]bool{}
+	eachText(node, "", func(path string, at *yaml.Node) {
+		if hole.MatchString(at.Value) {
+			paths[path] = true
+		}
+	})
+	return paths
+}
+
+// eachHole puts a text into the place of each mark of a target. A mark of anything else stays.
+func eachHole(node *yaml.Node, path string, fill func(path string, at *yaml.Node, space, name string) string) {
+	eachText(node, path, func(path string, at *yaml.Node) {
+		at.Value = hole.ReplaceAllStringFunc(at.Value, func(mark string) string {
+			parts := hole.FindStringSubmatch(mark)
+			text := fill(path, at, parts[1], parts[2])
+			if parts[1] != "target" && parts[1] != "values" {
+				return mark
+			}
+			at.Tag, at.Style = textTag, yaml.DoubleQuotedStyle // a number stays text
+			return text
+		})
+	})
+}
+
+// eachText visits the texts of a document that are values.
+func eachText(node *yaml.Node, path string, visit func(path string, at *yaml.Node)) {
+	switch node.Kind {
+	case yaml.MappingNode:
+		for pair := range slices.Chunk(node.Content, 2) {
+			eachText(pair[1], join(path, pair[0].Value), visit)
+		}
+	case yaml.SequenceNode:
+		for i, item := range node.Content {
+			eachText(item, fmt.Sprintf("%s[%d]", path, i), visit)
+		}
+	case yaml.ScalarNode:
+		visit(path, node)
+	}
+}
+
+// keyAt is the key of a value at a path such as verify[0].name; nil where there is none.
+func keyAt(k *key, path string) *key {
+	for part := range strings.SplitSeq(path, ".") {
+		name, index, listed := strings.Cut(part, "[")
+		switch {
+		case k.kind == textMap || k.kind == groupMap:
+			k = k.elem
+		default:
+			k = k.key(name)
+		}
+		if k == nil {
+			return nil
+		}
+		if listed && index != "" {
+			if k = k.elem; k == nil {
+				return nil
+			}
+		}
+	}
+	return k
+}
+
+func cloneNode(node *yaml.Node) *yaml.Node {
+	clone := *node
+	clone.Content = make([]*yaml.Node, len(node.Content))
+	for i, each := range node.Content {
+		clone.Content[i] = cloneNode(each)
+	}
+	return &clone
+}
+
+// template keeps the node of a job that is checked once all of the file is read.
+func (d *decoder) template(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind != yaml.MappingNode {
+		return d.wrongType(k, path, node)
+	}
+	into.Set(reflect.ValueOf(Template{file: d.name, node: node}))
+	return true
+}
