@@ -1,0 +1,240 @@
+package campaign
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// The files of a ledger's folder. A plan is below the folder of its campaign.
+const (
+	LedgerFile = "ledger.jsonl"
+	lockFile   = "ledger.lock"
+	PlanFile   = "plan.json"
+)
+
+// The events of a ledger.
+const (
+	TypePlanned  transcript.Type = "campaign.planned"  // Planned
+	TypeApproved transcript.Type = "campaign.approved" // Approved
+	TypeResumed  transcript.Type = "campaign.resumed"  // Resumed
+	TypeStopped  transcript.Type = "campaign.stopped"  // Stopped
+	TypeClaimed  transcript.Type = "target.claimed"    // Claimed
+	TypeSettled  transcript.Type = "target.settled"    // Settled
+	TypePull     transcript.Type = "target.pull"       // PullState
+)
+
+// Planned says that a plan holds from here on.
+type Planned struct {
+	Campaign string `json:"campaign"`
+	Template string `json:"template"`
+	Plan     string `json:"plan"` // SHA-256 of plan.json
+	Targets  int    `json:"targets"`
+}
+
+// Approved lets the targets behind the pilot run.
+type Approved struct {
+	Campaign string `json:"campaign"`
+	Template string `json:"template"`
+	By       string `json:"by"`
+}
+
+// Resumed lets a campaign go on that was stopped, and lets settled targets run again.
+type Resumed struct {
+	Campaign string   `json:"campaign"`
+	By       string   `json:"by"`
+	Again    []string `json:"again"` // keys
+}
+
+// Stopped says that nothing more is started, and why.
+type Stopped struct {
+	Campaign string `json:"campaign"`
+	Reason   string `json:"reason"` // that runs failed with again and again
+	Failed   int    `json:"failed"`
+	Of       int    `json:"of"`
+}
+
+// Claimed reserves what a run may use, before it starts.
+type Claimed struct {
+	Campaign string `json:"campaign"`
+	Target   string `json:"target"` // key
+	Template string `json:"template"`
+	Wave     int    `json:"wave"`
+	Attempt  int    `json:"attempt"` // of the target with this template, from 1
+	Claim
+}
+
+// Settled is what a run came to. The claim is given back for what it used.
+type Settled struct {
+	Campaign string `json:"campaign"`
+	Report
+}
+
+// PullState is what became of a pull request of the campaign.
+type PullState struct {
+	Campaign string `json:"campaign"`
+	Target   string `json:"target"`
+	Number   int    `json:"number"`
+	State    string `json:"state"` // open, merged, closed
+}
+
+// Report is how the run of a target ended, as whoever ran it tells.
+type Report struct {
+	Target      string      `json:"target"` // key
+	Template    string      `json:"template"`
+	Attempt     int         `json:"attempt"`
+	RunID       string      `json:"run_id,omitempty"`
+	Outcome     string      `json:"outcome"`
+	Reason      string      `json:"reason"`
+	Message     string      `json:"message,omitempty"`
+	CostUSD     *float64    `json:"cost_usd"` // null: not known, and the claim counts
+	Tokens      *int64      `json:"tokens"`   // likewise
+	Commit      string      `json:"commit,omitempty"`
+	Branch      string      `json:"branch,omitempty"`
+	PullRequest PullRequest `json:"pull_request"`
+	Transcript  string      `json:"transcript,omitempty"` // SHA-256 of its last line
+	Host        string      `json:"host,omitempty"`
+	Seconds     float64     `json:"seconds,omitempty"`
+}
+
+// PullRequest is that of a target.
+type PullRequest struct {
+	Number    int    `json:"number,omitempty"`
+	URL       string `json:"url,omitempty"`
+	Operation string `json:"operation,omitempty"` // created, updated, closed, none
+}
+
+// Ledger is the one book of campaigns. It has one writer: opening it keeps others out.
+type Ledger struct {
+	*State
+	dir  string
+	lock *os.File
+	log  *transcript.Log
+	now  func() time.Time
+}
+
+// HeldError says that somebody else writes to the ledger.
+type HeldError struct{ By string }
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("somebody else works with this ledger (%s); wait for that to end", e.By)
+}
+
+// Open opens the ledger of a folder for writing, or begins it. The error may be a *HeldError. Who
+// opened it closes it.
+func Open(dir string, now func() time.Time) (*Ledger, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open the ledger: %w", err)
+	}
+	lock, err := hold(filepath.Join(dir, lockFile), now())
+	if err != nil {
+		return nil, err
+	}
+	l := &Ledger{State: newState(), dir: dir, lock: lock, now: now}
+	if err := l.open(); err != nil {
+		return nil, errors.Join(err, l.lock.Close())
+	}
+	return l, nil
+}
+
+// hold takes the lock, which the system takes back from a process that ends.
+func hold(path string, now time.Time) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the ledger: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		by := make([]byte, 200)
+		n, _ := f.ReadAt(by, 0)
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, &HeldError{strings.TrimSpace(string(by[:n]))}
+		}
+		return nil, fmt.Errorf("lock the ledger: %w", err)
+	}
+	host, _ := os.Hostname()
+	words := fmt.Sprintf("process %d on %s since %s\n", os.Getpid(), host, now.UTC().Format(time.RFC3339))
+	if err := f.Truncate(0); err == nil {
+		_, err = f.WriteAt([]byte(words), 0)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the ledger: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+func (l *Ledger) open() (err error) {
+	path, options := filepath.Join(l.dir, LedgerFile), transcript.Options{Clock: l.now}
+	if l.log, err = transcript.Create(path, options); err == nil {
+		return nil
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if l.log, _, err = transcript.Reopen(path, options); err != nil {
+		return fmt.Errorf("the ledger %s: %w", path, err)
+	}
+	if err = l.State.read(path); err != nil {
+		return errors.Join(err, l.log.Close())
+	}
+	return nil
+}
+
+// Read is the state of a ledger that somebody may be writing to; that of a folder without one is
+// empty.
+func Read(dir string) (*State, error) {
+	s := newState()
+	err := s.read(filepath.Join(dir, LedgerFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return s, err
+}
+
+// Close gives the ledger back.
+func (l *Ledger) Close() error { return errors.Join(l.log.Close(), l.lock.Close()) }
+
+// Head is the digest of the last line.
+func (l *Ledger) Head() string { return l.log.Head() }
+
+// write adds events, which are on the disk and in the state when write returns.
+func (l *Ledger) write(t transcript.Type, all ...any) error {
+	var events []transcript.Event
+	for _, data := range all {
+		event, err := l.log.Append(t, data)
+		if err != nil {
+			return err
+		}
+		events = append(events, event)
+	}
+	if err := l.log.Sync(); err != nil {
+		return err
+	}
+	for _, event := range events {
+		if err := l.take(event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Plan makes a plan hold, once it is on the disk. One that holds already changes nothing.
+func (l *Ledger) Plan(p *Plan) error {
+	raw, err := json.MarshalIndent(p, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode the plan: %w", err)
+	}
+	digest, err := l.keep(p.Campaign, raw)
+	if err != nil || l.Of(p.Campaign).Plan == digest {
+		return err
+	}
+	return l.write(TypePlanned, Planned{p.Campaign, p.Template, digest, len(p.Targets)})
+}

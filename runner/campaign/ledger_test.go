@@ -1,0 +1,299 @@
+package campaign
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// clock is a time that the test moves.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func monday() *clock { return &clock{time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)} }
+
+// book is a campaign with a ledger.
+type book struct {
+	*Ledger
+	t        *testing.T
+	dir      string
+	clock    *clock
+	campaign *job.Campaign
+	plan     *Plan
+}
+
+func newBook(t *testing.T, targets int, set func(*job.Campaign)) *book {
+	t.Helper()
+	b := &book{t: t, dir: t.TempDir(), clock: monday(), campaign: &job.Campaign{Name: "bump", Rollout: job.Rollout{AtOnce: 4}, OnExisting: "skip"}}
+	set(b.campaign)
+	b.plan = &Plan{Version: planVersion, Campaign: "bump", Template: "one", Claim: Claim{USD: 2, Tokens: 100}}
+	for i := range targets {
+		b.plan.Targets = append(b.plan.Targets, Target{Repository: fmt.Sprintf("octo-org/r%03d", i), Base: "main"})
+	}
+	b.plan.Targets = Distinct("bump", b.plan.Targets)
+	b.open()
+	return b
+}
+
+func (b *book) open() {
+	b.t.Helper()
+	var err error
+	if b.Ledger, err = Open(b.dir, b.clock.now); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { b.Ledger.Close() })
+	b.must(b.Plan(b.plan))
+}
+
+func (b *book) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// wave claims what may start.
+func (b *book) wave(want int, why string) []Claimed {
+	b.t.Helper()
+	next, wait := b.Next(b.clock.at, b.campaign, b.plan, 256)
+	if len(next) != want || wait.Why != why {
+		b.t.Fatalf("%d start and the rest waits for %q (%s), want %d and %q", len(next), wait.Why, wait.Words, want, why)
+	}
+	claimed, err := b.Claim(b.campaign, b.plan, next)
+	b.must(err)
+	return claimed
+}
+
+func report(c Claimed, outcome, reason string, usd float64) Report {
+	tokens := int64(10)
+	return Report{Target: c.Target, Template: c.Template, Attempt: c.Attempt, Outcome: outcome, Reason: reason, CostUSD: &usd, Tokens: &tokens}
+}
+
+func (b *book) settle(claimed []Claimed, outcome, reason string, usd float64) {
+	b.t.Helper()
+	for _, c := range claimed {
+		b.must(b.Settle(b.campaign, report(c, outcome, reason, usd)))
+	}
+}
+
+func TestWhatWaits(t *testing.T) {
+	t.Run("at once", func(t *testing.T) {
+		b := newBook(t, 6, func(*job.Campaign) {})
+		first := b.wave(4, WaitAtOnce)
+		b.wave(0, WaitAtOnce)
+		b.settle(first[:1], "changed", "pull_request", 1)
+		b.wave(1, WaitAtOnce)
+		b.settle(first[1:], "no_changes", "nothing", 1)
+		b.wave(1, "")
+	})
+	t.Run("a pilot", func(t *testing.T) {
+		b := newBook(t, 3, func(c *job.Campaign) { c.Pilot = 1 })
+		b.settle(b.wave(1, WaitPilot), "changed", "pull_request", 1)
+		b.wave(0, WaitPilot)
+		b.must(b.Approve(b.campaign, b.plan, "dev"))
+		b.wave(2, "")
+	})
+	t.Run("another job needs another pilot", func(t *testing.T) {
+		b := newBook(t, 3, func(c *job.Campaign) { c.Pilot = 1 })
+		b.must(b.Approve(b.campaign, b.plan, "dev"))
+		b.settle(b.wave(3, ""), "changed", "pull_request", 1)
+		b.plan.Template = "two"
+		b.must(b.Plan(b.plan))
+		if again := b.wave(1, WaitPilot); again[0].Attempt != 1 {
+			t.Errorf("attempt %d", again[0].Attempt)
+		}
+	})
+	t.Run("dollars", func(t *testing.T) {
+		b := newBook(t, 6, func(c *job.Campaign) { c.Budget.USD = 5 })
+		first := b.wave(2, WaitUSD) // of 2 dollars each
+		b.settle(first[:1], "changed", "pull_request", 0.5)
+		b.wave(1, WaitUSD)
+		if s := b.Of("bump"); s.Spent.USD != 0.5 || s.Reserved.USD != 4 {
+			t.Errorf("%+v", s)
+		}
+	})
+	t.Run("dollars of a day, of all campaigns", func(t *testing.T) {
+		b := newBook(t, 6, func(c *job.Campaign) { c.Budget.USDPerDay = 5 })
+		b.settle(b.wave(2, WaitUSDDay), "changed", "pull_request", 1.5)
+		b.campaign.Name, b.plan.Campaign = "other", "other"
+		b.must(b.Plan(b.plan))
+		b.wave(1, WaitUSDDay)
+		_, wait := b.Next(b.clock.at, b.campaign, b.plan, 9)
+		if b.clock.at = wait.Until; b.clock.at.Hour() != 0 || b.clock.at.Day() != 3 {
+			t.Errorf("waits until %v", wait.Until)
+		}
+		b.wave(1, WaitUSDDay) // what is claimed counts on each day
+	})
+	t.Run("a cost that nobody told", func(t *testing.T) {
+		b := newBook(t, 6, func(c *job.Campaign) { c.Budget.USD = 5 })
+		r := report(b.wave(2, WaitUSD)[0], "changed", "pull_request", 0)
+		r.CostUSD, r.Tokens = nil, nil
+		b.must(b.Settle(b.campaign, r))
+		if s := b.Of("bump"); s.Spent != (Claim{2, 100}) || s.Reserved != (Claim{2, 100}) {
+			t.Errorf("%+v", s)
+		}
+		b.wave(0, WaitUSD)
+	})
+	t.Run("tokens and runs", func(t *testing.T) {
+		b := newBook(t, 6, func(c *job.Campaign) { c.Budget.Tokens = 250 })
+		b.settle(b.wave(2, WaitTokens), "changed", "pull_request", 1)
+		b.campaign.Budget = job.Spending{Runs: 3}
+		b.wave(1, WaitRuns)
+	})
+	t.Run("open pull requests", func(t *testing.T) {
+		b := newBook(t, 4, func(c *job.Campaign) { c.Budget.OpenPRs = 2 })
+		r := report(b.wave(2, WaitOpen)[0], "changed", "pull_request", 1)
+		r.PullRequest = PullRequest{Number: 7, Operation: "created"}
+		b.must(b.Settle(b.campaign, r))
+		b.wave(0, WaitOpen)
+		b.must(b.Saw(b.campaign, r.Target, 7, "merged"))
+		b.wave(1, WaitOpen)
+	})
+	t.Run("hours and windows", func(t *testing.T) {
+		b := newBook(t, 6, func(c *job.Campaign) {
+			c.Rollout.PerHour, c.Rollout.Windows = 2, []string{"Mon 09:00-11:30 UTC", "Tue 22:00-02:00 UTC"}
+		})
+		b.settle(b.wave(2, WaitPerHour), "changed", "pull_request", 1)
+		_, wait := b.Next(b.clock.at, b.campaign, b.plan, 9)
+		b.clock.at = wait.Until
+		b.settle(b.wave(2, WaitPerHour), "changed", "pull_request", 1)
+		b.clock.at = b.clock.at.Add(time.Hour)
+		_, wait = b.Next(b.clock.at, b.campaign, b.plan, 9)
+		if want := time.Date(2026, 3, 3, 22, 0, 0, 0, time.UTC); wait.Why != WaitWindow || !wait.Until.Equal(want) {
+			t.Fatalf("%+v", wait)
+		}
+		b.clock.at = wait.Until.Add(3 * time.Hour) // behind midnight
+		b.wave(2, "")
+	})
+	t.Run("after others", func(t *testing.T) {
+		b := newBook(t, 3, func(*job.Campaign) {})
+		b.plan.Targets[0].After = []string{b.plan.Targets[2].Key}
+		b.must(b.Plan(b.plan))
+		first := b.wave(2, WaitAfter)
+		b.settle(first[:1], "changed", "pull_request", 1)
+		b.settle(first[1:], "verification_failed", "red", 1)
+		b.wave(0, WaitAfter)
+		again, err := b.Resume(b.campaign, b.plan, "red", "dev")
+		if b.must(err); len(again) != 1 {
+			t.Fatalf("%v", again)
+		}
+		b.settle(b.wave(1, WaitAfter), "no_changes", "nothing", 1)
+		b.wave(1, "")
+	})
+	t.Run("the same reason", func(t *testing.T) {
+		b := newBook(t, 9, func(c *job.Campaign) { c.StopIf.SameReason, c.Rollout.AtOnce = "2 of 3", 2 })
+		first := b.wave(2, WaitAtOnce)
+		b.settle(first[:1], "changed", "pull_request", 1)
+		b.settle(first[1:], "model_failed", "outage", 1)
+		b.settle(b.wave(2, WaitAtOnce)[:1], "model_failed", "outage", 1)
+		b.wave(0, WaitStopped)
+		_, err := b.Resume(b.campaign, b.plan, "nothing like it", "dev")
+		b.must(err)
+		b.wave(1, WaitAtOnce)
+	})
+}
+
+func TestALedgerHasOneWriter(t *testing.T) {
+	b := newBook(t, 1, func(*job.Campaign) {})
+	_, err := Open(b.dir, b.clock.now)
+	if held, _ := errors.AsType[*HeldError](err); held == nil || !strings.Contains(held.Error(), fmt.Sprintf("process %d on ", os.Getpid())) {
+		t.Errorf("the second starter is told %v", err)
+	}
+	if s, err := Read(b.dir); err != nil || s.Of("bump").Plan == "" {
+		t.Errorf("a reader gets %+v, %v", s, err)
+	}
+}
+
+func TestAnAlteredLedgerIsRefused(t *testing.T) {
+	b := newBook(t, 3, func(*job.Campaign) {})
+	b.settle(b.wave(3, ""), "changed", "pull_request", 1)
+	b.Close()
+	path := filepath.Join(b.dir, LedgerFile)
+	raw, err := os.ReadFile(path)
+	b.must(err)
+	b.must(os.WriteFile(path, []byte(strings.Replace(string(raw), `"cost_usd":1`, `"cost_usd":0`, 1)), 0o600))
+	if _, err := Open(b.dir, b.clock.now); err == nil {
+		t.Error("it was opened")
+	}
+}
+
+// TestNothingHappensTwice kills and restarts whoever writes the ledger at random, while reports come
+// late, twice or not at all, and looks after each step at what may never be.
+func TestNothingHappensTwice(t *testing.T) {
+	for seed := range uint64(5) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		b := newBook(t, 200, func(c *job.Campaign) { c.Budget.USD, c.Rollout.AtOnce, c.Pilot = 90, 16, 10 })
+		var running []Claimed
+		var late []Report
+		published := map[string]int{}
+		for step := 0; step < 1500; step++ {
+			b.clock.at = b.clock.at.Add(time.Minute)
+			switch n := random.IntN(100); {
+			case n < 5: // kill: what ran goes on running
+				b.must(b.Ledger.Close())
+				if random.IntN(2) == 0 {
+					tear(t, b.dir)
+				}
+				b.open()
+			case n < 10:
+				if _, err := Open(b.dir, b.clock.now); err == nil {
+					t.Fatal("a second starter was let in")
+				}
+			case n < 40:
+				next, _ := b.Next(b.clock.at, b.campaign, b.plan, 1+random.IntN(5))
+				claimed, err := b.Claim(b.campaign, b.plan, next)
+				b.must(err)
+				running = append(running, claimed...)
+			case n < 42:
+				b.must(b.Approve(b.campaign, b.plan, "dev"))
+			case n < 44 && len(late) > 0:
+				b.must(b.Settle(b.campaign, late[random.IntN(len(late))])) // once more
+			case len(running) > 0:
+				i := random.IntN(len(running))
+				c := running[i]
+				running = append(running[:i], running[i+1:]...)
+				r := report(c, "changed", "pull_request", random.Float64()*c.USD)
+				published[c.Target]++
+				late = append(late, r)
+				b.must(b.Settle(b.campaign, r))
+			}
+			s := b.Of("bump")
+			if s.Spent.USD+s.Reserved.USD > 90.0001 || len(s.Unsettled()) > 16 {
+				t.Fatalf("seed %d, step %d: %+v", seed, step, s)
+			}
+			if len(s.Unsettled()) != len(running) {
+				t.Fatalf("seed %d, step %d: %d run and the ledger has %d", seed, step, len(running), len(s.Unsettled()))
+			}
+		}
+		for key, times := range published {
+			if times > 1 {
+				t.Fatalf("seed %d: %s was published %d times", seed, key, times)
+			}
+		}
+		if len(published) < 40 {
+			t.Fatalf("seed %d: only %d targets ran", seed, len(published))
+		}
+		b.Ledger.Close()
+	}
+}
+
+// tear writes half a line, as a writer that is killed does.
+func tear(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(dir, LedgerFile), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(`{"v":1,"seq":99,"ti`); err != nil {
+		t.Fatal(err)
+	}
+}

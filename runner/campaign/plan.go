@@ -1,0 +1,50 @@
+package campaign
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Folder is where in a ledger's folder a campaign keeps its plan and its runs.
+func Folder(dir, campaign string) string { return filepath.Join(dir, campaign) }
+
+// keep puts a plan into its place, whole.
+func (l *Ledger) keep(campaign string, raw []byte) (digest string, err error) {
+	folder := Folder(l.dir, campaign)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("keep the plan: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	path := filepath.Join(folder, PlanFile)
+	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
+		return "", fmt.Errorf("keep the plan: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return "", fmt.Errorf("keep the plan: %w", err)
+	}
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// ReadPlan reads the plan that holds. One that is not what the ledger says is an error.
+func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
+	raw, err := os.ReadFile(filepath.Join(Folder(dir, campaign), PlanFile))
+	if err != nil {
+		return nil, fmt.Errorf("read the plan of %s: %w; make one with agent-ci campaign plan", campaign, err)
+	}
+	sum := sha256.Sum256(raw)
+	if is := hex.EncodeToString(sum[:]); is != s.Of(campaign).Plan {
+		return nil, fmt.Errorf("the plan of %s is not the one of the ledger; make one with agent-ci campaign plan", campaign)
+	}
+	p := new(Plan)
+	if err := json.Unmarshal(raw, p); err != nil {
+		return nil, fmt.Errorf("read the plan of %s: %w", campaign, err)
+	}
+	if p.Version != planVersion {
+		return nil, fmt.Errorf("the plan of %s has version %d, and this agent-ci reads %d; make one with agent-ci campaign plan", campaign, p.Version, planVersion)
+	}
+	return p, nil
+}

@@ -1,0 +1,230 @@
+package campaign
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// State is what a ledger says, folded.
+type State struct {
+	campaigns map[string]*Standing
+	spentOn   map[string]float64 // US dollars by day (UTC), of all campaigns
+	claimed   float64            // US dollars of runs that are not settled, of all campaigns
+}
+
+func newState() *State {
+	return &State{campaigns: map[string]*Standing{}, spentOn: map[string]float64{}}
+}
+
+// Standing is how far a campaign is.
+type Standing struct {
+	Plan     string // SHA-256 of plan.json; empty where there is none
+	Template string
+	Approved bool // the targets behind the pilot may run, with this template
+	Stopped  *Stopped
+	Waves    int
+	Runs     int
+	Spent    Claim // of runs that are settled
+	Reserved Claim // of those that are not
+
+	targets map[string]*Entry
+	recent  []Report // that were settled since the campaign was planned or resumed
+	starts  []time.Time
+}
+
+// Entry is how far a target is.
+type Entry struct {
+	Claimed *Claimed // of the run that is not settled; nil for none
+	Since   time.Time
+	Last    *Report // of the last run that was settled
+	At      time.Time
+	Pull    PullState
+	Again   bool // it may run once more
+}
+
+// Of is how far a campaign is; zero for one that the ledger does not know.
+func (s *State) Of(campaign string) *Standing {
+	if c := s.campaigns[campaign]; c != nil {
+		return c
+	}
+	return &Standing{}
+}
+
+// Campaigns are the names that the ledger has.
+func (s *State) Campaigns() []string {
+	var names []string
+	for name := range s.campaigns {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// SpentOn is what all campaigns spent on a day.
+func (s *State) SpentOn(day time.Time) float64 { return s.spentOn[dayOf(day)] }
+
+func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+
+// Entry is how far a target is; zero for one that has not begun.
+func (c *Standing) Entry(key string) Entry {
+	if e := c.targets[key]; e != nil {
+		return *e
+	}
+	return Entry{}
+}
+
+// Unsettled are the targets whose runs were claimed and not settled, in the order of their keys.
+func (c *Standing) Unsettled() []Claimed {
+	var all []Claimed
+	for _, e := range c.targets {
+		if e.Claimed != nil {
+			all = append(all, *e.Claimed)
+		}
+	}
+	slices.SortFunc(all, func(a, b Claimed) int { return compare(a.Target, b.Target) })
+	return all
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func (s *State) read(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read the ledger: %w", err)
+	}
+	defer f.Close()
+	for event, err := range transcript.Read(f) {
+		if _, torn := err.(*transcript.TornError); torn {
+			return nil
+		}
+		if err == nil {
+			err = s.take(event)
+		}
+		if err != nil {
+			return fmt.Errorf("read the ledger %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// takes says what each type of event does to a state. Others are skipped.
+var takes = map[transcript.Type]func(*State, transcript.Event) error{
+	TypePlanned:  taking((*State).planned),
+	TypeApproved: taking((*State).approved),
+	TypeResumed:  taking((*State).resumed),
+	TypeStopped:  taking((*State).stopped),
+	TypeClaimed:  taking((*State).claim),
+	TypeSettled:  taking((*State).settled),
+	TypePull:     taking((*State).pull),
+}
+
+func taking[T any](take func(*State, time.Time, T)) func(*State, transcript.Event) error {
+	return func(s *State, e transcript.Event) error {
+		var data T
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			return fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+		take(s, e.Time, data)
+		return nil
+	}
+}
+
+func (s *State) take(e transcript.Event) error {
+	if take := takes[e.Type]; take != nil {
+		return take(s, e)
+	}
+	return nil
+}
+
+func (s *State) of(campaign string) *Standing {
+	if s.campaigns[campaign] == nil {
+		s.campaigns[campaign] = &Standing{targets: map[string]*Entry{}}
+	}
+	return s.campaigns[campaign]
+}
+
+func (c *Standing) entry(key string) *Entry {
+	if c.targets[key] == nil {
+		c.targets[key] = new(Entry)
+	}
+	return c.targets[key]
+}
+
+func (s *State) planned(_ time.Time, d Planned) {
+	c := s.of(d.Campaign)
+	if c.Template != d.Template {
+		c.Approved, c.Stopped, c.recent = false, nil, nil
+	}
+	c.Plan, c.Template = d.Plan, d.Template
+}
+
+func (s *State) approved(_ time.Time, d Approved) {
+	if c := s.of(d.Campaign); c.Template == d.Template {
+		c.Approved = true
+	}
+}
+
+func (s *State) resumed(_ time.Time, d Resumed) {
+	c := s.of(d.Campaign)
+	c.Stopped, c.recent = nil, nil
+	for _, key := range d.Again {
+		c.entry(key).Again = true
+	}
+}
+
+func (s *State) stopped(_ time.Time, d Stopped) { s.of(d.Campaign).Stopped = &d }
+
+func (s *State) claim(at time.Time, d Claimed) {
+	c := s.of(d.Campaign)
+	e := c.entry(d.Target)
+	e.Claimed, e.Since, e.Again = &d, at, false
+	c.Runs++
+	c.Waves = max(c.Waves, d.Wave)
+	c.starts = append(c.starts, at)
+	c.Reserved.add(d.Claim, 1)
+	s.claimed = price.Sum(s.claimed, d.USD)
+}
+
+func (s *State) settled(at time.Time, d Settled) {
+	c := s.of(d.Campaign)
+	e := c.entry(d.Target)
+	used := Claim{}
+	if e.Claimed != nil {
+		used = e.Claimed.Claim
+		c.Reserved.add(used, -1)
+		s.claimed = price.Sum(s.claimed, -used.USD)
+	}
+	if d.CostUSD != nil {
+		used.USD = *d.CostUSD
+	}
+	if d.Tokens != nil {
+		used.Tokens = *d.Tokens
+	}
+	c.Spent.add(used, 1)
+	s.spentOn[dayOf(at)] = price.Sum(s.spentOn[dayOf(at)], used.USD)
+	e.Claimed, e.Last, e.At = nil, &d.Report, at
+	if d.PullRequest.Number > 0 && d.PullRequest.Operation != "closed" {
+		e.Pull = PullState{d.Campaign, d.Target, d.PullRequest.Number, "open"}
+	}
+	c.recent = append(c.recent, d.Report)
+}
+
+func (s *State) pull(_ time.Time, d PullState) { s.of(d.Campaign).entry(d.Target).Pull = d }
+
+func (c *Claim) add(d Claim, times int64) {
+	c.USD, c.Tokens = price.Sum(c.USD, float64(times)*d.USD), c.Tokens+times*d.Tokens
+}

@@ -1,0 +1,141 @@
+package campaign
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// planVersion is the version of plan.json.
+const planVersion = 1
+
+// Plan is what a campaign comes to: every target, resolved and frozen.
+type Plan struct {
+	Version  int       `json:"version"`
+	Campaign string    `json:"campaign"`
+	Template string    `json:"template"` // SHA-256 of the job, the recipe and applies_if
+	Made     time.Time `json:"made"`
+	Claim    Claim     `json:"claim"` // what one run may use at most
+	Unpriced string    `json:"unpriced,omitempty"`
+	Targets  []Target  `json:"targets"`
+}
+
+// Target is one place where the job is to run.
+type Target struct {
+	// Key names the branch. It tells the target from all others of the campaign, whatever the job.
+	Key        string            `json:"key"`
+	Repository string            `json:"repository"`
+	Base       string            `json:"base"` // branch
+	SHA        string            `json:"sha"`  // of the base, when the plan was made
+	Issue      int               `json:"issue,omitempty"`
+	Path       string            `json:"path,omitempty"`
+	After      []string          `json:"after,omitempty"` // keys
+	Values     map[string]string `json:"values,omitempty"`
+	Lacks      string            `json:"lacks,omitempty"`    // why it cannot run, in words
+	Existing   string            `json:"existing,omitempty"` // address of an open pull request of its branch
+}
+
+// Claim is what a run may use at most.
+type Claim struct {
+	USD    float64 `json:"usd"`
+	Tokens int64   `json:"tokens"`
+}
+
+// KeyOf is the key of a target: readable, and another one for everything that tells targets apart.
+func KeyOf(campaign string, t Target) string {
+	identity, err := json.Marshal([]any{strings.ToLower(t.Repository), t.Base, t.Issue, t.Path, t.Values})
+	if err != nil {
+		panic(err) // texts and numbers alone
+	}
+	digest := sha256.Sum256(identity)
+	return fmt.Sprintf("%s-%s-%s", campaign, slug(path.Base(t.Repository)), hex.EncodeToString(digest[:5]))
+}
+
+// slug is a text with what a branch may be called alone, cut.
+func slug(text string) string {
+	const most = 30
+	kept := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(text))
+	return strings.Trim(kept[:min(len(kept), most)], "-")
+}
+
+// TemplateOf is the digest of what of a campaign decides what its runs do.
+func TemplateOf(c *job.Campaign) (string, error) {
+	raw, err := json.Marshal([]any{c.Job, c.AppliesIf, c.Recipe})
+	if err != nil {
+		return "", fmt.Errorf("encode the campaign's job: %w", err)
+	}
+	digest := sha256.Sum256(raw)
+	return hex.EncodeToString(digest[:]), nil
+}
+
+// Fields are what the job's marks stand for.
+func (t Target) Fields() map[string]string {
+	owner, name, _ := strings.Cut(t.Repository, "/")
+	fields := map[string]string{
+		"target.repository": t.Repository, "target.owner": owner, "target.name": name, "target.base": t.Base, "target.sha": t.SHA, "target.key": t.Key,
+	}
+	if t.Issue > 0 {
+		fields["target.number"], fields["target.issue"] = strconv.Itoa(t.Issue), fmt.Sprintf("%s#%d", t.Repository, t.Issue)
+	}
+	if t.Path != "" {
+		fields["target.path"] = t.Path
+	}
+	for name, value := range t.Values {
+		fields["values."+name] = value
+	}
+	return fields
+}
+
+// JobOf is the job of a target, as a job file.
+func JobOf(c *job.Campaign, t Target) ([]byte, error) {
+	set := map[string]any{"name": t.Key, "repository.name": t.Repository, "repository.base": t.Base}
+	if t.Path != "" {
+		set["repository.path"] = t.Path
+	}
+	if c.AppliesIf != "" {
+		set["applies_if"] = c.AppliesIf
+	}
+	if c.Recipe.Run != "" {
+		set["recipe"] = map[string]any{"run": c.Recipe.Run, "agent": c.Recipe.Agent, "timeout": c.Recipe.Timeout.String()}
+	}
+	return c.Job.Fill(t.Fields(), set)
+}
+
+// Find is the target of a key.
+func (p *Plan) Find(key string) (Target, bool) {
+	i := slices.IndexFunc(p.Targets, func(t Target) bool { return t.Key == key })
+	if i < 0 {
+		return Target{}, false
+	}
+	return p.Targets[i], true
+}
+
+// Distinct gives each target its key and takes out those that are there twice. after are the names
+// by which targets wait, by the index of the target.
+func Distinct(campaign string, targets []Target) []Target {
+	seen := map[string]bool{}
+	kept := make([]Target, 0, len(targets))
+	for _, t := range targets {
+		t.Values = maps.Clone(t.Values)
+		t.Key = KeyOf(campaign, t)
+		if !seen[t.Key] {
+			seen[t.Key] = true
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,330 @@
+package campaign
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
+)
+
+// Wait is why targets that are left don't start now.
+type Wait struct {
+	Why   string    `json:"why"`            // one of the reasons below; empty where nothing is left
+	Until time.Time `json:"until,omitzero"` // when the time alone changes that
+	Words string    `json:"words"`
+}
+
+// Why targets wait.
+const (
+	WaitStopped  = "stopped"
+	WaitPilot    = "pilot"
+	WaitWindow   = "window"
+	WaitPerHour  = "per_hour"
+	WaitAtOnce   = "at_once"
+	WaitRuns     = "budget.runs"
+	WaitUSD      = "budget.usd"
+	WaitUSDDay   = "budget.usd_per_day"
+	WaitTokens   = "budget.tokens"
+	WaitOpen     = "budget.open_prs"
+	WaitOpenHere = "budget.open_prs_per_repository"
+	WaitAfter    = "after"
+)
+
+// Good says whether a run came to an end for which others may wait.
+func (r Report) Good() bool {
+	return slices.Contains([]string{string(outcome.Changed), string(outcome.NoChanges), string(outcome.Skipped)}, r.Outcome)
+}
+
+// Next are the targets of a plan that may start now, at most so many, and why the rest waits. It
+// claims nothing.
+func (s *State) Next(now time.Time, c *job.Campaign, p *Plan, most int) ([]Target, Wait) {
+	r := &roll{state: s, standing: s.Of(c.Name), campaign: c, plan: p, now: now}
+	r.running = len(r.standing.Unsettled())
+	r.lately = slices.DeleteFunc(slices.Clone(r.standing.starts), func(at time.Time) bool { return !at.After(now.Add(-time.Hour)) })
+	return r.next(most)
+}
+
+// roll goes through the targets of a plan once.
+type roll struct {
+	state    *State
+	standing *Standing
+	campaign *job.Campaign
+	plan     *Plan
+	now      time.Time
+
+	running int         // runs that are not settled
+	lately  []time.Time // starts of the last hour
+	chosen  []Target
+	open    int            // pull requests that are, or may be by what runs
+	openIn  map[string]int // by repository
+	wait    Wait
+}
+
+func (r *roll) next(most int) ([]Target, Wait) {
+	r.countOpen()
+	if words := r.standing.whyStopped(); words != "" {
+		if r.anyLeft() {
+			r.note(WaitStopped, time.Time{}, "%s", words)
+		}
+		return nil, r.wait
+	}
+	pilot := 0
+	for _, t := range r.plan.Targets {
+		if t.Lacks != "" {
+			continue
+		}
+		pilot++
+		if !r.standing.left(t, r.plan.Template) {
+			continue
+		}
+		if r.campaign.Pilot > 0 && pilot > r.campaign.Pilot && !r.standing.Approved {
+			r.note(WaitPilot, time.Time{}, "the pilot of %d targets is to be looked at first; then say agent-ci campaign approve", r.campaign.Pilot)
+			break
+		}
+		if r.bounded(most) {
+			break
+		}
+		if r.fits(t) {
+			r.choose(t)
+		}
+	}
+	return r.chosen, r.wait
+}
+
+// left says whether a target has to run yet.
+func (c *Standing) left(t Target, template string) bool {
+	e := c.Entry(t.Key)
+	return e.Claimed == nil && (e.Again || e.Last == nil || e.Last.Template != template)
+}
+
+func (r *roll) anyLeft() bool {
+	return slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return t.Lacks == "" && r.standing.left(t, r.plan.Template) })
+}
+
+func (c *Standing) whyStopped() string {
+	if c.Stopped == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d of the last %d runs ended with %s; look at them, then say agent-ci campaign resume", c.Stopped.Failed, c.Stopped.Of, c.Stopped.Reason)
+}
+
+// note keeps the first reason.
+func (r *roll) note(why string, until time.Time, format string, args ...any) {
+	if r.wait.Why == "" {
+		r.wait = Wait{why, until, fmt.Sprintf(format, args...)}
+	}
+}
+
+// bounded says that no target may start, whichever it is.
+func (r *roll) bounded(most int) bool {
+	c, running := r.campaign, r.running+len(r.chosen)
+	switch {
+	case !r.inWindow():
+		return true
+	case r.tooFast():
+		return true
+	case running >= c.Rollout.AtOnce || len(r.chosen) >= most:
+		r.note(WaitAtOnce, time.Time{}, "%d runs are going on", running)
+	case c.Budget.Runs > 0 && r.standing.Runs+len(r.chosen) >= c.Budget.Runs:
+		r.note(WaitRuns, time.Time{}, "the %d runs of the budget are used up", c.Budget.Runs)
+	default:
+		return r.tooDear()
+	}
+	return true
+}
+
+// tooDear says that what one more run may use does not fit.
+func (r *roll) tooDear() bool {
+	b, mine := r.campaign.Budget, r.standing
+	times := int64(len(r.chosen) + 1)
+	usd := price.Sum(float64(times)*r.plan.Claim.USD, 0)
+	switch {
+	case b.USD > 0 && price.Sum(price.Sum(mine.Spent.USD, mine.Reserved.USD), usd) > b.USD:
+		r.note(WaitUSD, time.Time{}, "a run may cost %.2f dollars, and of the budget of %.2f there are %.2f spent and %.2f claimed", r.plan.Claim.USD, b.USD, mine.Spent.USD, mine.Reserved.USD)
+	case b.USDPerDay > 0 && price.Sum(price.Sum(r.state.SpentOn(r.now), r.state.claimed), usd) > b.USDPerDay:
+		r.note(WaitUSDDay, midnight(r.now), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, b.USDPerDay, r.state.SpentOn(r.now), r.state.claimed)
+	case b.Tokens > 0 && mine.Spent.Tokens+mine.Reserved.Tokens+times*r.plan.Claim.Tokens > b.Tokens:
+		r.note(WaitTokens, time.Time{}, "a run may use %d tokens, and of the budget of %d there are %d spent and %d claimed", r.plan.Claim.Tokens, b.Tokens, mine.Spent.Tokens, mine.Reserved.Tokens)
+	default:
+		return false
+	}
+	return true
+}
+
+// midnight is the beginning of the next day (UTC).
+func midnight(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
+
+func (r *roll) inWindow() bool {
+	windows := r.campaign.Rollout.When()
+	if len(windows) == 0 || slices.ContainsFunc(windows, func(w job.Window) bool { return w.Holds(r.now) }) {
+		return true
+	}
+	r.note(WaitWindow, nextWindow(windows, r.now), "runs start in %s", strings.Join(r.campaign.Rollout.Windows, ", "))
+	return false
+}
+
+// nextWindow is the first minute of the coming week that is in a window.
+func nextWindow(windows []job.Window, now time.Time) time.Time {
+	for at := now.Truncate(time.Minute).Add(time.Minute); at.Before(now.Add(8 * 24 * time.Hour)); at = at.Add(time.Minute) {
+		if slices.ContainsFunc(windows, func(w job.Window) bool { return w.Holds(at) }) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// tooFast says that as many runs started in the last hour as may.
+func (r *roll) tooFast() bool {
+	most := r.campaign.Rollout.PerHour
+	if most == 0 {
+		return false
+	}
+	since := r.lately
+	if len(since)+len(r.chosen) < most {
+		return false
+	}
+	until := r.now.Add(time.Hour)
+	if len(since) >= most {
+		until = since[len(since)-most].Add(time.Hour)
+	}
+	r.note(WaitPerHour, until, "%d runs started within an hour", len(since)+len(r.chosen))
+	return true
+}
+
+// fits says whether a target may start among those that do.
+func (r *roll) fits(t Target) bool {
+	b, has := r.campaign.Budget, r.standing.Entry(t.Key).Pull.State == "open"
+	switch {
+	case !r.isItsTurn(t):
+		r.note(WaitAfter, time.Time{}, "%s waits for others", t.Key)
+	case !has && b.OpenPRs > 0 && r.open >= b.OpenPRs:
+		r.note(WaitOpen, time.Time{}, "%d pull requests are open, or may be soon", r.open)
+	case !has && b.OpenPRsPerRepository > 0 && r.openIn[t.Repository] >= b.OpenPRsPerRepository:
+		r.note(WaitOpenHere, time.Time{}, "%d pull requests are open in %s, or may be soon", r.openIn[t.Repository], t.Repository)
+	default:
+		return true
+	}
+	return false
+}
+
+func (r *roll) isItsTurn(t Target) bool {
+	return !slices.ContainsFunc(t.After, func(key string) bool {
+		e := r.standing.Entry(key)
+		return e.Claimed != nil || e.Last == nil || e.Last.Template != r.plan.Template || !e.Last.Good()
+	})
+}
+
+func (r *roll) choose(t Target) {
+	r.chosen = append(r.chosen, t)
+	if r.standing.Entry(t.Key).Pull.State != "open" {
+		r.open++
+		r.openIn[t.Repository]++
+	}
+}
+
+// countOpen counts the pull requests that are open, and those that runs may open.
+func (r *roll) countOpen() {
+	r.openIn = map[string]int{}
+	for _, t := range r.plan.Targets {
+		if e := r.standing.Entry(t.Key); e.Pull.State == "open" || e.Claimed != nil {
+			r.open++
+			r.openIn[t.Repository]++
+		}
+	}
+}
+
+// Claim reserves what a wave of targets may use. Once it returns they may start, each once.
+func (l *Ledger) Claim(c *job.Campaign, p *Plan, targets []Target) ([]Claimed, error) {
+	var all []Claimed
+	var events []any
+	wave := l.Of(c.Name).Waves + 1
+	for _, t := range targets {
+		e, attempt := l.Of(c.Name).Entry(t.Key), 1
+		if e.Claimed != nil {
+			return nil, fmt.Errorf("claim %s: it is claimed already", t.Key)
+		}
+		if e.Last != nil && e.Last.Template == p.Template {
+			attempt = e.Last.Attempt + 1
+		}
+		claimed := Claimed{c.Name, t.Key, p.Template, wave, attempt, p.Claim}
+		all, events = append(all, claimed), append(events, claimed)
+	}
+	return all, l.write(TypeClaimed, events...)
+}
+
+// Settle books what a run came to, once: a report of a run that is settled already changes nothing.
+// It stops the campaign where that is due.
+func (l *Ledger) Settle(c *job.Campaign, r Report) error {
+	e := l.Of(c.Name).Entry(r.Target)
+	if e.Claimed == nil || e.Claimed.Template != r.Template || e.Claimed.Attempt != r.Attempt {
+		return nil
+	}
+	if err := l.write(TypeSettled, Settled{c.Name, r}); err != nil {
+		return err
+	}
+	return l.stopIfDue(c)
+}
+
+// Pass books a target that needs no run, for free.
+func (l *Ledger) Pass(c *job.Campaign, p *Plan, t Target, reason, message string) error {
+	if e := l.Of(c.Name).Entry(t.Key); e.Claimed != nil {
+		return fmt.Errorf("pass %s: it is claimed", t.Key)
+	}
+	free, none := 0.0, int64(0)
+	return l.write(TypeSettled, Settled{c.Name, Report{
+		Target: t.Key, Template: p.Template, Outcome: string(outcome.Skipped), Reason: reason, Message: message, CostUSD: &free, Tokens: &none,
+	}})
+}
+
+func (l *Ledger) stopIfDue(c *job.Campaign) error {
+	most, of := c.StopIf.Of()
+	s := l.Of(c.Name)
+	if most == 0 || s.Stopped != nil {
+		return nil
+	}
+	failed := map[string]int{}
+	for _, r := range s.recent[max(0, len(s.recent)-of):] {
+		if r.Good() {
+			continue
+		}
+		reason := r.Outcome + "/" + r.Reason
+		if failed[reason]++; failed[reason] >= most {
+			return l.write(TypeStopped, Stopped{c.Name, reason, failed[reason], min(of, len(s.recent))})
+		}
+	}
+	return nil
+}
+
+// Approve lets the targets behind the pilot run.
+func (l *Ledger) Approve(c *job.Campaign, p *Plan, by string) error {
+	return l.write(TypeApproved, Approved{c.Name, p.Template, by})
+}
+
+// Resume lets a campaign go on that was stopped, and targets run again that ended badly: with that
+// reason (outcome/reason, or one of the two), or with any where it is empty.
+func (l *Ledger) Resume(c *job.Campaign, p *Plan, reason, by string) (again []string, err error) {
+	for _, t := range p.Targets {
+		e := l.Of(c.Name).Entry(t.Key)
+		if e.Claimed != nil || e.Last == nil || e.Last.Good() || !e.Last.endedWith(reason) {
+			continue
+		}
+		again = append(again, t.Key)
+	}
+	return again, l.write(TypeResumed, Resumed{c.Name, by, again})
+}
+
+func (r Report) endedWith(reason string) bool {
+	return reason == "" || slices.Contains([]string{r.Reason, r.Outcome, r.Outcome + "/" + r.Reason}, reason)
+}
+
+// Saw notes what became of a pull request.
+func (l *Ledger) Saw(c *job.Campaign, key string, number int, state string) error {
+	if is := l.Of(c.Name).Entry(key).Pull; is.Number == number && is.State == state {
+		return nil
+	}
+	return l.write(TypePull, PullState{c.Name, key, number, state})
+}
