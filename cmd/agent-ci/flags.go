@@ -140,6 +140,16 @@ func reserved() []string {
 	return names
 }
 
+// foreign is a flag on the command line that is none of those; empty for none.
+func (f *flagSet) foreign(own []string) (name string) {
+	f.Visit(func(set *flag.Flag) {
+		if !slices.Contains(own, set.Name) {
+			name = set.Name
+		}
+	})
+	return name
+}
+
 func (f *flagSet) wrong(p process, format string, args ...any) int {
 	problem := fmt.Sprintf(format, args...)
 	if !strings.HasSuffix(problem, "?") {

@@ -20,6 +20,9 @@ type Forge interface {
 	// each call of a handle whose name cannot be one fails with the kind Invalid.
 	Repository(name string) Repository
 
+	// Survey answers questions on many repositories, in their order, in as few requests as it can.
+	Survey(ctx context.Context, questions []Question) ([]Finding, error)
+
 	// Viewer is the account that the token belongs to. The token of an app's
 	// installation, as workflows have one, belongs to nobody: the error has the
 	// kind Forbidden.

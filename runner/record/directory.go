@@ -77,6 +77,15 @@ func RunsPath(get func(variable string) string) (string, error) {
 	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
 }
 
+// CampaignsPath is the user's folder with the ledger of campaigns; empty where the environment names
+// none.
+func CampaignsPath(get func(variable string) string) string {
+	if state := stateFolder(get); state != "" {
+		return filepath.Join(state, "agent-ci", "campaigns")
+	}
+	return ""
+}
+
 // stateFolder is the user's; empty where the environment names none.
 func stateFolder(get func(variable string) string) string {
 	state := get("XDG_STATE_HOME")
