@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/progress"
@@ -47,6 +50,7 @@ type campaignFlags struct {
 	ledger string
 	reason string
 	by     string
+	format string
 }
 
 // campaignDeed is what a subcommand does with a campaign.
@@ -58,7 +62,9 @@ var campaignDeeds = map[string]struct {
 	do    campaignDeed
 }{
 	"approve": {[]string{"by"}, approveCampaign},
+	"export":  {[]string{"format"}, exportCampaign},
 	"resume":  {[]string{"by", "reason"}, resumeCampaign},
+	"status":  {[]string{"format"}, campaignStatus},
 }
 
 // commonCampaignFlags are those of all subcommands.
@@ -75,6 +81,7 @@ func runCampaign(flags *flagSet) deed {
 	var f campaignFlags
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.by, "by", "NAME", "approve, resume: who says so (default: the user)")
+	flags.text(&f.format, "format", "FORMAT", "status: table (default), json or markdown; export: csv (default) or json", "table", "json", "markdown", "csv")
 	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")
 	return func(ctx context.Context, p process, rest []string) int {
 		name, file := rest[0], rest[1]
@@ -181,4 +188,39 @@ func resumeCampaign(_ context.Context, p process, c *openedCampaign) (int, error
 		}
 		return err
 	})
+}
+
+// campaignForms are the forms in which a subcommand tells of a campaign; the first is the default.
+var campaignForms = map[string][]string{"status": {"table", "json", "markdown"}, "export": {"csv", "json"}}
+
+// writers write a status in a form.
+var writers = map[string]func(io.Writer, campaign.Status) error{
+	"table": show.Table, "markdown": show.Markdown, "csv": show.CSV,
+	"json": func(w io.Writer, s campaign.Status) error { return writeJSON(w, s) },
+}
+
+func campaignStatus(_ context.Context, p process, c *openedCampaign) (int, error) {
+	return c.tell(p, "status")
+}
+
+func exportCampaign(_ context.Context, p process, c *openedCampaign) (int, error) {
+	return c.tell(p, "export")
+}
+
+// tell writes how far the campaign is, in the form that was asked for.
+func (c *openedCampaign) tell(p process, name string) (int, error) {
+	forms := campaignForms[name]
+	form := cmp.Or(c.format, forms[0])
+	if !slices.Contains(forms, form) {
+		return exitInvalid, fmt.Errorf("--format is one of %s, not %s", strings.Join(forms, ", "), form)
+	}
+	state, err := campaign.Read(c.ledger)
+	if err != nil {
+		return exitFailed, err
+	}
+	plan, err := campaign.ReadPlan(c.ledger, c.Name, state)
+	if err != nil {
+		return exitFailed, err
+	}
+	return exitOK, writers[form](p.stdout, state.Status(time.Now(), c.Campaign, plan))
 }

@@ -1,0 +1,132 @@
+package campaign
+
+import (
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// statusVersion is the version of a Status.
+const statusVersion = 1
+
+// Status is how far a campaign is: what people and programs are told.
+type Status struct {
+	Version  int           `json:"version"`
+	Campaign string        `json:"campaign"`
+	Template string        `json:"template"`
+	Plan     string        `json:"plan"`
+	Ledger   string        `json:"ledger"` // SHA-256 of its last line
+	Approved bool          `json:"approved"`
+	Stopped  *Stopped      `json:"stopped"`
+	Counts   map[Class]int `json:"counts"`
+	Targets  []Row         `json:"targets"`
+	Runs     int           `json:"runs"`
+	Spent    Claim         `json:"spent"`
+	Claimed  Claim         `json:"claimed"`
+	Budget   job.Spending  `json:"budget"`
+	SpentDay float64       `json:"spent_today_usd"` // of all campaigns of the ledger
+	Wait     Wait          `json:"wait"`
+}
+
+// Class is what of a target counts in a burn-down.
+type Class string
+
+// The classes, in the order in which they are told.
+const (
+	Waiting        Class = "waiting"
+	Running        Class = "running"
+	Opened         Class = "opened" // its pull request is open
+	Merged         Class = "merged"
+	ClosedUnmerged Class = "closed"    // a person closed its pull request
+	Committed      Class = "committed" // a change without a pull request
+	NoChange       Class = "no_change"
+	NotApplicable  Class = "not_applicable"
+	Existing       Class = "existing" // an open pull request was there already
+	Skipped        Class = "skipped"
+	Red            Class = "red"
+	Budget         Class = "budget"
+	Refused        Class = "refused"
+	NeedsPerson    Class = "needs_person"
+	Failed         Class = "failed"
+	Lacking        Class = "lacking" // it cannot run
+)
+
+// Classes are all classes, in the order in which they are told.
+func Classes() []Class {
+	return []Class{
+		Waiting, Running, Opened, Merged, ClosedUnmerged, Committed, NoChange, NotApplicable, Existing, Skipped, Red, Budget, Refused, NeedsPerson, Failed, Lacking,
+	}
+}
+
+// ofOutcome are the classes of ends. What is not here failed.
+var ofOutcome = map[string]Class{
+	string(outcome.Changed): Committed, string(outcome.NoChanges): NoChange, string(outcome.Skipped): Skipped, string(outcome.VerifyFailed): Red,
+	string(outcome.BudgetExceeded): Budget, string(outcome.PolicyViolation): Refused, string(outcome.NeedsInput): NeedsPerson, string(outcome.Conflict): NeedsPerson,
+}
+
+// The reasons of targets that need no work.
+const (
+	ReasonNotApplicable = "not_applicable"
+	ReasonExisting      = "open_pull_request"
+)
+
+// ofPull are the classes of pull requests.
+var ofPull = map[string]Class{"open": Opened, "merged": Merged, "closed": ClosedUnmerged}
+
+// Row is one target.
+type Row struct {
+	Target
+	Class    Class      `json:"class"`
+	Attempts int        `json:"attempts"`
+	Since    *time.Time `json:"since"` // the start of the run, else its end
+	Report   *Report    `json:"report"`
+	Pull     *PullState `json:"pull"`
+}
+
+// class is how far a target is, in one word.
+func (e Entry) class(t Target, template string) Class {
+	switch {
+	case e.Claimed != nil:
+		return Running
+	case t.Lacks != "" && e.Last == nil:
+		return Lacking
+	case e.Last == nil || e.Last.Template != template || e.Again:
+		return Waiting
+	case ofPull[e.Pull.State] != "":
+		return ofPull[e.Pull.State]
+	case e.Last.Reason == ReasonNotApplicable:
+		return NotApplicable
+	case e.Last.Reason == ReasonExisting:
+		return Existing
+	case ofOutcome[e.Last.Outcome] != "":
+		return ofOutcome[e.Last.Outcome]
+	}
+	return Failed
+}
+
+// Status tells how far a campaign is.
+func (s *State) Status(now time.Time, c *job.Campaign, p *Plan) Status {
+	standing := s.Of(c.Name)
+	_, wait := s.Next(now, c, p, len(p.Targets))
+	told := Status{
+		Version: statusVersion, Campaign: c.Name, Template: p.Template, Plan: standing.Plan, Approved: c.Pilot == 0 || standing.Approved, Stopped: standing.Stopped,
+		Counts: map[Class]int{}, Targets: []Row{}, Runs: standing.Runs, Spent: standing.Spent, Claimed: standing.Reserved, Budget: c.Budget, SpentDay: s.SpentOn(now), Wait: wait,
+	}
+	for _, t := range p.Targets {
+		e := standing.Entry(t.Key)
+		row := Row{Target: t, Class: e.class(t, p.Template), Report: e.Last}
+		switch {
+		case e.Claimed != nil:
+			row.Attempts, row.Since = e.Claimed.Attempt, &e.Since
+		case e.Last != nil:
+			row.Attempts, row.Since = e.Last.Attempt, &e.At
+		}
+		if e.Pull.Number > 0 {
+			row.Pull = &e.Pull
+		}
+		told.Counts[row.Class]++
+		told.Targets = append(told.Targets, row)
+	}
+	return told
+}
