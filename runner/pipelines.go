@@ -153,6 +153,9 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 // setUpAndBrief runs the setup commands and the checks on the base, and tells the
 // agent of the task.
 func (in *invocation) setUpAndBrief(ctx context.Context, so *reached, guides []agent.Guide) (err error) {
+	if err := so.checks().Applies(ctx); err != nil {
+		return err
+	}
 	if err := so.checks().SetUp(ctx); err != nil {
 		return err
 	}

@@ -172,6 +172,7 @@ func (so *reached) work() worker.Work {
 	if work.Plan.Steps == nil {
 		work.Plan = so.told.Plan
 	}
+	work.Summary = cmp.Or(work.Summary, so.told.Summary)
 	return work
 }
 

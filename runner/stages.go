@@ -133,6 +133,9 @@ func (in *invocation) brief(ctx context.Context, so *reached, guides []agent.Gui
 // limits.time ends the agent's work, and no check that has a time limit of its own.
 func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached, attempts int) error {
 	defer so.agent.Close()
+	if done, err := so.followRecipe(ctx, whole, attempts); err != nil || done {
+		return err
+	}
 	for attempt := attempts + 1; ; {
 		work, err := so.agent.Run(ctx)
 		if so.stopped = work.Stopped; err != nil {

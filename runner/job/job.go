@@ -15,7 +15,9 @@ type Job struct {
 	Name           string               `json:"name"`
 	Task           Task                 `json:"task"`
 	Repository     Repository           `json:"repository"`
+	AppliesIf      string               `json:"applies_if"`
 	Setup          []SetupStep          `json:"setup"`
+	Recipe         Recipe               `json:"recipe"`
 	Services       map[string]Service   `json:"services"`
 	Model          Model                `json:"model"`
 	Tools          Tools                `json:"tools"`

@@ -76,6 +76,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		MCPServers: map[string]MCPServer{},
 		Hooks:      map[string]Hook{},
 		Memory:     Memory{Read: true, Propose: "off"},
+		Recipe:     Recipe{Agent: "when_red", Timeout: Duration(10 * time.Minute)},
 		Agents:     Agents{Most: 4, Depth: 1, Wait: Duration(5 * time.Minute), Roles: map[string]Role{}},
 	}
 	if diff := cmp.Diff(want, mustLoad(t, jobFile(start))); diff != "" {

@@ -53,11 +53,18 @@ var rules = []rule{
 	{path: "repository.base", about: "Branch to start from and to merge into. Empty: the one that is checked out.", form: branchForm},
 	{path: "repository.path", about: "Sub-folder of a monorepo to work in, slash-separated.", initial: ".", form: folder, filled: true},
 
+	{path: "applies_if", about: "Command, for a shell, that says in a fresh tree of the base, before setup commands and the first request, whether there is anything to do: 0 for yes, 1 for no, which ends the run as skipped. Any other status is an error. It has 5 minutes.", form: notBlank},
+
 	{path: "setup", about: "Commands that run in order before the baseline and the first turn, without tokens.", example: "[{name: modules, run: make deps, timeout: 5m}]"},
 	{path: "setup[].name", about: "How the command is called in reports. Empty: the command itself.", form: oneLine},
 	{path: "setup[].run", about: "The command, for a shell.", required: true, filled: true, form: notBlank},
 	{path: "setup[].network", about: "The network that this command has, written as policy.network is. Empty: that of policy.network.", values: []string{"", "none", "loopback", "full"}},
 	{path: "setup[].timeout", about: "How long it may take.", initial: Duration(5 * time.Minute)},
+
+	{path: "recipe", about: "A command that changes the checkout, before the agent and without a model. Its change is part of the run's. It may run again where a run goes on."},
+	{path: "recipe.run", about: "The command, for a shell, such as a formatter or a codemod.", form: notBlank},
+	{path: "recipe.agent", about: "Whether the agent works after it: when checks are red then, or always. Without checks that is always.", initial: "when_red", values: []string{"when_red", "always"}},
+	{path: "recipe.timeout", about: "How long it may take.", initial: Duration(10 * time.Minute)},
 
 	{path: "services", about: "What commands find at a port of their own 127.0.0.1, such as a database, by names: what run starts, or what runs already at an address. Setup commands that have a network of their own, none or full, find none.", example: "{db: {run: redis-server --port 6379, port: 6379}}", names: serviceName, most: MostServices},
 	{path: "services.*.run", about: "The command that stays there and serves, for a shell. It listens on the port at 127.0.0.1 or any address, and is started anew, with nothing from before, for each setup command, each attempt of the agent and each check. It finds the run's tree as they do, read-only; $SERVICE_DATA is a folder of its own, $SERVICE_PORT the port.", form: notBlank},

@@ -118,7 +118,7 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		return line
 	}),
 	transcript.TypeSetup: words(func(d transcript.Setup) string {
-		return fmt.Sprintf("setup %s: exit %d after %.1f s", d.Name, d.ExitCode, d.Seconds)
+		return fmt.Sprintf("%s: exit %d after %.1f s", strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" "), d.ExitCode, d.Seconds)
 	}),
 	transcript.TypeNetwork: words(func(d transcript.Network) string {
 		if d.Allowed {

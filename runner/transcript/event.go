@@ -163,8 +163,9 @@ func (p Policy) WorkTreeWords() string {
 	return p.WorkTree + " (no overlay: " + p.NoOverlay + ")"
 }
 
-// Setup is one setup command, after it ran.
+// Setup is one setup command, after it ran, or another command of the job that runs before the agent.
 type Setup struct {
+	Kind     string  `json:"kind,omitempty"` // applies_if, recipe; empty for a setup command
 	Name     string  `json:"name"`
 	Run      string  `json:"run"`
 	ExitCode int     `json:"exit_code"`

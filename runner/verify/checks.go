@@ -171,12 +171,7 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	if err != nil {
 		return err
 	}
-	tail, err := c.tail(ran.Color(), script.Log)
-	if err != nil {
-		return err
-	}
-	event := transcript.Setup{Name: name, Run: step.Run, ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: script.Log, Tail: tail}
-	if err := c.Record.Append(transcript.TypeSetup, event); err != nil {
+	if err := c.recordRan("", script, ran); err != nil {
 		return err
 	}
 	if ran.Color() != "green" {
@@ -184,4 +179,15 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 			"The setup command %q ended as %s (%s).", name, ran.Color(), c.Record.Whereabouts(script.Log))
 	}
 	return nil
+}
+
+// recordRan records a command that ran before the agent.
+func (c Checks) recordRan(kind string, script confine.Script, ran confine.Ran) error {
+	tail, err := c.tail(ran.Color(), script.Log)
+	if err != nil {
+		return err
+	}
+	return c.Record.Append(transcript.TypeSetup, transcript.Setup{
+		Kind: kind, Name: script.Name, Run: script.Run, ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: script.Log, Tail: tail,
+	})
 }
