@@ -71,18 +71,18 @@ func (in *invocation) configure(ctx context.Context, ws *workspace.Workspace) (*
 	if err != nil || ws == nil {
 		return set, err
 	}
-	wanted := set.Job.Repository.Base
-	if wanted == "" || wanted == ws.Base().Branch {
+	wanted, commit := set.Job.Repository.Base, set.Job.Repository.Commit
+	if (wanted == "" || wanted == ws.Base().Branch) && (commit == "" || commit == ws.Base().SHA) {
 		return set, nil
 	}
-	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: wanted}); err != nil {
+	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: cmp.Or(wanted, ws.Base().Branch), SHA: commit}); err != nil {
 		return set, workspace.CheckoutFailure(err)
 	}
 	again, err := in.load(ctx, ws)
 	if err != nil {
 		return set, err
 	}
-	if is := again.Job.Repository.Base; is != "" && is != wanted {
+	if is := again.Job.Repository.Base; is != "" && wanted != "" && is != wanted {
 		return again, outcome.Stopf(outcome.InvalidInput, "base",
 			"The configuration on %s names another base, %s; give the one that holds with --set repository.base=….", wanted, is)
 	}

@@ -102,7 +102,7 @@ func (t Target) Fields() map[string]string {
 
 // JobOf is the job of a target, as a job file.
 func JobOf(c *job.Campaign, t Target) ([]byte, error) {
-	set := map[string]any{"name": t.Key, "repository.name": t.Repository, "repository.base": t.Base}
+	set := map[string]any{"name": t.Key, "repository.name": t.Repository, "repository.base": t.Base, "repository.commit": t.SHA}
 	if t.Path != "" {
 		set["repository.path"] = t.Path
 	}

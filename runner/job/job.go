@@ -57,9 +57,10 @@ type Task struct {
 }
 
 type Repository struct {
-	Name string `json:"name"` // OWNER/REPO
-	Base string `json:"base"` // branch
-	Path string `json:"path"` // sub-folder of a monorepo, slash-separated, "." for the root
+	Name   string `json:"name"`   // OWNER/REPO
+	Base   string `json:"base"`   // branch
+	Commit string `json:"commit"` // of Base
+	Path   string `json:"path"`   // sub-folder of a monorepo, slash-separated, "." for the root
 }
 
 // SetupStep is a command that runs before the baseline and the first turn.

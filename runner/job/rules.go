@@ -51,6 +51,7 @@ var rules = []rule{
 	{path: "repository", about: "Where to work."},
 	{path: "repository.name", about: "OWNER/REPO on the forge. Empty: known from the checkout or from Actions.", form: repositoryForm},
 	{path: "repository.base", about: "Branch to start from and to merge into. Empty: the one that is checked out.", form: branchForm},
+	{path: "repository.commit", about: "Commit of that branch to start from, with all of its digits, in the place of the newest. The change is merged onto the branch as it is when it is published.", form: matching("a commit's SHA with all digits", `(?:[0-9a-f]{40}|[0-9a-f]{64})`)},
 	{path: "repository.path", about: "Sub-folder of a monorepo to work in, slash-separated.", initial: ".", form: folder, filled: true},
 
 	{path: "applies_if", about: "Command, for a shell, that says in a fresh tree of the base, before setup commands and the first request, whether there is anything to do: 0 for yes, 1 for no, which ends the run as skipped. Any other status is an error. It has 5 minutes.", form: notBlank},
