@@ -113,11 +113,21 @@ func isFree(in *gitops.Checkout, tree gitops.Tree, name string) (bool, error) {
 	return in.IsFolder(tree, folder)
 }
 
-// recall takes over what the record of a run says of its lessons.
+// recall takes over what the record of a run says of its lessons: no more than a run may have.
 func (so *reached) recall(rec *record.Record, v *transcript.View) {
 	so.learnt = learnt{rec: rec, day: dayOf(v.Started.RunID, v.StartedAt), written: v.Lessons}
-	for _, l := range v.Proposed[:min(len(v.Proposed), mostProposed+mostCarried)] {
-		so.learnt.proposed = append(so.learnt.proposed, memory.Lesson(l))
+	own, carried := mostProposed, 0
+	if onPull(v) { // else there is no earlier run whose lessons it could have
+		carried = mostCarried
+	}
+	for _, l := range v.Proposed {
+		left := &carried
+		if l.Run == v.Started.RunID {
+			left = &own
+		}
+		if *left--; *left >= 0 {
+			so.learnt.proposed = append(so.learnt.proposed, memory.Lesson(l))
+		}
 	}
 	if so.learnt.given = v.Memory; v.Memory == nil {
 		return
