@@ -42,8 +42,8 @@ func (c *Checkout) IsFolder(tree Tree, path string) (bool, error) {
 	return kindOf(e) == BaseFolder, nil
 }
 
-// WithFile is a change set in which a file has some content. The work tree is not touched, and
-// does not hold the new change set.
+// WithFile is a change set in which a file has some content; one that was executable stays so. The
+// work tree is not touched, and does not hold the new change set.
 func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
 	if !objects.ValidPath(path) {
 		return nil, fmt.Errorf("put %q into a change: it is no path of a checkout", path)
@@ -52,7 +52,15 @@ func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, con
 	if err != nil {
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}
-	tree, err := c.objects.Apply(cs.Tree.hash(), []objects.Edit{{Path: path, Mode: index.Regular, ID: id}})
+	was, err := c.objects.Find(cs.Tree.hash(), path)
+	if err != nil {
+		return nil, fmt.Errorf("put %q into a change: %w", path, err)
+	}
+	edit := objects.Edit{Path: path, Mode: index.Regular, ID: id}
+	if was.Mode == index.Executable {
+		edit.Mode = was.Mode
+	}
+	tree, err := c.objects.Apply(cs.Tree.hash(), []objects.Edit{edit})
 	if err != nil {
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}

@@ -156,6 +156,20 @@ func (so *reached) pinned(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 	return all, nil
 }
 
+// tellUnshown warns of the proposed lessons that are left out beside a change.
+func (so *reached) tellUnshown(change *gitops.ChangeSet) error {
+	shown, err := so.pinned(change)
+	if err != nil || len(shown) == len(so.learnt.proposed) {
+		return err
+	}
+	for _, l := range so.learnt.proposed {
+		if !slices.ContainsFunc(shown, func(s memory.Lesson) bool { return s.ID == l.ID }) {
+			so.learnt.rec.Warn("lesson_left_out", "The lesson %s that the model proposed is left out, since nothing that showed it is there any more: %s", l.ID, l.Claim)
+		}
+	}
+	return nil
+}
+
 // pin is evidence with a commit or blob; the zero value for what does not hold beside the change.
 func (so *reached) pin(e lessons.Evidence, change *gitops.ChangeSet) (lessons.Evidence, error) {
 	if e.Path == "" {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -27,8 +28,13 @@ type foundLessons struct {
 	added []memory.Lesson // these
 }
 
+// hasLessons says whether a change has the file of lessons.
+func hasLessons(change *gitops.ChangeSet) bool {
+	return change != nil && slices.ContainsFunc(change.Files, func(f gitops.File) bool { return f.Path == lessons.Path })
+}
+
 func (so *reached) lessonsIn(change *gitops.ChangeSet) (found foundLessons, err error) {
-	found.there = change != nil && slices.ContainsFunc(change.Files, func(f gitops.File) bool { return f.Path == lessons.Path })
+	found.there = hasLessons(change)
 	if !found.there || so.job().Memory.Propose != job.ProposeInChange {
 		return found, nil
 	}
@@ -137,12 +143,19 @@ func (so *reached) withLessons(ctx context.Context, change *gitops.ChangeSet) (*
 	if so.job().Memory.Propose != job.ProposeInChange || so.task.Subject != nil {
 		return change, nil
 	}
+	change, err := so.inExactBytes(ctx, change)
+	if err != nil {
+		return change, err
+	}
 	found, err := so.lessonsIn(change)
 	if err != nil || found.there && !found.ours {
 		return change, err
 	}
 	if found.there {
-		if change, err = so.workspace.Revert(ctx, change, []string{lessons.Path}); err != nil {
+		if change, err = so.workspace.Revert(ctx, change, []string{lessons.Path}); err == nil {
+			change, err = so.inExactBytes(ctx, change)
+		}
+		if err != nil {
 			return change, err
 		}
 	}
@@ -182,13 +195,37 @@ func (so *reached) layLessons(ctx context.Context, change, with *gitops.ChangeSe
 	} else if err != nil {
 		return change, err
 	}
-	return so.workspace.Changes(ctx)
+	if change, err = so.workspace.Changes(ctx); err != nil {
+		return change, err
+	}
+	return so.inExactBytes(ctx, change)
+}
+
+// inExactBytes gives the file of lessons of a change the bytes that it has in the base, or that the
+// runner wrote, where git sees other line ends of them by attributes that the agent changed.
+func (so *reached) inExactBytes(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+	if so.job().Memory.Propose != job.ProposeInChange || !hasLessons(change) {
+		return change, nil
+	}
+	now, fit, err := so.lessonsFile(change.Tree)
+	if err != nil || !fit {
+		return change, err
+	}
+	before, fit, err := so.lessonsFile(change.Base.Tree)
+	if err != nil || !fit {
+		return change, err
+	}
+	exact := lessons.Exact(before, now)
+	if bytes.Equal(exact, now) {
+		return change, nil
+	}
+	return so.workspace.Checkout().WithFile(ctx, change, lessons.Path, exact)
 }
 
 // takeEarlierLessons takes the lessons off the change that an earlier run of the task made, to be
 // written anew with those of this one.
 func (so *reached) takeEarlierLessons(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
-	if !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return f.Path == lessons.Path }) {
+	if !hasLessons(change) {
 		return change, nil
 	}
 	now, _, err := so.lessonsFile(change.Tree)
@@ -256,7 +293,7 @@ func (so *reached) onto(ctx context.Context, change *gitops.ChangeSet, base gito
 		return nil, err
 	}
 	with, all, err := so.addLessons(ctx, moved)
-	if err != nil {
+	if err = cmp.Or(err, so.tellUnshown(moved)); err != nil {
 		return nil, err
 	}
 	return with, so.recordLessons(transcript.LessonsInChange, all)
@@ -288,7 +325,7 @@ func (in *invocation) openLessons(ctx context.Context, so *reached, to publish.F
 		beside = change
 	}
 	all, err := so.pinned(beside)
-	if err != nil {
+	if err = cmp.Or(err, so.tellUnshown(beside)); err != nil {
 		return err
 	}
 	change, all, err := so.putLessons(ctx, empty, all)
