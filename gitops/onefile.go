@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -65,6 +66,25 @@ func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, con
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}
 	return c.otherTree(ctx, cs, Tree(tree.String()))
+}
+
+// WithExact is WithFile for a file that the work tree has in these bytes, in which git sees others by
+// its attributes there: the work tree holds the new change set as it holds the other one.
+func (c *Checkout) WithExact(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
+	other, err := c.WithFile(ctx, cs, path, content)
+	if err != nil {
+		return nil, err
+	}
+	other.snapshot, other.stats, other.alike = cs.snapshot, cs.stats, cs.alike
+	if slices.ContainsFunc(other.Files, func(f File) bool { return f.Path == path }) {
+		return other, nil
+	}
+	e, err := c.objects.Find(other.Tree.hash(), path)
+	if err != nil {
+		return nil, fmt.Errorf("find %q in tree %s: %w", path, other.Tree, err)
+	}
+	other.alike = append(slices.Clip(cs.alike), objects.Difference{Path: path, Old: e, New: e})
+	return other, nil
 }
 
 // Without is a change set that leaves a path as it is in the base, likewise.

@@ -219,7 +219,12 @@ func (so *reached) inExactBytes(ctx context.Context, change *gitops.ChangeSet) (
 	if bytes.Equal(exact, now) {
 		return change, nil
 	}
-	return so.workspace.Checkout().WithFile(ctx, change, lessons.Path, exact)
+	if bytes.Equal(exact, before) { // the agent may have changed the line ends itself
+		if change, err = so.workspace.Revert(ctx, change, []string{lessons.Path}); err != nil || !hasLessons(change) {
+			return change, err
+		}
+	}
+	return so.workspace.Checkout().WithExact(ctx, change, lessons.Path, exact)
 }
 
 // takeEarlierLessons takes the lessons off the change that an earlier run of the task made, to be
