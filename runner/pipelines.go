@@ -258,10 +258,9 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if guides, err = in.readGuides(so); err != nil {
 		return nil, err
 	}
-	if so.agents = h.Agents; len(so.agents) > 0 {
-		if err := team.Resume(in.rec, so.boxes, so.agents); err != nil {
-			return nil, err
-		}
+	so.agents = h.Agents
+	if err := team.Resume(in.rec, so.boxes, so.agents); err != nil { // also of one that the record has no word of yet
+		return nil, err
 	}
 	return guides, in.makeAgent(ctx, so, in.people(so))
 }

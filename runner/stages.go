@@ -181,6 +181,11 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 		}
 		attempt++
 	}
+	if !so.change.Empty() {
+		if err := so.tellUnshown(so.change); err != nil {
+			return err
+		}
+	}
 	return so.stoppedUnlessDraft()
 }
 
@@ -188,6 +193,10 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 // where the job wants them left out.
 func (so *reached) takeChange(ctx context.Context) error {
 	change, err := so.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+		change, err := so.inExactBytes(ctx, change)
+		if err != nil {
+			return change, err
+		}
 		found, err := so.lessonsIn(change)
 		if err != nil {
 			return change, err

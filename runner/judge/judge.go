@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,7 +163,7 @@ func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFi
 	}
 	files := make([]policy.ChangedFile, 0, len(change.Files))
 	for _, f := range change.Files {
-		if slices.Contains(written, f.Path) && f.NewMode == plainFile {
+		if slices.Contains(written, f.Path) && f.NewMode == cmp.Or(f.OldMode, plainFile) { // whose mode stays
 			continue
 		}
 		if top, _, _ := strings.Cut(f.Path, "/"); strings.EqualFold(top, ownFolder) { // for systems that tell no case apart too

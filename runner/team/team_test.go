@@ -218,3 +218,16 @@ func TestAtTheEndAllAreToldBeforeAnyIsWaitedFor(t *testing.T) {
 		t.Fatal("it waits for one that waits for another")
 	}
 }
+
+// TestACrashIsAStatus has an agent whose work breaks down by a fault of the runner.
+func TestACrashIsAStatus(t *testing.T) {
+	m, all := led(t, agents.Running)
+	all[0].agent = nil // any use of it panics
+	status, reason := all[0].work(t.Context())
+	if status.State != agents.Errored || !strings.Contains(status.Text, "fault of agent-ci") || reason != "crash" {
+		t.Errorf("got %+v, %q", status, reason)
+	}
+	if told := m.team.options.Record.Warnings(); len(told) != 1 || told[0].Code != "agent_panic" {
+		t.Errorf("people are told %v", told)
+	}
+}
