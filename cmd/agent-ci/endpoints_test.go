@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -151,8 +152,18 @@ func unpaired(c *completion) (int, string) {
 
 const thought = "I look first."
 
-// work are the calls of each answer; words end it.
-var work = [][]string{{"cat log.txt", "true"}, {"echo made > made.txt"}, {"cat made.txt"}}
+// toolCall is a call of a tool, with its arguments as JSON.
+type toolCall struct{ tool, arguments string }
+
+func runs(command string) toolCall {
+	return toolCall{"shell_command", `{"command":` + quoted(command) + `}`}
+}
+
+// work are the calls of each answer of a run; words end it. tried are those of a trial.
+var (
+	work  = [][]toolCall{{runs("cat log.txt"), runs("true")}, {runs("echo made > made.txt")}, {runs("cat made.txt")}}
+	tried = []toolCall{{"report", `{"value":"one"}`}, {"report", `{"value":"two"}`}}
+)
 
 // event is a chunk of a stream.
 func event(delta, finish string) string {
@@ -165,7 +176,7 @@ const (
 )
 
 // voice is how a server words an answer.
-type voice func(thought, words string, calls []string, asked *completion) string
+type voice func(thought, words string, calls []toolCall, asked *completion) string
 
 // quoted is the JSON of a text.
 func quoted(s string) string {
@@ -173,11 +184,9 @@ func quoted(s string) string {
 	return string(raw)
 }
 
-func argumentsOf(command string) string { return `{"command":` + quoted(command) + `}` }
-
 // usual streams as OpenAI does, thoughts in fields. Each call is asked to be worded.
-func usual(fields []string, call func(n int, id, command string) []string, end string) voice {
-	return func(thought, words string, calls []string, asked *completion) string {
+func usual(fields []string, worded func(n int, id string, call toolCall) []string, end string) voice {
+	return func(thought, words string, calls []toolCall, asked *completion) string {
 		var s strings.Builder
 		s.WriteString(": a comment\n\n" + event(`{"role":"assistant","content":null}`, "null"))
 		for _, piece := range strings.SplitAfter(thought, " ") {
@@ -190,8 +199,8 @@ func usual(fields []string, call func(n int, id, command string) []string, end s
 		for _, piece := range strings.SplitAfter(words, " ") {
 			s.WriteString(event(`{"content":`+quoted(piece)+`}`, "null"))
 		}
-		for n, command := range calls {
-			for _, piece := range call(n, fmt.Sprintf("call_%d_%d", asked.outputs(), n), command) {
+		for n, call := range calls {
+			for _, piece := range worded(n, fmt.Sprintf("call_%d_%d", asked.outputs(), n), call) {
 				s.WriteString(event(`{"tool_calls":[`+piece+`]}`, "null"))
 			}
 		}
@@ -203,40 +212,40 @@ func usual(fields []string, call func(n int, id, command string) []string, end s
 }
 
 // numbered words a call in pieces as OpenAI does.
-func numbered(n int, id, command string) []string {
-	text := argumentsOf(command)
+func numbered(n int, id string, call toolCall) []string {
+	text := call.arguments
 	return []string{
-		fmt.Sprintf(`{"index":%d,"id":%q,"type":"function","function":{"name":"shell_command","arguments":""}}`, n, id),
+		fmt.Sprintf(`{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}}`, n, id, call.tool),
 		fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, n, quoted(text[:5])),
 		fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, n, quoted(text[5:])),
 	}
 }
 
 // inFormat words a call in one piece by a format with its id and its arguments.
-func inFormat(format string) func(n int, id, command string) []string {
-	return func(_ int, id, command string) []string {
-		return []string{strings.NewReplacer("ID", id, "TEXT", quoted(argumentsOf(command)), "OBJECT", argumentsOf(command)).Replace(format)}
+func inFormat(format string) func(n int, id string, call toolCall) []string {
+	return func(_ int, id string, call toolCall) []string {
+		return []string{strings.NewReplacer("ID", id, "TOOL", call.tool, "TEXT", quoted(call.arguments), "OBJECT", call.arguments).Replace(format)}
 	}
 }
 
 // unnumbered words a call in pieces without a number, the name and the id in each.
-func unnumbered(_ int, id, command string) []string {
-	text := argumentsOf(command)
-	format := `{"id":%q,"function":{"name":"shell_command","arguments":%s}}`
-	return []string{fmt.Sprintf(format, id, quoted(text[:5])), fmt.Sprintf(format, id, quoted(text[5:]))}
+func unnumbered(_ int, id string, call toolCall) []string {
+	text := call.arguments
+	format := `{"id":%q,"function":{"name":%q,"arguments":%s}}`
+	return []string{fmt.Sprintf(format, id, call.tool, quoted(text[:5])), fmt.Sprintf(format, id, call.tool, quoted(text[5:]))}
 }
 
 // inText words all in the text of one piece, and ends without a reason.
-func inText(thought, words string, calls []string, _ *completion) string {
+func inText(thought, words string, calls []toolCall, _ *completion) string {
 	text := "<think>\n" + thought + "\n</think>\n\n" + words
-	for _, command := range calls {
-		text += "\n<tool_call>\n" + `{"name": "shell_command", "arguments": ` + argumentsOf(command) + "}\n</tool_call>"
+	for _, call := range calls {
+		text += "\n<tool_call>\n" + `{"name": ` + quoted(call.tool) + `, "arguments": ` + call.arguments + "}\n</tool_call>"
 	}
 	return event(`{"role":"assistant","content":`+quoted(text)+`}`, "null") + streamEnd
 }
 
 func withoutUsage(v voice) voice {
-	return func(thought, words string, calls []string, asked *completion) string {
+	return func(thought, words string, calls []toolCall, asked *completion) string {
 		return strings.Replace(v(thought, words, calls, asked), streamUsage, "", 1)
 	}
 }
@@ -274,7 +283,7 @@ var endpoints = map[string]endpoint{
 			unknown(400, `[{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"%s\": Cannot find field.","status":"INVALID_ARGUMENT"}}]`, "parallel_tool_calls"),
 			below(400, `[{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"additionalProperties\" at 'tools[0].function_declarations[0].parameters': Cannot find field.","status":"INVALID_ARGUMENT"}}]`, `"additionalProperties":`),
 		},
-		says: usual(nil, inFormat(`{"index":0,"id":"","type":"function","function":{"name":"shell_command","arguments":TEXT}}`), `"stop"`),
+		says: usual(nil, inFormat(`{"index":0,"id":"","type":"function","function":{"name":"TOOL","arguments":TEXT}}`), `"stop"`),
 	},
 	"Gemma's template": {
 		refuses: []refusal{
@@ -302,7 +311,7 @@ var endpoints = map[string]endpoint{
 			unknown(422, pydantic, "stream_options", "max_completion_tokens", "reasoning_effort"),
 			afterOutputs(400, `{"object":"error","message":"Unexpected role 'user' after role 'tool'","type":"invalid_request_message_order","param":null,"code":"3230"}`),
 		},
-		says: withoutUsage(usual(nil, inFormat(`{"index":0,"id":"ID","function":{"name":"shell_command","arguments":TEXT}}`), toolCalls)),
+		says: withoutUsage(usual(nil, inFormat(`{"index":0,"id":"ID","function":{"name":"TOOL","arguments":TEXT}}`), toolCalls)),
 	},
 	"o1-mini": {
 		refuses: []refusal{
@@ -313,11 +322,11 @@ var endpoints = map[string]endpoint{
 	},
 	"Ollama": {
 		refuses: []refusal{unknown(400, `{"error":{"message":"\"llama3.1:8b\" does not support thinking","type":"invalid_request_error","param":null,"code":null}}`, "reasoning_effort")},
-		says:    usual(nil, inFormat(`{"index":0,"id":"ID","type":"function","function":{"name":"shell_command","arguments":TEXT}}`), toolCalls),
+		says:    usual(nil, inFormat(`{"index":0,"id":"ID","type":"function","function":{"name":"TOOL","arguments":TEXT}}`), toolCalls),
 	},
 	"Ollama's own API behind a proxy": {
 		refuses: []refusal{below(400, `{"error":"json: cannot unmarshal string into Go struct field ChatRequest.messages.tool_calls.function.arguments of type api.ToolCallFunctionArguments"}`, `"arguments":"`)},
-		says:    usual(nil, inFormat(`{"function":{"name":"shell_command","arguments":OBJECT}}`), `"stop"`),
+		says:    usual(nil, inFormat(`{"function":{"name":"TOOL","arguments":OBJECT}}`), `"stop"`),
 	},
 	"OpenRouter": {says: usual([]string{"reasoning"}, numbered, toolCalls)},
 	"SGLang": {
@@ -330,7 +339,7 @@ var endpoints = map[string]endpoint{
 		says: withoutUsage(usual(nil, numbered, toolCalls)),
 		with: map[string]string{"AGENT_CI_MODEL_VERBOSITY": "low"},
 	},
-	"vLLM": {says: usual([]string{"reasoning", "reasoning_content"}, inFormat(`{"index":0,"id":"ID","type":"function","function":{"name":"shell_command","arguments":TEXT}}`), `"stop"`)},
+	"vLLM": {says: usual([]string{"reasoning", "reasoning_content"}, inFormat(`{"index":0,"id":"ID","type":"function","function":{"name":"TOOL","arguments":TEXT}}`), `"stop"`)},
 }
 
 // served is an endpoint that is asked.
@@ -378,18 +387,26 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer is the next one: work, words, and an object where that is asked for.
 func (s *served) answer(c *completion) string {
+	trial, asks := false, bytes.Contains(c.Messages[len(c.Messages)-1].Content, []byte("JSON"))
+	for _, tool := range c.Tools {
+		trial = trial || tool.Function.Name == "report"
+	}
 	done, n := 0, c.outputs()
+	switch {
+	case asks:
+		return s.says(thought, `{"ok": true}`, nil, c)
+	case len(c.Tools) == 0 || trial && n > 0:
+		return s.says(thought, "yes", nil, c)
+	case trial:
+		return s.says(thought, "", tried, c)
+	}
 	for _, calls := range work {
 		if n == done {
 			return s.says(thought, "", calls, c)
 		}
 		done += len(calls)
 	}
-	words := "All is done."
-	if bytes.Contains(c.Messages[len(c.Messages)-1].Content, []byte("as one JSON value")) {
-		words = `{"ok": true}`
-	}
-	return s.says(thought, words, nil, c)
+	return s.says(thought, "All is done.", nil, c)
 }
 
 func (s *served) refusals() []string {
@@ -434,7 +451,7 @@ func TestEndpoints(t *testing.T) {
 			}
 			slices.Sort(want)
 			slices.Sort(found)
-			if diff := cmp.Diff(want, found); diff != "" {
+			if diff := gocmp.Diff(want, found); diff != "" {
 				t.Errorf("model.chat (-documented +found out):\n%s", diff)
 			}
 		})
@@ -449,6 +466,40 @@ var quirkList = regexp.MustCompile(`\[([a-z_, ]*)\]`)
 // quirksOf are those that a text lists.
 func quirksOf(text string) []string {
 	return strings.FieldsFunc(quirkList.FindStringSubmatch(text)[1], func(r rune) bool { return r == ' ' || r == ',' })
+}
+
+// TestDoctorTriesEndpoints has doctor find what the table of docs/model.md says of each endpoint,
+// and a run work by what it prints.
+func TestDoctorTriesEndpoints(t *testing.T) {
+	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
+		name, settings := row[1], row[2]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := endpoints[name]
+			s := e.serve(t)
+			w := newWorkshop(t, "OPENAI_BASE_URL="+s.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_NAME=some-model", "AGENT_CI_MODEL_PARALLEL_CALLS=off")
+			for name, value := range e.with {
+				w.env = append(w.env, name+"="+value)
+			}
+			cmd := exec.Command(binary, "doctor", "--online", "--repo", w.dir)
+			cmd.Env, cmd.Dir = w.env, w.dir
+			said, _ := cmd.CombinedOutput() // its status is that of the machine
+			set := regexp.MustCompile(`set in the job: model: \{chat: (\[.*\]), wire: chat\}|set in the job: model: \{wire: chat\}`).FindSubmatch(said)
+			if set == nil || len(s.asked) > 24 {
+				t.Fatalf("after %d requests doctor says:\n%s\nrefused: %q", len(s.asked), said, s.refusals())
+			}
+			printed := cmp.Or(string(set[1]), "[]")
+			found, want := quirksOf(printed), quirksOf(settings)
+			slices.Sort(found)
+			slices.Sort(want)
+			if diff := gocmp.Diff(want, found); diff != "" {
+				t.Errorf("model.chat (-documented +printed):\n%s\n%s", diff, said)
+			}
+			if warned := e.run(t, printed, true); len(warned) > 0 {
+				t.Errorf("with what doctor printed the run warned: %v", warned)
+			}
+		})
+	}
 }
 
 // run has a run ask the endpoint to its end, and gives what it warned of the endpoint's quirks.
@@ -503,7 +554,7 @@ func (e endpoint) run(t *testing.T, settings string, fits bool) (warned []string
 
 // The job names the same quirks as there are.
 func TestQuirksOfJobs(t *testing.T) {
-	if diff := cmp.Diff(model.Quirks(), job.ChatQuirks()); diff != "" {
+	if diff := gocmp.Diff(model.Quirks(), job.ChatQuirks()); diff != "" {
 		t.Errorf("quirks (-of the model +of jobs):\n%s", diff)
 	}
 }
