@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -75,6 +76,38 @@ func TestDiagnoseAsksAboutKeyAndToken(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTrialsAreBounded asks an endpoint that refuses everything, each time for another reason, and
+// repeats the key.
+func TestTrialsAreBounded(t *testing.T) {
+	const key = "sk-key-of-the-model-0123456789"
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/models" {
+			return
+		}
+		asked++
+		w.WriteHeader(400)
+		_, _ = w.Write([]byte(`{"error": {"message": "` + key + ` unknown: stream stream_options parallel_tool_calls reasoning_effort max_completion_tokens, System role not supported, roles must alternate"}}`))
+	}))
+	defer server.Close()
+	d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: []string{
+		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(t.TempDir(), "state"), "OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + server.URL + "/v1",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked == 0 || asked > mostRequests || d.Model.Endpoint == nil || d.Model.Endpoint.Requests != asked || !d.Broken() {
+		t.Errorf("after %d requests the diagnosis is %s", asked, told)
+	}
+	if strings.Contains(string(told), key) {
+		t.Errorf("the key is told: %s", told)
 	}
 }
 
