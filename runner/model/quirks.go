@@ -156,7 +156,9 @@ func withObjects(b *chatBody) {
 	for i := range b.Messages {
 		for n := range b.Messages[i].Calls {
 			arguments := &b.Messages[i].Calls[n].Function.Arguments
-			*arguments = json.RawMessage(textOf(*arguments))
+			if text := textOf(*arguments); json.Valid([]byte(text)) {
+				*arguments = json.RawMessage(text)
+			}
 		}
 	}
 }
