@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -233,7 +234,7 @@ func (c *Conversation) again(s model.Settings) model.Settings {
 	now := c.Settings
 	s.Model, s.Effort, s.Summary, s.Serial, s.ServiceTier = now.Model, now.Effort, now.Summary, now.Serial, now.ServiceTier
 	s.Stored = s.Stored && now.Stored
-	s.Additional, s.Context, s.Flat = now.Additional, now.Context, now.Flat
+	s.Additional, s.Context, s.Flat, s.Chat = now.Additional, now.Context, now.Flat, now.Chat
 	return s
 }
 
@@ -260,6 +261,11 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 	case !c.Settings.Flat && model.Grouped(c.Settings.Tools) && failure.RefusesNamespaces():
 		c.warn("no_namespaces", "The model's API refuses namespaces of tools; from here on their tools stand by themselves in each request: %s", failure.Message)
 		c.Settings.Flat = true
+		return true, nil
+	case failure.Quirk != "":
+		c.Settings.Chat = append(slices.Clip(c.Settings.Chat), failure.Quirk)
+		c.warn("endpoint_quirk", "The model's API refuses what Chat Completions have elsewhere; from here on requests are made by model.chat: %s, which the job may set: %s",
+			model.ListOf(c.Settings.Chat), failure.Detail())
 		return true, nil
 	case failure.Kind == model.ContextLength:
 		return c.shrink(ctx)

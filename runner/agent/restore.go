@@ -274,16 +274,20 @@ func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
 }
 
 // foundOut takes over what a run found out by its requests: that the provider has lost
-// the conversation which was left to it, that there is no flex tier.
+// the conversation which was left to it, that there is no flex tier, how the endpoint differs.
 func (c *Conversation) foundOut(settings json.RawMessage) {
 	var s struct {
-		Store bool   `json:"store"`
-		Tier  string `json:"service_tier"`
+		Store bool          `json:"store"`
+		Tier  string        `json:"service_tier"`
+		Chat  []model.Quirk `json:"chat"`
 	}
 	known := json.Unmarshal(settings, &s) == nil && settings != nil
 	c.Settings.Stored = c.Settings.Stored && known && s.Store
 	if known && c.Settings.ServiceTier == model.FlexTier {
 		c.Settings.ServiceTier = s.Tier
+	}
+	if len(s.Chat) > 0 {
+		c.Settings.Chat = s.Chat
 	}
 }
 

@@ -78,6 +78,7 @@ type Model struct {
 	Headers         map[string]string `json:"headers"`
 	Query           map[string]string `json:"query"`
 	Wire            string            `json:"wire"` // responses, chat
+	Chat            []string          `json:"chat"` // quirks of the endpoint, with wire: chat
 	Stream          bool              `json:"stream"`
 	State           string            `json:"state"`             // client, server
 	ReasoningEffort string            `json:"reasoning_effort"`  // "" sends none, for models that don't reason

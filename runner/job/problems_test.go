@@ -68,6 +68,8 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 			"job.yml:3:28: model.state: does not go with model.wire: chat; leave it out",
 			"job.yml:3:43: model.tools: does not go with model.wire: chat; leave it out",
 		}},
+		{"quirks of another wire", start + "model: {chat: [alternate]}", []string{"job.yml:3:15: model.chat: goes with model.wire: chat alone; set that, or leave it out"}},
+		{"a quirk that is none", start + "model: {wire: chat, chat: [alternates]}", []string{`job.yml:3:28: model.chat[0]: "alternates" is not one of ` + strings.Join(chatQuirks, ", ") + "; did you mean alternate?"}},
 		{"programs over chat", start + "model: {wire: chat, programmatic: true}", []string{"job.yml:3:35: model.programmatic: does not go with model.wire: chat; leave it out"}},
 		{"programs beside scripts", start + "model: {tools: code, programmatic: true}", []string{"job.yml:3:36: model.programmatic: does not go with model.tools: code, where the model's scripts call the tools; leave one of them out"}},
 		{"tools for no programs", start + "tools: {programmatic: [apply_patch]}", []string{"job.yml:3:23: tools.programmatic: is for programs, which model.programmatic does not let there be; set model.programmatic: true"}},

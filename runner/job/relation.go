@@ -154,6 +154,9 @@ func (d *decoder) distinctChecks() {
 func (d *decoder) chatHasLess() {
 	m := d.job.Model
 	if m.Wire != "chat" {
+		if len(m.Chat) > 0 {
+			d.complainAt(d.places["model.chat"], "model.chat", "goes with model.wire: chat alone; set that, or leave it out", "")
+		}
 		return
 	}
 	for _, key := range []struct {

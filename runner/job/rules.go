@@ -86,6 +86,7 @@ var rules = []rule{
 	{path: "model.headers", about: "More headers for every request to the API. They are literal and end up in the transcript: a key belongs in the variable that api_key_env names.", example: "{X-Team: build}", names: headerName, form: headerValue},
 	{path: "model.query", about: "More query parameters for every request to the API. As literal as headers.", example: "{api-version: preview}", names: filledLine, form: oneLine},
 	{path: "model.wire", about: "The API that is spoken: the Responses API, or Chat Completions, for endpoints that have nothing else.", initial: "responses", values: []string{"responses", "chat"}},
+	{path: "model.chat", about: "In what the endpoint's Chat Completions differ from OpenAI's, with wire: chat (docs/model.md#endpoints). Most of it a run finds out itself, by a request that is refused; agent-ci doctor --online does so before.", example: "[no_system, alternate]", values: chatQuirks},
 	{path: "model.stream", about: "Whether answers are read as they are written. false is for endpoints that cannot; model.idle is then how long a whole answer may take.", initial: true},
 	{path: "model.state", about: "Who keeps the history: client sends it whole each turn and has nothing stored; server stores it and is sent what is new.", initial: "client", values: []string{"client", "server"}},
 	{path: "model.reasoning_effort", about: "How much the model thinks. Empty: nothing is sent, for models that don't reason.", initial: "medium", values: []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"}},
@@ -284,6 +285,15 @@ var rules = []rule{
 	{path: "agents.roles.*.tools", about: "The tools that they may call, of those of agent-ci itself that the one that starts them has. Empty: all.", form: toolName, example: "[read_file, grep_files]"},
 	{path: "agents.roles.*.writes", about: "What they may change: nothing, a copy of their own, whose change is merged, or what the one that starts them works in, in turns with it. Empty: that of the built-in role, else none.", values: []string{"", "none", "own", "shared"}},
 }
+
+// chatQuirks are those that requests can be made to fit.
+var chatQuirks = []string{
+	"no_stream_options", "no_parallel_tool_calls", "no_reasoning_effort", "no_verbosity", "no_tool_choice", "no_response_format", "max_tokens", "no_additional_properties", "no_thoughts", "object_arguments",
+	"no_null", "single_calls", "no_system", "alternate", "text_calls",
+}
+
+// ChatQuirks are the values of model.chat.
+func ChatQuirks() []string { return slices.Clone(chatQuirks) }
 
 // treatments are what can become of a doubtful change.
 var treatments = []string{"fail", "warn", "allow"}

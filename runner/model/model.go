@@ -35,6 +35,8 @@ type Settings struct {
 	Context    string
 	// Flat says that tools of namespaces stand by themselves, for an endpoint that knows no namespaces.
 	Flat bool
+	// Chat are the quirks of the endpoint's Chat Completions.
+	Chat []Quirk
 	// Serial says that the model makes one call at a time.
 	Serial bool
 	// Whole says that an answer comes in one piece, not as a stream.
@@ -139,6 +141,7 @@ type body struct {
 	MaxOutputTokens   int64             `json:"max_output_tokens,omitempty"`
 	Text              *textSettings     `json:"text,omitempty"`
 	PromptCacheKey    string            `json:"prompt_cache_key,omitempty"`
+	Chat              []Quirk           `json:"chat,omitempty"` // of Chat Completions alone: it is translated, and not sent
 	Previous          string            `json:"previous_response_id,omitempty"`
 	Input             []json.RawMessage `json:"input"`
 }
@@ -181,7 +184,7 @@ func (s Settings) body() (body, error) {
 		Model: s.Model, Instructions: &s.Instructions, Tools: s.Tools,
 		ToolChoice: "auto", ParallelToolCalls: !s.Serial,
 		Store: s.Stored, Stream: !s.Whole, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
-		Text: s.text(), PromptCacheKey: s.CacheKey,
+		Text: s.text(), PromptCacheKey: s.CacheKey, Chat: s.Chat,
 	}
 	if b.Tools == nil {
 		b.Tools = []json.RawMessage{}

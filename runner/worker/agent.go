@@ -174,6 +174,9 @@ func (a *Agent) settle(ctx context.Context) error {
 		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
 		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Whole: !m.Stream,
 	}
+	for _, name := range m.Chat {
+		a.conversation.Settings.Chat = append(a.conversation.Settings.Chat, model.Quirk(name))
+	}
 	if a.suits.code {
 		a.conversation.Settings.Additional = true
 		if a.Model.Profile.Reasoning {
