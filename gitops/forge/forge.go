@@ -117,8 +117,8 @@ type Repository interface {
 	// Checks reads what checks and statuses say of a commit, at most MaxChecks.
 	Checks(ctx context.Context, sha string) ([]Check, error)
 	WorkflowRun(ctx context.Context, id int64) (*WorkflowRun, error)
-	// WorkflowJobs reads the jobs of the newest attempt of a run of a workflow, at most
-	// MaxChecks. A job that a re-run left as it was is of an earlier attempt.
+	// WorkflowJobs reads the jobs of a run of a workflow, each in its newest attempt, at
+	// most MaxChecks.
 	WorkflowJobs(ctx context.Context, runID int64) ([]Job, error)
 	// JobLog opens the log of a job, which may be of any length. A log that is not kept
 	// any more, or not there yet, is an error of kind NotFound.
