@@ -16,7 +16,7 @@ import (
 
 // checkCommands have the forge's commits checked, as workflows and other apps do.
 var checkCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"workflow":  addWorkflow,
+	"jobs":      addJobs,
 	"check":     addCheck,
 	"attempts":  checkAttempts,
 	"pushed":    addPush,
@@ -75,11 +75,11 @@ func tipOf(ts *testscript.TestScript, branch string) string {
 	return strings.TrimSpace(git(ts, worldOf(ts).repo.Dir, "rev-parse", branch))
 }
 
-// addWorkflow adds a run of a workflow that a file describes to the newest commit of a
-// branch, and prints its id: workflow BRANCH FILE.
-func addWorkflow(ts *testscript.TestScript, neg bool, args []string) {
+// addJobs adds a run of a workflow that a file describes to the newest commit of a
+// branch, and prints its id: jobs BRANCH FILE.
+func addJobs(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: workflow BRANCH FILE")
+		ts.Fatalf("usage: jobs BRANCH FILE")
 	}
 	var file workflowFile
 	decoder := yaml.NewDecoder(strings.NewReader(ts.ReadFile(args[1])))
