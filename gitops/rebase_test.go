@@ -71,7 +71,7 @@ func checkMarked(t testing.TB, r repo, c *gitops.Checkout, cs *gitops.ChangeSet,
 			}
 			continue
 		}
-		git := exec.Command("git", "merge-file", "-p", "--diff3", "-L", "ours", "-L", "base", "-L", "theirs")
+		git := exec.Command("git", "merge-file", "-p", "--diff3", "-L", "ours (agent-ci)", "-L", "base (agent-ci)", "-L", "theirs (agent-ci)")
 		for i, id := range []string{was.NewID, was.OldID, is.OldID} {
 			name := filepath.Join(t.TempDir(), fmt.Sprint(i))
 			if err := os.WriteFile(name, blobOf(t, c, id), 0o600); err != nil {
@@ -80,7 +80,7 @@ func checkMarked(t testing.TB, r repo, c *gitops.Checkout, cs *gitops.ChangeSet,
 			git.Args = append(git.Args, name)
 		}
 		want, _ := git.Output() // which exits with the number of conflicts
-		gittest.Same(t, conflict.Path, strings.ReplaceAll(string(want), "=======\n", "======= theirs\n"), string(blobOf(t, c, is.NewID)))
+		gittest.Same(t, conflict.Path, strings.ReplaceAll(string(want), "=======\n", "======= theirs (agent-ci)\n"), string(blobOf(t, c, is.NewID)))
 	}
 }
 

@@ -50,7 +50,9 @@ func (j jobFile) job(ts *testscript.TestScript) forgetest.Job {
 	}
 	if j.LogBytes > 0 {
 		text := []byte(job.Log)
-		job.LogFrom = func() io.Reader { return io.MultiReader(io.LimitReader(&repeated{text: text}, j.LogBytes), bytes.NewReader(text)) }
+		job.LogFrom = func() io.Reader {
+			return io.MultiReader(io.LimitReader(&repeated{text: text}, j.LogBytes), bytes.NewReader(text))
+		}
 	}
 	for _, s := range j.Steps {
 		job.Steps = append(job.Steps, forgetest.Step{Name: s.Name, Conclusion: s.Conclusion, Started: s.Started, Completed: s.Completed})

@@ -23,12 +23,24 @@ func Lines(base, ours, theirs string) (merged string, ok bool) {
 	return newMerger(base, ours, theirs, nil).run()
 }
 
-// Labels say between the marks of a conflict whose lines are whose.
+// Labels say in the marks of a conflict whose lines are whose.
 type Labels struct{ Ours, Base, Theirs string }
 
-// Lines are the marks, in their order: before ours, the base, and theirs, and behind all.
-func (l Labels) Lines() [4]string {
-	return [4]string{"<<<<<<< " + l.Ours, "||||||| " + l.Base, "======= " + l.Theirs, ">>>>>>> " + l.Theirs}
+// sign ends each mark, by which it is found again, whatever else looks like one.
+const sign = " (agent-ci)"
+
+// Marks are before the lines of ours, the base, and theirs, and behind all.
+func (l Labels) Marks() [4]string {
+	return [4]string{"<<<<<<< " + l.Ours + sign, "||||||| " + l.Base + sign, "======= " + l.Theirs + sign, ">>>>>>> " + l.Theirs + sign}
+}
+
+// IsMark says whether a line, without its end, is a mark of Marked.
+func IsMark(line string) bool {
+	if !strings.HasSuffix(line, sign) {
+		return false
+	}
+	marks := Labels{}.Marks()
+	return slices.ContainsFunc(marks[:], func(mark string) bool { return strings.HasPrefix(line, strings.TrimSuffix(mark, sign)) })
 }
 
 // Marked merges as Lines does, and puts the lines of ours, the base and theirs between
@@ -110,7 +122,7 @@ func (m *merger) next() bool {
 
 // conflict writes parts between marks, each mark on a line of its own.
 func (m *merger) conflict(parts ...[]string) {
-	marks := m.labels.Lines()
+	marks := m.labels.Marks()
 	for i, mark := range marks {
 		m.out.WriteString(mark + "\n")
 		if i == len(parts) {

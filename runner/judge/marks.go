@@ -16,15 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// markEnd ends each mark that the runner puts around a conflict, by which it knows them
-// again, whatever else looks like one.
-const markEnd = " (agent-ci)"
-
-// ConflictLabels name the two sides of a conflict in marks that are found again.
-func ConflictLabels(change, base string) merge.Labels {
-	return merge.Labels{Ours: change + markEnd, Base: "before" + markEnd, Theirs: base + markEnd}
-}
-
 // marks refuses a change with marks of conflicts that nobody took out.
 func (c Case) marks(ctx context.Context) error {
 	patch, err := c.Record.Open(record.PatchFile)
@@ -85,7 +76,7 @@ func countMarks(ctx context.Context, text io.Reader, prefix string) (count int, 
 	for {
 		part, err := in.ReadSlice('\n')
 		line, ours := strings.CutPrefix(strings.TrimRight(string(part), "\r\n"), prefix)
-		if begins && ours && isMark(line) {
+		if begins && ours && merge.IsMark(line) {
 			count++
 		}
 		begins = !errors.Is(err, bufio.ErrBufferFull)
@@ -96,19 +87,4 @@ func countMarks(ctx context.Context, text io.Reader, prefix string) (count int, 
 			return count, err
 		}
 	}
-}
-
-// marks of the runner begin as those of git do.
-var markStarts = merge.Labels{}.Lines()
-
-func isMark(line string) bool {
-	if !strings.HasSuffix(line, markEnd) {
-		return false
-	}
-	for _, start := range markStarts {
-		if strings.HasPrefix(line, start) {
-			return true
-		}
-	}
-	return false
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/merge"
 	"github.com/agent-ci/agent-ci/runner/intake"
-	"github.com/agent-ci/agent-ci/runner/judge"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -188,7 +187,7 @@ func (l *Laid) Words() string {
 		marked = marked || c.Marked
 	}
 	if marked {
-		lines := l.Labels.Lines()
+		lines := l.Labels.Marks()
 		fmt.Fprintf(&b, "\nBetween the marks stand, in this order: after %q the lines of the earlier change, after %q those that both began from, and after %q, up to %q, those of the new base.",
 			lines[0], lines[1], lines[2], lines[3])
 	}
@@ -222,7 +221,7 @@ func (f Forge) EarlierChange(
 	}
 	laid := &Laid{Change: change, Moved: before.SHA != base.SHA}
 	if laid.Moved {
-		laid.Labels = judge.ConflictLabels(fmt.Sprintf("pull request #%d", pull.Number), workspace.BaseName(base))
+		laid.Labels = merge.Labels{Ours: fmt.Sprintf("pull request #%d", pull.Number), Base: "before", Theirs: workspace.BaseName(base)}
 		laid.Change, laid.Conflicts, err = f.Workspace.Checkout().RebaseMarked(ctx, change, base, laid.Labels)
 	}
 	return laid, err

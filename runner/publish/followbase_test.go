@@ -260,7 +260,7 @@ func TestTheEarlierChange(t *testing.T) {
 	}
 	defer text.Close()
 	merged, err := io.ReadAll(text)
-	for _, line := range laid.Labels.Lines() {
+	for _, line := range laid.Labels.Marks() {
 		if !strings.Contains(string(merged), line+"\n") || !strings.Contains(laid.Words(), line) {
 			t.Errorf("%v: it lacks %q:\n%s\n%s", err, line, merged, laid.Words())
 		}
