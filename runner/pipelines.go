@@ -433,12 +433,17 @@ func (in *invocation) layEarlierChange(ctx context.Context, so *reached, event i
 		return nil
 	}
 	from := so.project.forge.Repository(event.Repository)
-	change, err := in.onForge(so.project, so.workspace).EarlierChange(ctx, from, so.task.Pull, so.workspace.Base(), so.takeEarlierLessons)
-	if err != nil || change == nil {
+	laid, err := in.onForge(so.project, so.workspace).EarlierChange(ctx, from, so.task.Pull, so.workspace.Base(), so.takeEarlierLessons)
+	if err != nil || laid == nil {
 		return err
 	}
-	if err := so.workspace.LayOver(ctx, change); err != nil {
+	if err := so.workspace.LayOver(ctx, laid.Change); err != nil {
 		return fmt.Errorf("go on with pull request #%d: %w", so.task.Pull.Number, err)
 	}
-	return nil
+	if laid.Clean() {
+		return nil
+	}
+	in.rec.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
+		workspace.BaseName(so.workspace.Base()), so.task.Pull.Number, laid.Names())
+	return so.agent.Tell(laid.Words())
 }

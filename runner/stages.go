@@ -240,7 +240,7 @@ func (in *invocation) giveBackRefused(ctx, whole context.Context, so *reached) (
 	if !errors.As(err, &stop) {
 		return false, err
 	}
-	if stop.Outcome == outcome.PolicyViolation && so.stopped != nil {
+	if stop.Outcome != outcome.BudgetExceeded && so.stopped != nil {
 		return false, nil
 	}
 	if so.job().VerifyAttempts > 0 && so.stopped == nil {

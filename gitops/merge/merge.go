@@ -20,9 +20,42 @@ func Lines(base, ours, theirs string) (merged string, ok bool) {
 	case ours == base:
 		return theirs, true
 	}
+	return newMerger(base, ours, theirs, nil).run()
+}
+
+// Labels say in the marks of a conflict whose lines are whose.
+type Labels struct{ Ours, Base, Theirs string }
+
+// sign ends each mark, by which it is found again, whatever else looks like one.
+const sign = " (agent-ci)"
+
+// Marks are before the lines of ours, the base, and theirs, and behind all.
+func (l Labels) Marks() [4]string {
+	return [4]string{"<<<<<<< " + l.Ours + sign, "||||||| " + l.Base + sign, "======= " + l.Theirs + sign, ">>>>>>> " + l.Theirs + sign}
+}
+
+// IsMark says whether a line, without its end, is a mark of Marked.
+func IsMark(line string) bool {
+	if !strings.HasSuffix(line, sign) {
+		return false
+	}
+	marks := Labels{}.Marks()
+	return slices.ContainsFunc(marks[:], func(mark string) bool { return strings.HasPrefix(line, strings.TrimSuffix(mark, sign)) })
+}
+
+// Marked merges as Lines does, and puts the lines of ours, the base and theirs between
+// marks where they conflict.
+func Marked(base, ours, theirs string, labels Labels) string {
+	if merged, ok := Lines(base, ours, theirs); ok {
+		return merged
+	}
+	merged, _ := newMerger(base, ours, theirs, &labels).run()
+	return merged
+}
+
+func newMerger(base, ours, theirs string, labels *Labels) *merger {
 	b, a, z := split(base), split(ours), split(theirs)
-	m := merger{base: b, sides: [2]side{{text: a, hunks: diff(b, a)}, {text: z, hunks: diff(b, z)}}}
-	return m.run()
+	return &merger{base: b, labels: labels, sides: [2]side{{text: a, hunks: diff(b, a)}, {text: z, hunks: diff(b, z)}}}
 }
 
 func split(text string) []string { return slices.Collect(strings.Lines(text)) }
@@ -37,10 +70,11 @@ type side struct {
 }
 
 type merger struct {
-	base  []string
-	sides [2]side
-	at    int // lines of the base that are dealt with
-	out   strings.Builder
+	base   []string
+	labels *Labels // of marks; nil to end at a conflict
+	sides  [2]side
+	at     int // lines of the base that are dealt with
+	out    strings.Builder
 }
 
 func (m *merger) run() (string, bool) {
@@ -78,10 +112,27 @@ func (m *merger) next() bool {
 		m.write(ours)
 	case len(taken[0]) == 0, slices.Equal(ours, theirs):
 		m.write(theirs)
-	default:
+	case m.labels == nil:
 		return false
+	default:
+		m.conflict(ours, m.base[low:high], theirs)
 	}
 	return true
+}
+
+// conflict writes parts between marks, each mark on a line of its own.
+func (m *merger) conflict(parts ...[]string) {
+	marks := m.labels.Marks()
+	for i, mark := range marks {
+		m.out.WriteString(mark + "\n")
+		if i == len(parts) {
+			break
+		}
+		m.write(parts[i])
+		if last := len(parts[i]) - 1; last >= 0 && !strings.HasSuffix(parts[i][last], "\n") {
+			m.out.WriteString("\n")
+		}
+	}
 }
 
 // first is where the first hunk that is left begins in the base.

@@ -52,6 +52,9 @@ func (c Case) Refusal(ctx context.Context) error {
 		return outcome.Stopf(outcome.PolicyViolation, "secret",
 			"The change holds a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
 	}
+	if err := c.marks(ctx); err != nil {
+		return err
+	}
 	return c.paths()
 }
 
