@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -40,6 +41,9 @@ type toolset struct {
 	patch tools.Form // of apply_patch
 	sees  bool       // images
 	code  bool       // the model calls all of them in scripts
+	// family is job.ToolsOpenCode and so on where the model has the tools of another agent, or
+	// writes what it wants done; empty for tools of agent-ci.
+	family string
 }
 
 // commandTools are the tools that run commands, by the name that a profile has
@@ -56,7 +60,7 @@ var (
 )
 
 // toolsetOf are the tools that suit a model, in the form that the job asks for:
-// auto, freeform, function, builtin or code.
+// auto, freeform, function, builtin, code, or a family of another agent's.
 func toolsetOf(p model.Profile, form string) toolset {
 	s := toolset{runs: commandTools[p.Commands], shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
 	switch {
@@ -72,6 +76,8 @@ func toolsetOf(p model.Profile, form string) toolset {
 		if s.shell == tools.Function {
 			s.shell = tools.ShellAction
 		}
+	case job.ToolsOpenCode, job.ToolsAiderDiff, job.ToolsAiderUdiff, job.ToolsAiderWhole:
+		s.family = form
 	}
 	return s
 }
