@@ -74,7 +74,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 			"job.yml:3:42: model.programmatic: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
 			"job.yml:4:17: tools.hosted: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
 			"job.yml:4:40: tools.js_repl: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
-			"job.yml:5:9: agents.enabled: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
+			"job.yml:5:19: agents.enabled: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
 		}},
 		{"questions and tools of the job for a model that only writes", "version: 1\ntask: {prompt: x, questions: ask}\nmodel: {tools: aider-whole}\nmemory: {propose: change}\n" +
 			"mcp_servers: {docs: {command: docs, tools: [search]}}\ntools: {dynamic: [{name: a, description: b, input_schema: {type: object}, run: [c]}]}", []string{
