@@ -166,9 +166,9 @@ func (a *Agent) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, orders := a.Job.Model, agent.Instructions
+	m, orders := a.Job.Model, agent.Instructions(a.suits.ways())
 	if a.Child != nil {
-		orders = instructions(a.Child.Role)
+		orders = instructions(orders, a.Child.Role)
 	}
 	a.conversation.Settings = model.Settings{
 		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,

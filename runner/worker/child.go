@@ -200,10 +200,10 @@ func (a *Agent) whyNotMine(full string) string {
 	return full + " is not one of the paths that you may change; leave it as it is, and say in your last message what should change there."
 }
 
-// Instructions are those of a role behind what every agent is told.
-func instructions(role job.Role) string {
+// instructions are those of a role behind what every agent is told.
+func instructions(orders string, role job.Role) string {
 	if strings.TrimSpace(role.Instructions) == "" {
-		return agent.Instructions
+		return orders
 	}
-	return agent.Instructions + "\n\n" + role.Instructions
+	return orders + "\n\n" + role.Instructions
 }

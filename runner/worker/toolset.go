@@ -82,6 +82,9 @@ func toolsetOf(p model.Profile, form string) toolset {
 	return s
 }
 
+// ways are how a model with these tools does what every agent does.
+func (s toolset) ways() agent.Ways { return agent.Calling() }
+
 // offered are the tools that the model is told of: those that every model gets,
 // those that suit it, that for questions where there are people to ask, and those that
 // the job names.
