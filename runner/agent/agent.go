@@ -33,6 +33,8 @@ type Conversation struct {
 	// Fallbacks are the models to go on with where that of the settings can't, in their
 	// order.
 	Fallbacks []Speaker
+	// Written takes apart what the model writes, where it has no tools; else it is nil.
+	Written Writing
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
@@ -74,6 +76,7 @@ type state struct {
 	found    foundTools
 	numbered int             // calls that got a number
 	said     string          // the last words
+	tries    tries
 	recorded json.RawMessage // settings as the transcript last saw them
 	lastTold string          // that its turn is the last, in the request whose answer a killed run had last
 }
@@ -295,7 +298,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 	if err != nil {
 		return nil, err
 	}
-	if text := t.text(); text != "" && !settings.Speaking {
+	if text := t.lastWords(); text != "" && !settings.Speaking {
 		c.said = text
 	}
 	return t, nil
@@ -308,6 +311,7 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 	if t.cutDown {
 		response.Output = t.items
 	}
+	t.write()
 	if response.Uncounted {
 		c.warn("no_usage", "The model's API does not tell how many tokens it used, or numbers that cannot be true: one is counted for every four bytes that were sent and received instead.")
 	}
@@ -409,7 +413,13 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	for i, result := range results {
+		c.tries.see(t.calls[i], result.Failed)
+	}
 	if err := c.halted(); err != nil || len(results) == 0 {
+		return err
+	}
+	if err := c.tries.usedUp(); err != nil {
 		return err
 	}
 	return c.notStuck()
