@@ -43,7 +43,7 @@ func (e *MatchError) Error() string {
 	}
 	if e.near == 0 {
 		if !e.context && e.hint == "" {
-			b.WriteString("; the file has nothing like them. Expected:\n" + excerpt(e.want))
+			b.WriteString("; the file has nothing like them. Expected:\n" + Excerpt(e.want))
 		}
 		return b.String()
 	}
@@ -64,8 +64,8 @@ const (
 	shownLead  = 40  // of those, before what the error is about
 )
 
-// excerpt renders the first lines of an expectation.
-func excerpt(lines []string) string {
+// Excerpt renders the first lines of an expectation, long ones cut.
+func Excerpt(lines []string) string {
 	var b strings.Builder
 	for i, l := range lines {
 		if i == shownLines {

@@ -1,6 +1,7 @@
 package v4a
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -22,6 +23,18 @@ func (p *placer) mismatch(i int) error {
 	line, diff, missing := p.nearest(want.lines)
 	e.near, e.diff, e.patchLine = line, diff, h.patchLine(missing)
 	return e
+}
+
+// Nearest finds the place of a text that is most like some lines. It returns the
+// line, from 1, at which the difference to show starts, and that difference: "-" is
+// what is wanted, "+" what is there. Nothing where no line resembles any.
+func Nearest(text string, want []string) (line int, diff string) {
+	if len(want) == 0 {
+		return 0, ""
+	}
+	p := newPlacer(newFinder(context.Background(), newText(text)), &Section{})
+	line, diff, _ = p.nearest(want)
+	return line, diff
 }
 
 // patchLine returns the line of the patch that holds an old line.
