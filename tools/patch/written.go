@@ -36,7 +36,7 @@ func (p *Patcher) edit(ctx context.Context, text string) (tools.Result, error) {
 		return now, err
 	})
 	if mismatch, is := errors.AsType[*editformat.MismatchError](err); is {
-		return tools.Refuse(unedited + mismatch.Error()), nil
+		return tools.Refuse(mismatch.Error()), nil
 	}
 	if err != nil || result.Failed {
 		return result, err
