@@ -83,12 +83,8 @@ var roomKnows = map[string][]string{
 	"gitops/github":               {"gitops/forge", "gitops/internal"},
 	"gitops/remote":               {"gitops/internal"},
 	"gitops/rules":                nil,
-<<<<<<< HEAD
-	"gitops/v4a":                  nil,
-	"gitops/editformat":           {"gitops/v4a"},
-=======
 	"gitops/v4a":                  {"gitops/merge"},
->>>>>>> opencode
+	"gitops/editformat":           {"gitops/v4a"},
 	"gitops/v4a/tree":             {"gitops/v4a"},
 	"gitops/merge":                nil,
 	"gitops/guard":                {"gitops/internal/program", "gitops/internal/regularfile"},

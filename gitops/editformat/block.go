@@ -44,7 +44,7 @@ func (p *parser) holdsBlocks(f fence) bool {
 	}
 	for i := p.at + 1; i < min(p.at+5, len(p.lines)); i++ {
 		if p.begins(i) {
-			return !slices.Contains([]string{"text", "txt", "plaintext", "markdown", "md"}, f.language) || path != "" && isProse(path)
+			return !f.isText() || path != "" && isProse(path)
 		}
 		if strings.TrimSpace(p.lines[i]) == "" {
 			continue

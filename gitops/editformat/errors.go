@@ -22,7 +22,7 @@ type Misfit struct {
 }
 
 // shownMisfits is how many blocks that don't fit are told with their reasons.
-const shownMisfits = 6
+const shownMisfits = 4
 
 func (e *MismatchError) Error() string {
 	var b strings.Builder

@@ -68,6 +68,7 @@ func (p *parser) take(line int, path string, e Edit) {
 type fence struct {
 	mark     byte
 	size     int
+	indent   int
 	language string
 	path     string // where the line names one in place of a language
 }
@@ -78,7 +79,7 @@ func opened(line string) (fence, bool) {
 	if len(line)-len(rest) > 3 || rest == "" || rest[0] != '`' && rest[0] != '~' {
 		return fence{}, false
 	}
-	f := fence{mark: rest[0]}
+	f := fence{mark: rest[0], indent: len(line) - len(rest)}
 	info := strings.TrimLeft(rest, rest[:1])
 	f.size = len(rest) - len(info)
 	if f.size < 3 || f.mark == '`' && strings.Contains(info, "`") {
@@ -94,10 +95,11 @@ func opened(line string) (fence, bool) {
 	return f, true
 }
 
-// closes reports whether a line ends what a fence opened.
+// closes reports whether a line ends what a fence opened. One that stands further
+// in is a line of what is fenced, as in a diff of Markdown.
 func (f fence) closes(line string) bool {
 	end, ok := opened(line)
-	return ok && end.mark == f.mark && end.size >= f.size && end.language == ""
+	return ok && end.mark == f.mark && end.size >= f.size && end.indent <= f.indent && end.language == ""
 }
 
 func (f fence) String() string { return strings.Repeat(string(f.mark), f.size) }
@@ -124,7 +126,24 @@ func (p *parser) readFence(f fence) {
 	}
 	if as != nil {
 		as(p, open, end)
+	} else if !f.isText() {
+		p.lateBlock(open, end)
 	}
+}
+
+// lateBlock tells of a block that other lines of its fence stand above.
+func (p *parser) lateBlock(open, end int) {
+	for i := open + 1; i < end; i++ {
+		if p.begins(i) {
+			p.problem(i, "a SEARCH/REPLACE block begins there, below other lines of its fence; only the path may stand above it. An example stands in a fence of text")
+			return
+		}
+	}
+}
+
+// isText reports whether a fence holds text for people, and so perhaps an example.
+func (f fence) isText() bool {
+	return slices.Contains([]string{"text", "txt", "plaintext", "markdown", "md"}, f.language)
 }
 
 // asksIn reports whether a block seems to begin in a line or below it.
@@ -161,7 +180,8 @@ func (p *parser) reader(f fence) func(p *parser, open, end int) {
 		if path == "" && p.at > 0 {
 			path = pathIn(p.lines[p.at-1])
 		}
-		if path != "" && (ask == nil || isScript(f.language, path)) {
+		// A command with blanks, between backticks, may stand above what it says.
+		if path != "" && !strings.Contains(path, " ") && (ask == nil || isScript(f.language, path)) {
 			return func(p *parser, open, end int) { p.readWhole(f, path, open, end) }
 		}
 	}

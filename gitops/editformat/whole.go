@@ -26,7 +26,7 @@ func (p *parser) readWhole(f fence, name string, open, end int) {
 // opensInside reports whether a line opens a fence whose end would end this one.
 func (f fence) opensInside(line string) bool {
 	inner, ok := opened(line)
-	return ok && inner.mark == f.mark && inner.size >= f.size
+	return ok && inner.mark == f.mark && inner.size >= f.size && inner.indent <= f.indent
 }
 
 func (f fence) longer() string { return strings.Repeat(string(f.mark), f.size+1) }

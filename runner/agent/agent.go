@@ -74,8 +74,8 @@ type state struct {
 	position
 	spent    Spent
 	found    foundTools
-	numbered int             // calls that got a number
-	said     string          // the last words
+	numbered int    // calls that got a number
+	said     string // the last words
 	tries    tries
 	recorded json.RawMessage // settings as the transcript last saw them
 	lastTold string          // that its turn is the last, in the request whose answer a killed run had last

@@ -89,7 +89,7 @@ type answer struct {
 	cut     bool              // the last call is not whole
 	hosted  int               // calls that the API ran itself
 	denials []json.RawMessage // answers to what the API asks a person for
-	words   []string // as the model wrote them, remarks among them
+	words   []string          // as the model wrote them, remarks among them
 	said    []string
 	remarks []string // what the model said on its way, as commentary
 	refused []string // what the model said in refusing; it may have said more

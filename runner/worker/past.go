@@ -24,7 +24,8 @@ type Past struct {
 	told       said                // what the agent was told once
 	loaded     []loaded            // skills that it was given
 	scripts    scriptsLeft
-	javaScript bool // js_repl was called
+	javaScript bool  // js_repl was called
+	shown      shown // files, to a model that writes its edits
 }
 
 // Take adds the next event.
@@ -43,7 +44,7 @@ func (p *Past) Take(e transcript.Event) error {
 		if err := errors.Join(p.takeCall(e.Data), p.scripts.finished(e.Data)); err != nil {
 			return err
 		}
-		if err := p.takeSkill(e.Data); err != nil {
+		if err := errors.Join(p.takeSkill(e.Data), p.shown.take(e.Data)); err != nil {
 			return err
 		}
 	}

@@ -76,20 +76,30 @@ func toolsetOf(p model.Profile, form string) toolset {
 		if s.shell == tools.Function {
 			s.shell = tools.ShellAction
 		}
-	case job.ToolsOpenCode, job.ToolsAiderDiff, job.ToolsAiderUdiff, job.ToolsAiderWhole:
+	case job.ToolsAiderDiff, job.ToolsAiderUdiff, job.ToolsAiderWhole:
+		return toolset{family: form, runs: []string{writtenCommands}, patch: tools.Freeform}
+	case job.ToolsOpenCode:
 		s.family = form
 	}
 	return s
 }
 
 // ways are how a model with these tools does what every agent does.
-func (s toolset) ways() agent.Ways { return agent.Calling() }
+func (s toolset) ways() agent.Ways {
+	if f, writes := editFormats[s.family]; writes {
+		return writingWays(f)
+	}
+	return agent.Calling()
+}
 
 // offered are the tools that the model is told of: those that every model gets,
 // those that suit it, that for questions where there are people to ask, and those that
 // the job names.
 func (s toolset) offered(people bool, named []string) []string {
 	all := []string{"update_plan", "read_file", "list_dir", "grep_files"}
+	if _, writes := editFormats[s.family]; writes {
+		return []string{"update_plan", "read_file", writtenCommands, patchTool}
+	}
 	if s.sees {
 		all = append(all, "view_image")
 	}
@@ -264,6 +274,9 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	default:
 		patching.Keep, patching.KeepDiff = a.Child.of.keepPatch, a.Child.of.keepDiff
 	}
+	if f, writes := editFormats[a.suits.family]; writes {
+		patching.Written = &patch.Written{Format: f, Known: a.shown.paths}
+	}
 	patcher := patch.New(patching)
 	if !a.writes() {
 		return a.readingTools(box, checkout)
@@ -280,7 +293,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 		ask = nil
 	}
 	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask), a.skillTool())
-	return slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs))
+	return a.noted(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
 }
 
 // readingTools are those of an agent that changes nothing.
