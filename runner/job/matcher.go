@@ -16,7 +16,7 @@ var hookTools = slices.Concat([]string{
 
 // compatTools are names that they go by in the forms of others.
 var compatTools = map[string][]string{
-	CompatClaude: {"Bash", "Edit", "Write", "MultiEdit", "Read", "LS", "Grep", "TodoWrite"},
+	CompatClaude: {"Bash", "Edit", "Write", "MultiEdit", "Read", "LS", "Grep", "Glob", "Task", "TodoWrite"},
 	CompatCodex:  {"Bash", "Edit", "Write", "MultiEdit"},
 }
 
