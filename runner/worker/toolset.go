@@ -104,13 +104,14 @@ func (s toolset) offered(people bool, named []string) []string {
 	if _, writes := editFormats[s.family]; writes {
 		return []string{"update_plan", "read_file", writtenCommands, patchTool}
 	}
-	if all = append(append(all, s.runs...), patchTool); s.openCode() {
-		all = append(tools.OpenCode(), "bash")
+	runs := append(slices.Clone(s.runs), patchTool)
+	if s.openCode() {
+		all, runs = tools.OpenCode(), []string{"bash"}
 	}
 	if s.sees {
 		all = append(all, "view_image")
 	}
-	if people {
+	if all = append(all, runs...); people {
 		all = append(all, questionTool)
 	}
 	return append(all, named...)
