@@ -57,6 +57,7 @@ func (h *history) take(known *transcript.View, e transcript.Event) error {
 	if err == nil {
 		err = h.hooks.Take(e)
 	}
+	h.conversation.Written = worker.Writing(h.job.Model)
 	if h.conversation.CallLimit = h.job.Limits.ToolCalls; err == nil && e.By() == "" {
 		err = h.conversation.Take(e)
 	}

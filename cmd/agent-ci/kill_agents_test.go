@@ -73,7 +73,7 @@ func asks(id, tool string, arguments map[string]any) any {
 	return map[string]any{"type": "function_call", "id": "fc_" + id, "call_id": id, "status": "completed", "name": tool, "arguments": string(text)}
 }
 
-func runs(id, command string) any {
+func asksToRun(id, command string) any {
 	return asks(id, "exec_command", map[string]any{"cmd": command})
 }
 
@@ -98,7 +98,7 @@ func (l leading) help(task [][]byte, input []json.RawMessage) []any {
 		}
 		steps = []any{
 			asks(id, "exec_command", map[string]any{"cmd": "tail -f /dev/null", "yield_time_ms": 500}),
-			runs(id, write), runs(id, fmt.Sprintf("rm -f old-%[1]s.txt; chmod 755 new/%[1]s/b.txt; echo %[1]s > part-%[1]s.txt", part)),
+			asksToRun(id, write), asksToRun(id, fmt.Sprintf("rm -f old-%[1]s.txt; chmod 755 new/%[1]s/b.txt; echo %[1]s > part-%[1]s.txt", part)),
 		}
 	}
 	if done >= len(steps) {
@@ -142,7 +142,7 @@ func (l leading) lead(input []json.RawMessage) []any {
 	if round == l.rounds {
 		return []any{says("Done.")}
 	}
-	look := []any{runs(fmt.Sprintf("look_%d", try), fmt.Sprintf("test -f part-%[1]d.txt && test -f beside-%[1]d.txt && echo part stands || echo part lacks", round))}
+	look := []any{asksToRun(fmt.Sprintf("look_%d", try), fmt.Sprintf("test -f part-%[1]d.txt && test -f beside-%[1]d.txt && echo part stands || echo part lacks", round))}
 	if !looked {
 		return look
 	}
@@ -150,7 +150,7 @@ func (l leading) lead(input []json.RawMessage) []any {
 		return asks(fmt.Sprintf("%s_%d", kind, try), "spawn_agent", map[string]any{"message": fmt.Sprintf("%s part %d.", task, round), "agent_type": role})
 	}
 	if started["write"] == "" {
-		return []any{spawn("write", "Write", "writer"), runs(fmt.Sprintf("beside_%d", try), fmt.Sprintf("echo beside %d > beside-%d.txt", round, round))}
+		return []any{spawn("write", "Write", "writer"), asksToRun(fmt.Sprintf("beside_%d", try), fmt.Sprintf("echo beside %d > beside-%d.txt", round, round))}
 	}
 	if started["read"] == "" { // while the other works
 		return []any{spawn("read", "Read", "explorer")}

@@ -34,6 +34,8 @@ type Conversation struct {
 	// Fallbacks are the models to go on with where that of the settings can't, in their
 	// order.
 	Fallbacks []Speaker
+	// Written takes apart what the model writes, where it has no tools; else it is nil.
+	Written Writing
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
@@ -73,8 +75,9 @@ type state struct {
 	position
 	spent    Spent
 	found    foundTools
-	numbered int             // calls that got a number
-	said     string          // the last words
+	numbered int    // calls that got a number
+	said     string // the last words
+	tries    tries
 	recorded json.RawMessage // settings as the transcript last saw them
 	lastTold string          // that its turn is the last, in the request whose answer a killed run had last
 }
@@ -301,7 +304,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 	if err != nil {
 		return nil, err
 	}
-	if text := t.text(); text != "" && !settings.Speaking {
+	if text := t.lastWords(); text != "" && !settings.Speaking {
 		c.said = text
 	}
 	return t, nil
@@ -314,6 +317,7 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 	if t.cutDown {
 		response.Output = t.items
 	}
+	t.write()
 	if response.Uncounted {
 		c.warn("no_usage", "The model's API does not tell how many tokens it used, or numbers that cannot be true: one is counted for every four bytes that were sent and received instead.")
 	}
@@ -415,7 +419,13 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	for i, result := range results {
+		c.tries.see(t.calls[i], result.Failed)
+	}
 	if err := c.halted(); err != nil || len(results) == 0 {
+		return err
+	}
+	if err := c.tries.usedUp(); err != nil {
 		return err
 	}
 	return c.notStuck()

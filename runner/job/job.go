@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -87,7 +88,7 @@ type Model struct {
 	ServiceTier     string            `json:"service_tier"`      // "" for the project's own
 	MaxOutputTokens int64             `json:"max_output_tokens"` // 0 for the model's own
 	ContextWindow   int64             `json:"context_window"`    // 0 for the one of the model's profile
-	Tools           string            `json:"tools"`             // auto, freeform, function, builtin, code
+	Tools           string            `json:"tools"`             // auto, freeform, function, builtin, code, ToolsOpenCode and so on
 	ParallelCalls   string            `json:"parallel_calls"`    // auto, on, off
 	Programmatic    bool              `json:"programmatic"`
 	Attempts        int               `json:"attempts"`
@@ -96,6 +97,19 @@ type Model struct {
 	Outage          Duration          `json:"outage"`
 	Idle            Duration          `json:"idle"`
 	Price           Price             `json:"price"`
+}
+
+// The values of model.tools that stand for what other agents have in the place of agent-ci's tools.
+const (
+	ToolsOpenCode   = "opencode"
+	ToolsAiderDiff  = "aider-diff"
+	ToolsAiderUdiff = "aider-udiff"
+	ToolsAiderWhole = "aider-whole"
+)
+
+// Writes says whether the model has no tools and writes what it wants done as text.
+func (m Model) Writes() bool {
+	return slices.Contains([]string{ToolsAiderDiff, ToolsAiderUdiff, ToolsAiderWhole}, m.Tools)
 }
 
 // Identity says as whom a run asks for a key, with auth: oidc.

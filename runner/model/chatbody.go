@@ -77,7 +77,7 @@ func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
 	if s.ToolChoice == "none" && len(tools) > 0 {
 		b.ToolChoice = "none"
 	}
-	if !s.ParallelToolCalls && len(tools) > 0 {
+	if s.ParallelToolCalls != nil && !*s.ParallelToolCalls && len(tools) > 0 {
 		b.Parallel = new(bool)
 	}
 	if s.Reasoning != nil {

@@ -54,6 +54,9 @@ func (a *Agent) halted() error {
 
 // specs are the tools that the model is told of, as hooks describe them.
 func (a *Agent) specs() []tools.Spec {
+	if a.Job.Model.Writes() {
+		return nil
+	}
 	registry, offered := a.conversation.Tools.Registry, a.conversation.Tools.Offered
 	if a.suits.code {
 		offered = slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !registry.Direct(name) })
