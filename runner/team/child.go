@@ -35,6 +35,7 @@ type child struct {
 	closed   bool
 	mail     []string
 	reserved agent.Used // its share that is not used yet
+	mostUSD  float64    // that it might cost, with that
 	spent    agent.Spent
 	cost     *float64
 	stop     func(by ending) // ends its turn; nil while it has none

@@ -68,6 +68,7 @@ func (m *Member) enlist(order agents.Order) (*child, error) {
 	if c.reserved, err = m.share(); err != nil {
 		return nil, err
 	}
+	c.mostUSD = c.reserved.CostUSD
 	c.name = m.nameOf(m.started + 1)
 	if m.scripts {
 		c.name = order.Name

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
@@ -109,6 +110,37 @@ func TestWhatIsReservedCountsUntilItIsGivenBack(t *testing.T) {
 	all[0].stop, all[0].reserved = nil, agent.Used{}
 	if got := m.Used().Turns; got != 7 {
 		t.Errorf("%d turns count", got)
+	}
+}
+
+func TestACostThatIsNotKnownIsNotFree(t *testing.T) {
+	m, all := led(t, agents.Completed)
+	priced := &price.List{Rates: price.Rates{Input: 1}}
+	models := []transcript.ModelUse{{Model: "priced", Price: priced, CostUSD: 0.25, Usage: transcript.Usage{Input: 10}}}
+	c := all[0]
+	c.spent.Models, c.mostUSD = models, 1
+	if got := m.Used().CostUSD; !near(got, 0.25) {
+		t.Errorf("a known cost counts as %v", got)
+	}
+	c.spent.Models = append(models, transcript.ModelUse{Model: "unpriced"})
+	if got := m.Used().CostUSD; !near(got, 0.25) {
+		t.Errorf("with a fallback that was not used it counts as %v", got)
+	}
+	c.spent.Models[1].Usage.Output = 7
+	if got := m.Used().CostUSD; !near(got, 1) {
+		t.Errorf("with a fallback of no known price it counts as %v", got)
+	}
+	c.mostUSD, c.reserved.CostUSD = 1.5, 0.5 // another turn
+	if got := m.Used().CostUSD; !near(got, 1.5) {
+		t.Errorf("while it works again it counts as %v", got)
+	}
+	m.team.earlier, m.team.children = []*transcript.Agent{{Models: c.spent.Models, MostUSD: 2}}, nil
+	if got := m.Used().CostUSD; !near(got, 2) {
+		t.Errorf("after a restart it counts as %v", got)
+	}
+	m.team.earlier[0].Models = []transcript.ModelUse{{Model: "unpriced", Usage: transcript.Usage{Input: 10}}}
+	if got := m.Used().CostUSD; got != 0 {
+		t.Errorf("where no price was known from the start, and no limit holds, it counts as %v", got)
 	}
 }
 
