@@ -35,6 +35,9 @@ type Options struct {
 	// Keep is given each patch that is about to be applied, as the model wrote
 	// it. When it fails the patch is not applied. It may be nil.
 	Keep func(text string) error
+	// KeepDiff is given each other change that is about to be made, in git's format, and is like
+	// Keep in all else.
+	KeepDiff func(diff string) error
 	// Journal is told of the paths below Dir that are about to change, or to
 	// come or go, before the first of them does; what it returns is called once
 	// the patch is applied, or undone because it could not be. When it fails the
