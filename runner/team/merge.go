@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/judge"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools"
@@ -138,16 +137,12 @@ func (m *Member) take(ctx context.Context, c *child, now gitops.Tree) (taken *gi
 	if _, err := box.Tree(); err != nil { // which opens it
 		return nil, err
 	}
-	var view func() (*grants.View, error)
-	if m.who == nil {
-		view = m.agent.View()
-	}
 	err = box.Paused(func() error {
 		into, err := o.Sandboxes.LayerOf(box, m.agent.Place())
 		if err != nil {
 			return err
 		}
-		taken, err = o.Workspace.TakeOver(ctx, into, view, c.base, now)
+		taken, err = o.Workspace.TakeOver(ctx, into, m.agent.Own(), c.base, now)
 		return errors.Join(err, into.Tree.Close(), into.Upper.Close())
 	})
 	return taken, err
