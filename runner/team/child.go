@@ -44,7 +44,7 @@ type child struct {
 	sent     int             // messages to it
 
 	// With the lock of what merges.
-	base   gitops.Tree // that its copy began with, or was merged at
+	base   *gitops.ChangeSet // that its copy began with, or was merged at
 	merged mergeState
 }
 

@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -173,6 +175,7 @@ func TestPathsOfAnAgentsOwn(t *testing.T) {
 	c := &child{paths: paths}
 	for path, mine := range map[string]bool{
 		"docs/a.md": true, "docs": true, "docs2/a.md": false, "a.txt": true, "b.txt": false, "src/x/y.go": true, "src/x/y.md": false,
+		"DOCS/a.md": false, "other/a.txt": false, "A.TXT": false, "vendor/src/x/y.go": false,
 	} {
 		if c.mine(path) != mine {
 			t.Errorf("%s: %t", path, !mine)
@@ -185,6 +188,40 @@ func TestPathsOfAnAgentsOwn(t *testing.T) {
 		if _, err := ownPaths([]string{path}); err == nil {
 			t.Errorf("%s is taken", path)
 		}
+	}
+}
+
+func TestWhatWouldTakeThePlaceOfWhatIsLeftOutIsLeftOut(t *testing.T) {
+	var files []gitops.File
+	for _, change := range []string{"D keep/deep/a", "A keep", "D lock", "A lock/x", "A lock/y/z", "D gone", "A gone/new.lock", "A gone/fine", "A keeps", "M free"} {
+		f := gitops.File{Path: change[2:]}
+		if change[0] != 'A' {
+			f.OldMode = "100644"
+		}
+		if change[0] != 'D' {
+			f.NewMode = "100644"
+		}
+		files = append(files, f)
+	}
+	left := leftOut(files, func(path string) bool { return slices.Contains([]string{"keep/deep/a", "lock", "gone/new.lock"}, path) })
+	want := []string{"gone/new.lock", "keep", "keep/deep/a", "lock", "lock/x", "lock/y/z"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(left))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFilesThatAreKeptHaveNamesOfTheirOwn(t *testing.T) {
+	c := &child{name: "Curie"}
+	seen := map[string]string{}
+	for _, name := range []string{"a/b", "a-b", "a", "b", "x/b", "A/B", "a\nb", "a b", strings.Repeat("long/", 500) + "b", strings.Repeat("b", 300), "a/\xff", "..."} {
+		kept := keptAs(c, name)
+		if other, twice := seen[kept]; twice || len(kept) > 200 || strings.ContainsAny(kept, "/\n \xff") || !strings.HasPrefix(kept, "agent-Curie-") {
+			t.Errorf("%q is kept as %q, and %q too", name, kept, other)
+		}
+		seen[kept] = name
+	}
+	if kept := keptAs(c, "dir/b.txt"); !strings.HasSuffix(kept, "-b.txt") {
+		t.Error(kept)
 	}
 }
 
