@@ -29,8 +29,8 @@ type Team interface {
 	Tools() []tools.Tool
 	// Used is what they have used of the budgets of the agent, or may yet.
 	Used() agent.Used
-	// Settle is asked when the agent has ended: it waits for those that still work, and says
-	// whether there is news for the agent, which then goes on if it may.
+	// Settle is asked when the agent has ended, by itself or by a budget: it waits for those that still
+	// work, and says whether there is news for the agent, which then goes on if it may.
 	Settle(ctx context.Context, mayGoOn bool) (news bool, err error)
 	// End ends those that still work.
 	End()
@@ -184,11 +184,11 @@ func (a *Agent) teamTools() []tools.Tool {
 
 // settleTeam waits at the end of the agent for those that it started, and says whether the agent
 // goes on with what came of them.
-func (a *Agent) settleTeam(ctx context.Context) (bool, error) {
+func (a *Agent) settleTeam(ctx context.Context, mayGoOn bool) (bool, error) {
 	if a.Team == nil {
 		return false, nil
 	}
-	return a.Team.Settle(ctx, a.mayGoOn())
+	return a.Team.Settle(ctx, mayGoOn)
 }
 
 // mayGoOn says whether the agent gets a further turn.
