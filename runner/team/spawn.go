@@ -235,7 +235,9 @@ func (m *Member) fork(ctx context.Context, c *child) error {
 }
 
 // scratchOf names the folder that a child has for itself.
-func scratchOf(c *child) string { return confine.CopyScratch + strings.ReplaceAll(plain(c.name), ".", "-") }
+func scratchOf(c *child) string {
+	return confine.CopyScratch + strings.ReplaceAll(plain(c.name), ".", "-")
+}
 
 // plain is a name in letters, digits and dots of ASCII, with dashes for all else.
 func plain(name string) string {

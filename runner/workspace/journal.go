@@ -135,7 +135,9 @@ func (w *Workspace) journalOne(root *os.Root, view *grants.View, name, content s
 }
 
 // isMissing says whether an error is that nothing is at a path, or a file in the place of its folder.
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
 // readShown reads a file that commands see. A link may have come in the place of the
 // file, and lead to what they don't see: that is not read.
