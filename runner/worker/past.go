@@ -161,7 +161,7 @@ func (e *Earlier) gone() string {
 	}
 	taken := "stands"
 	if e.Found.Away == workspace.InPatches {
-		taken = "is not there either" // no patch has it
+		taken = "was applied again, as far as it fits" // without what commands changed
 	}
 	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + taken + ". Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
 }

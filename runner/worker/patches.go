@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
@@ -32,15 +33,24 @@ func (a *Agent) keepPatch(text string) error { return a.keepChange(patchKept, te
 // keepDiff keeps what changes files otherwise, in the numbers of the patches.
 func (a *Agent) keepDiff(diff string) error { return a.keepChange(diffKept, diff) }
 
+// keepMerge keeps what is taken over of another agent, likewise.
+func (a *Agent) keepMerge(diff string) error { return a.keepChange(mergeKept, diff) }
+
+// keepChange counts for the run what any agent changes that works in its tree.
 func (a *Agent) keepChange(kind, text string) error {
+	if a.Child != nil {
+		return a.Child.of.keepChange(kind, text)
+	}
 	a.patches++
 	return a.Record.Write(changeName(a.patches, kind), []byte(a.Record.Redact(text)))
 }
 
-// How changes are kept: as the patches that they were, or as diffs in git's format.
+// How changes are kept: as the patches that they were, or as diffs in git's format, whose paths are
+// below the working directory, or of merges below the root of the checkout.
 const (
 	patchKept = "patch"
 	diffKept  = "diff"
+	mergeKept = "merge.diff"
 )
 
 func changeName(n int, kind string) string {
@@ -48,7 +58,7 @@ func changeName(n int, kind string) string {
 }
 
 // ApplyPatches does again in a fresh checkout what an agent that was stopped did, as
-// far as patches and edits did it.
+// far as patches, edits and merges did it.
 func (a *Agent) ApplyPatches(ctx context.Context) error {
 	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
 	defer box.Close()
@@ -59,6 +69,8 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 		name, again := changeName(n, patchKept), func(text string) (tools.Result, error) { return patcher.Apply(ctx, a.workDir(), text) }
 		if diff := changeName(n, diffKept); a.Record.Has(diff) {
 			name, again = diff, func(text string) (tools.Result, error) { return patcher.ApplyDiff(ctx, text) }
+		} else if merge := changeName(n, mergeKept); a.Record.Has(merge) {
+			name, again = merge, func(text string) (tools.Result, error) { return a.mergeAgain(ctx, box, text) }
 		}
 		text, err := a.Record.Read(name)
 		if err != nil {
@@ -73,6 +85,24 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// mergeAgain takes over again what was taken over of another agent.
+func (a *Agent) mergeAgain(ctx context.Context, box *sandbox.Sandbox, diff string) (tools.Result, error) {
+	var into *gitops.Layer
+	if a.Sandboxes.Overlaid() {
+		layer, err := a.Sandboxes.LayerOf(box, confine.Agent())
+		if err != nil {
+			return tools.Result{}, err
+		}
+		defer layer.Upper.Close()
+		defer layer.Tree.Close()
+		into = &layer
+	}
+	if err := a.Workspace.Repeat(ctx, into, diff); err != nil && ctx.Err() == nil {
+		return tools.Refuse(err.Error()), nil
+	}
+	return tools.Result{}, ctx.Err()
 }
 
 // keepsProtected says that no change of a protected path is published.

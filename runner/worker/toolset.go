@@ -274,12 +274,8 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 		Dir: dir, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
 		Ask: a.patchAsked(), Keep: a.keepPatch, KeepDiff: a.keepDiff, Journal: a.Workspace.JournalPatch(dir.Root, view),
 	}
-	switch {
-	case a.Child == nil:
-	case a.Place().Scratch != confine.AgentScratch: // the copy goes with the run, and patches of it with that
+	if !a.inRunsTree() { // the copy goes with the run, and patches of it with that
 		patching.Keep, patching.KeepDiff, patching.Journal = nil, nil, nil
-	default:
-		patching.Keep, patching.KeepDiff = a.Child.of.keepPatch, a.Child.of.keepDiff
 	}
 	if f, writes := editFormats[a.suits.family]; writes {
 		patching.Written = &patch.Written{Format: f, Known: a.shown.paths}
