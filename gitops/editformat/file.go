@@ -14,6 +14,7 @@ type file struct {
 	ended  bool   // the last line has an ending
 	lines  []line
 	there  int // lines that are not gone
+	size   int // bytes of all lines, those that are gone too, and about one more each
 	seeks  [passes]*index
 }
 
@@ -29,7 +30,7 @@ func newFile(path string, text *string) *file {
 	if text == nil {
 		return f
 	}
-	f.exists = true
+	f.exists, f.size = true, len(*text)+1
 	rest, marked := strings.CutPrefix(*text, byteOrderMark)
 	if marked {
 		f.mark = byteOrderMark
@@ -63,6 +64,7 @@ func newFile(path string, text *string) *file {
 // text is the file as it is now.
 func (f *file) text() string {
 	var b strings.Builder
+	b.Grow(f.size)
 	b.WriteString(f.mark)
 	for id := f.lines[0].next; id != 0; id = f.lines[id].next {
 		l := &f.lines[id]
@@ -93,6 +95,7 @@ func (f *file) insert(before int32, text, ending string) {
 	f.lines = append(f.lines, line{text: text, ending: ending, prev: prev, next: before})
 	f.lines[prev].next, f.lines[before].prev = id, id
 	f.there++
+	f.size += len(text) + 1
 	for p, ix := range f.seeks {
 		if ix != nil {
 			ix.add(id, pass(p).normal(text))

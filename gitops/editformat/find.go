@@ -59,8 +59,9 @@ type seeker struct {
 	steps  int      // comparisons that are left
 }
 
-// allSteps bounds the search for lines that all occur often, in a row never.
-const allSteps = 1 << 27
+// allSteps bounds the search for lines that all occur often, in a row never. It is
+// some tenths of a second.
+const allSteps = 1 << 26
 
 func newSeeker(edits []Edit) *seeker {
 	s := &seeker{steps: allSteps}
@@ -196,7 +197,7 @@ func (s *seeker) offset(f *file, id int32, texts []string, margin string) (strin
 	for _, text := range texts {
 		have := trailing.normal(f.lines[id].text)
 		id = f.lines[id].next
-		s.steps--
+		s.steps -= len(have) + 8
 		if have == "" {
 			continue
 		}

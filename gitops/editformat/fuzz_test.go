@@ -2,6 +2,7 @@ package editformat_test
 
 import (
 	"errors"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -151,7 +152,7 @@ func longestFence(steps []step) int {
 
 // inTheWay are lines that cannot be written in a format, or stand for others there.
 var inTheWay = map[editformat.Format]*regexp.Regexp{
-	editformat.Diff:  regexp.MustCompile(`^\s*(<{5,9} SEARCH>?|={5,9}|>{5,9} REPLACE)\s*$`),
+	editformat.Diff:  regexp.MustCompile(`^[\s\v]*(<{5,9} SEARCH>?|={5,9}|>{5,9} REPLACE)[\s\v]*$`),
 	editformat.Udiff: regexp.MustCompile(`^(-- |\+\+ )`),
 	editformat.Whole: regexp.MustCompile(`\.\.\.|…`),
 }
@@ -201,12 +202,15 @@ func checkWritten(t *testing.T, f editformat.Format, text, want string, lines []
 		return
 	}
 	all := hunks(steps, int(shape/2%4))
+	if len(all) == 0 {
+		return // it changes nothing
+	}
 	if shape%2 == 1 {
 		slices.Reverse(all)
 	}
 	if f != editformat.Whole && !areClear(lines, all) {
 		all = [][]step{steps}
-		if len(lines) > 0 && !areClear(lines, all) || len(steps) == 0 {
+		if len(lines) > 0 && !areClear(lines, all) {
 			return // nothing but blank lines
 		}
 	}
@@ -222,17 +226,20 @@ func checkWritten(t *testing.T, f editformat.Format, text, want string, lines []
 		t.Fatalf("%s: %q\nwant %q\nof %q by\n%s", f, now["f.x"], want, text, answer)
 	}
 	edits := editformat.Parse(f, answer).Edits
-	part := editformat.Parse(f, answer[:cut%len(answer)]).Edits
-	_, _, whole := applied(t, f, answer[:cut%len(answer)], files{"f.x": text})
-	if len(part) > len(edits) || f != editformat.Diff && len(part) > 0 && cut%len(answer) < len(answer)-1 && whole == nil {
-		t.Fatalf("%s: %d edits of a part, %d of the whole:\n%s", f, len(part), len(edits), answer)
+	cut %= len(answer) + 1
+	part := editformat.Parse(f, answer[:cut]).Edits
+	if len(part) > len(edits) || !reflect.DeepEqual(part, edits[:len(part)]) && len(part) > 0 {
+		t.Fatalf("%s: %v\nby the first %d bytes of\n%s", f, part, cut, answer)
+	}
+	if f != editformat.Diff && len(part) > 0 && cut < len(answer)-1 {
+		t.Fatalf("%s: %d edits of a fence that is open:\n%s", f, len(part), answer[:cut])
 	}
 }
 
 var (
-	begin  = regexp.MustCompile(`(?m)^\s*<{5,9} SEARCH>?\s*$`)
-	divide = regexp.MustCompile(`(?m)^\s*={5,9}\s*$`)
-	finish = regexp.MustCompile(`(?m)^\s*>{5,9} REPLACE\s*$`)
+	begin  = regexp.MustCompile(`(?m)^[\s\v]*<{5,9} SEARCH>?[\s\v]*$`)
+	divide = regexp.MustCompile(`(?m)^[\s\v]*={5,9}[\s\v]*$`)
+	finish = regexp.MustCompile(`(?m)^[\s\v]*>{5,9} REPLACE[\s\v]*$`)
 	fences = regexp.MustCompile("(?m)^ {0,3}(```|~~~)")
 )
 
@@ -290,7 +297,7 @@ func FuzzText(f *testing.F) {
 // TestHostileTexts reads and applies large texts that a search which starts over
 // and over would not come to an end with.
 func TestHostileTexts(t *testing.T) {
-	const size = 4 << 20
+	const size = 1 << 20
 	filled := func(part string) string { return strings.Repeat(part, size/len(part)) }
 	common := strings.Repeat("a\nb\n", 1000)
 	for name, test := range map[string]struct{ answer, text string }{

@@ -55,7 +55,7 @@ var leftOut = regexp.MustCompile(`(?i)^\W*(\.\.\.|…)\s*\(?(the )?(rest|other|e
 // not have.
 func omission(lines []v4a.Line, was []string) string {
 	for _, l := range lines {
-		if leftOut.MatchString(l.Text) && !slices.Contains(was, l.Text) {
+		if (strings.Contains(l.Text, "...") || strings.Contains(l.Text, "…")) && leftOut.MatchString(l.Text) && !slices.Contains(was, l.Text) {
 			return l.Text
 		}
 	}
