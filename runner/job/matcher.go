@@ -9,10 +9,10 @@ import (
 )
 
 // hookTools are the tools of agent-ci that hooks can be asked of.
-var hookTools = append([]string{
-	"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "shell_command", "shell", "apply_patch",
+var hookTools = slices.Concat([]string{
+	"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "shell_command", "shell", "bash", "apply_patch",
 	"request_user_input", "tool_search", "search_tool_bm25", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
-}, tools.LeadingAgents()...)
+}, tools.OpenCode(), tools.LeadingAgents())
 
 // compatTools are names that they go by in the forms of others.
 var compatTools = map[string][]string{

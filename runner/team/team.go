@@ -99,8 +99,11 @@ func (m *Member) Tools() []tools.Tool {
 		return nil
 	}
 	setup := agents.Setup{Team: m, Roles: m.team.roles(), Most: m.team.job().Agents.Most}
-	if m.scripts {
+	switch {
+	case m.scripts:
 		return agents.Collaboration(setup)
+	case m.team.job().Model.Tools == job.ToolsOpenCode:
+		return agents.Task(setup)
 	}
 	return agents.Direct(setup)
 }
