@@ -28,7 +28,7 @@ turns:
   - expect: ["What came of your last answer", "read_file written_1", "read_file written_2"]
     output: [{say: Done.}]
 `)
-	f.Written, f.Settings.Wordy = writes, true
+	f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
@@ -48,6 +48,8 @@ func TestEditsThatFailOverAndOverEndTheRun(t *testing.T) {
 		calls[0].Input = text // each is another
 		return calls
 	}
+	f.box.answers["apply_patch"] = tools.Refuse("it does not fit")
+	f.Tools = f.box.dispatcher(f.Conversation)
 	var stop *outcome.Stop
 	if _, err := f.Run(t.Context()); !errors.As(err, &stop) || stop.Reason != "failed_edits" {
 		t.Fatalf("the run ends as %v", err)
