@@ -87,13 +87,13 @@ func (a *applier) apply(e *Edit) (why string) {
 	case !f.exists:
 		return a.missing(e)
 	}
+	if a.repeats(f, e) {
+		return ""
+	}
 	hits, why := a.locate(f, e)
 	switch {
 	case why != "":
 		return why
-	case hits == nil && a.done[said(f, e)] > 0:
-		a.note("block %d says what block %d has done, and was passed over.", e.Number, a.done[said(f, e)])
-		return ""
 	case hits == nil:
 		return a.mismatch(f, e)
 	case e.act == remove && (len(oldTexts(hits[0].lines)) < f.there || len(newTexts(hits[0].lines)) > 0):
@@ -122,6 +122,9 @@ func (a *applier) applyNameless(e *Edit) (why string) {
 	}
 	if len(fits) != 1 {
 		return "it names no file; put the path of its file alone on a line above the block"
+	}
+	if a.repeats(fits[0], e) {
+		return ""
 	}
 	a.note("block %d names no file and was applied to %s, the only one that it fits.", e.Number, fits[0].path)
 	a.put(fits[0], e, hits)
@@ -177,6 +180,15 @@ func (a *applier) missing(e *Edit) string {
 	return "there is no such file; write its path from the root of the repository, or look where it is"
 }
 
+// repeats reports whether a block says what one before it has done.
+func (a *applier) repeats(f *file, e *Edit) bool {
+	first := a.done[said(f, e)]
+	if first > 0 {
+		a.note("block %d says what block %d has done, and was passed over.", e.Number, first)
+	}
+	return first > 0
+}
+
 // said is what a block says, for comparison.
 func said(f *file, e *Edit) string {
 	var b strings.Builder
@@ -202,9 +214,7 @@ func (a *applier) put(f *file, e *Edit, hits []hit) {
 	if e.act == remove {
 		f.exists = false
 	}
-	if a.done[said(f, e)] == 0 {
-		a.done[said(f, e)] = e.Number
-	}
+	a.done[said(f, e)] = e.Number
 }
 
 // replace does to lines of a file what lines of a block say, and returns the line

@@ -171,6 +171,10 @@ func TestDiff(t *testing.T) {
 			said: []string{"block 2 says what block 1 has done"},
 		},
 		{
+			name: "addition repeated", answer: fenced("a.go", "go", block("one\n", "one\n1\n")+block("one\n", "one\n1\n")), was: files{"a.go": lines},
+			now: files{"a.go": "one\n1\ntwo\nthree\n"}, said: []string{"block 2 says what block 1 has done"},
+		},
+		{
 			name: "trailing blanks", answer: fenced("a.go", "go", block("one\ntwo\n", "one\n2\n")), was: files{"a.go": "one \t\ntwo  \nthree\n"},
 			now: files{"a.go": "one \t\n2\nthree\n"}, said: []string{"only with blanks at the ends of lines left aside"},
 		},

@@ -31,7 +31,7 @@ func (p pass) normal(text string) string {
 // index says where in a file the lines are that blocks look for. Lines that no
 // block looks for are not in it.
 type index struct {
-	words map[string]int32 // a number for each line that is looked for, from 1
+	words map[string]int32 // those of the seeker
 	of    []int32          // the word that each line of the file is, or 0
 	at    [][]int32        // where each word is; some of those lines may be gone
 	there []int            // how many of those are not
@@ -55,8 +55,9 @@ func (ix *index) remove(id int32) { ix.there[ix.of[id]]-- }
 // seeker looks for the lines of blocks in files. It knows of all blocks from the
 // beginning, so that one walk through a file is enough for them.
 type seeker struct {
-	wanted []string // the lines that any block looks for
-	steps  int      // comparisons that are left
+	wanted []string                 // the lines that any block looks for
+	words  [passes]map[string]int32 // a number for each of them, from 1, as it counts in a pass
+	steps  int                      // comparisons that are left
 }
 
 // allSteps bounds the search for lines that all occur often, in a row never. It is
@@ -88,15 +89,7 @@ func (s *seeker) index(f *file, p pass) *index {
 	if f.seeks[p] != nil {
 		return f.seeks[p]
 	}
-	ix := &index{words: make(map[string]int32, len(s.wanted)), of: make([]int32, 0, len(f.lines))}
-	for _, text := range s.wanted {
-		// A byte order mark belongs to no line of a file.
-		for _, spelled := range []string{text, strings.TrimPrefix(text, byteOrderMark)} {
-			if spelled = p.normal(spelled); ix.words[spelled] == 0 {
-				ix.words[spelled] = int32(len(ix.words) + 1)
-			}
-		}
-	}
+	ix := &index{words: s.numbered(p), of: make([]int32, 0, len(f.lines))}
 	ix.at, ix.there = make([][]int32, len(ix.words)+1), make([]int, len(ix.words)+1)
 	for id := range f.lines {
 		if id == 0 || f.lines[id].gone {
@@ -107,6 +100,24 @@ func (s *seeker) index(f *file, p pass) *index {
 	}
 	f.seeks[p] = ix
 	return ix
+}
+
+// numbered numbers the lines that are looked for.
+func (s *seeker) numbered(p pass) map[string]int32 {
+	if s.words[p] != nil {
+		return s.words[p]
+	}
+	words := make(map[string]int32, len(s.wanted))
+	for _, text := range s.wanted {
+		// A byte order mark belongs to no line of a file.
+		for _, spelled := range []string{text, strings.TrimPrefix(text, byteOrderMark)} {
+			if spelled = p.normal(spelled); words[spelled] == 0 {
+				words[spelled] = int32(len(words) + 1)
+			}
+		}
+	}
+	s.words[p] = words
+	return words
 }
 
 // place is where in a file lines are: the first of them, and what stands before
@@ -124,6 +135,7 @@ func (s *seeker) find(f *file, texts []string, p pass, margin string) []place {
 	if p == indented && isBlank(texts) || len(texts) > f.there {
 		return nil
 	}
+	s.steps -= len(texts) + 16
 	ix := s.index(f, p)
 	words := make([]int32, len(texts))
 	rarest := 0

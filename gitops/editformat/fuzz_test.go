@@ -169,8 +169,8 @@ func FuzzEdits(f *testing.F) {
 		if len(text) > 1<<12 || len(comes) > 1<<10 {
 			t.Skip("enough is known of smaller ones")
 		}
-		ended := text == "" || strings.HasSuffix(text, "\n")
 		bare := strings.TrimPrefix(text, "\ufeff")
+		ended := bare == "" || strings.HasSuffix(bare, "\n")
 		crlf := strings.Count(bare, "\r\n")
 		ending := "\n"
 		if crlf > 0 {

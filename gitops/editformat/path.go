@@ -9,7 +9,7 @@ import (
 
 const longestPath = 250
 
-// nameless are well-known files whose names alone don't look like names of files.
+// wellKnown are files whose names alone don't look like names of files.
 var wellKnown = []string{
 	"Makefile", "Dockerfile", "Containerfile", "Gemfile", "Rakefile", "Procfile", "Jenkinsfile", "Vagrantfile", "Justfile", "Brewfile",
 	"LICENSE", "NOTICE", "README", "CHANGELOG", "AUTHORS", "CODEOWNERS", "VERSION", "BUILD", "WORKSPACE",
@@ -18,6 +18,9 @@ var wellKnown = []string{
 // pathIn is the path that is all of a line, with what models put around it: "#",
 // "**", backticks, a colon. Blanks are of a path only between backticks.
 func pathIn(line string) string {
+	if len(line) > 2*longestPath {
+		return ""
+	}
 	name := strings.TrimLeft(strings.TrimSpace(line), "#")
 	quoted := false
 	for {
