@@ -54,6 +54,12 @@ func Commands() []string { return slices.Clone(commands) }
 // RunsCommands says whether the tool of agent-ci that has a name runs commands.
 func RunsCommands(name string) bool { return slices.Contains(commands, name) }
 
+// Means says whether a name, which may be one that other agents give to a tool, is that of a tool.
+func Means(name, tool string) bool {
+	other := aliasOf(ownName(name))
+	return name == tool || other != nil && slices.Contains(other.targets, tool)
+}
+
 // Taken says what a name stands for already: a tool of agent-ci, by its own name or by one
 // that other agents give it. It is empty for a name that a tool from outside may have.
 func Taken(name string) string {

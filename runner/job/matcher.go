@@ -9,14 +9,14 @@ import (
 )
 
 // hookTools are the tools of agent-ci that hooks can be asked of.
-var hookTools = slices.Concat([]string{
-	"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "shell_command", "shell", "bash", "apply_patch",
+var hookTools = append([]string{
+	"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "shell_command", "shell", "apply_patch",
 	"request_user_input", "tool_search", "search_tool_bm25", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
-}, tools.OpenCode(), tools.LeadingAgents())
+}, tools.LeadingAgents()...)
 
 // compatTools are names that they go by in the forms of others.
 var compatTools = map[string][]string{
-	CompatClaude: {"Bash", "Edit", "Write", "MultiEdit", "Read", "LS", "Grep", "TodoWrite"},
+	CompatClaude: {"Bash", "Edit", "Write", "MultiEdit", "Read", "LS", "Grep", "Glob", "Task", "TodoWrite"},
 	CompatCodex:  {"Bash", "Edit", "Write", "MultiEdit"},
 }
 
@@ -70,6 +70,9 @@ func (h Hook) mistaken(pattern string, own []string, whole bool) string {
 		}
 	}
 	known := slices.Concat(hookTools, compatTools[h.Compat], own)
+	if h.Compat == "" { // the forms of others have names of their own for these
+		known = slices.Concat(known, tools.OpenCode(), []string{"bash"})
+	}
 	if slices.ContainsFunc(known, func(name string) bool { return h.matches(pattern, name) }) || strings.Contains(pattern, "mcp") {
 		return ""
 	}

@@ -16,8 +16,8 @@ const topicWidth = 100
 // topicKeys are the arguments that say what a call is about, the most telling
 // first. The names are those of the published tool families.
 var topicKeys = []string{
-	"cmd", "command", "file_path", "path", "dir_path", "pattern", "query", "url",
-	"input", "patch", "session_id", "chars", "explanation", "name",
+	"cmd", "command", "file_path", "filePath", "path", "dir_path", "pattern", "query", "url",
+	"input", "patch", "session_id", "chars", "explanation", "name", "description",
 }
 
 // Topic is what a call is about, in one line of at most 100 characters, from its

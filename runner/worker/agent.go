@@ -24,6 +24,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/memory"
+	"github.com/agent-ci/agent-ci/tools/opencode"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -66,6 +67,7 @@ type Agent struct {
 	suits        toolset
 	conversation *agent.Conversation
 	shown        shown               // files, to a model that writes its edits
+	files        opencode.Seen       // that a model with the tools of OpenCode knows
 	tools        *toolbox            // while it works
 	dynamic      *extensions.Dynamic // tools of the job's own
 	deferred     []string            // names of tools that the model has to look for

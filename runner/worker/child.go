@@ -149,18 +149,18 @@ func openCopy(tree, path string) (*os.Root, error) {
 }
 
 // ofRunAlone are tools that only the agent of the run has: its plan, and what it puts to people.
-var ofRunAlone = []string{"update_plan", questionTool}
+var ofRunAlone = []string{"update_plan", "todowrite", "todoread", questionTool}
 
 // mayChild says whether an agent that another one started has a tool.
 func (a *Agent) mayChild(name string) bool {
 	allow := a.Child.of.Job.Tools.Allow
 	switch own := a.Child.Role.Tools; {
-	case slices.Contains(ofRunAlone, name), slices.Contains(a.Child.of.Job.Tools.Deny, name), len(allow) > 0 && !slices.Contains(allow, name) && !tools.LeadsAgents(name):
+	case slices.Contains(ofRunAlone, name), a.suits.names(a.Child.of.Job.Tools.Deny, name), len(allow) > 0 && !a.suits.names(allow, name) && !tools.LeadsAgents(name):
 		return false
-	case !a.writes() && (tools.RunsCommands(name) || name == "write_stdin" || name == patchTool):
+	case !a.writes() && (tools.RunsCommands(name) || name == "write_stdin" || changesFiles(name)):
 		return false
 	case len(own) > 0 && !tools.LeadsAgents(name):
-		return slices.Contains(own, name)
+		return a.suits.names(own, name)
 	}
 	return true
 }

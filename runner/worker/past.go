@@ -180,11 +180,11 @@ func (e *Earlier) interrupted(call tools.Call, began int64) tools.Result {
 		return tools.Refuse(head + "All scripts are gone, and none was run again.")
 	case patched && e.Found.Undone:
 		return tools.Refuse(head + "The patch was half applied and has been taken back whole: nothing of it stands. Send it again if it is still right.")
-	case patched && e.Found.Whole && call.Name == patchTool:
+	case patched && e.Found.Whole && changesFiles(call.Name):
 		return tools.Result{Output: head + "The patch is applied whole. Do not send it again."}
-	case call.Name == patchTool && e.Found.Away != "":
+	case changesFiles(call.Name) && e.Found.Away != "":
 		return tools.Refuse(head + "Look whether the patch stands in the checkout, and send it again if it does not and is still right.")
-	case call.Name == patchTool:
+	case changesFiles(call.Name):
 		return tools.Refuse(head + "Nothing of the patch was applied. Send it again if it is still right.")
 	}
 	return tools.Refuse(head + "It was not run again. A command may have had some of its effects and not others: look at what is there, and repeat it if that is safe.")

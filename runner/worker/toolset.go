@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/opencode"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
@@ -89,6 +90,9 @@ func (s toolset) ways() agent.Ways {
 	if f, writes := editFormats[s.family]; writes {
 		return writingWays(f)
 	}
+	if s.openCode() {
+		return openCodeWays()
+	}
 	return agent.Calling()
 }
 
@@ -100,11 +104,14 @@ func (s toolset) offered(people bool, named []string) []string {
 	if _, writes := editFormats[s.family]; writes {
 		return []string{"update_plan", "read_file", writtenCommands, patchTool}
 	}
+	runs := append(slices.Clone(s.runs), patchTool)
+	if s.openCode() {
+		all, runs = tools.OpenCode(), []string{"bash"}
+	}
 	if s.sees {
 		all = append(all, "view_image")
 	}
-	all = append(all, s.runs...)
-	if all = append(all, patchTool); people {
+	if all = append(all, runs...); people {
 		all = append(all, questionTool)
 	}
 	return append(all, named...)
@@ -254,7 +261,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 // registry has tools, as far as the job lets them be called.
 func (a *Agent) registry(all []tools.Tool, outside outsiders) (*tools.Registry, error) {
 	registry := tools.New(all...)
-	if err := registry.Restrict(a.allow(outside), a.known(a.Job.Tools.Deny)); err != nil {
+	if err := registry.Restrict(a.allow(outside), a.suits.denied(a.known(a.Job.Tools.Deny))); err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	return registry, nil
@@ -285,20 +292,29 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv()), Programs: a.Record.Join(confine.ProgramsFolder),
 		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
 	})
-	all := append([]tools.Tool{plan.New(a.takePlan)}, files.New(files.Options{
-		Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view,
-	})...)
+	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view}
 	ask := a.ask
 	if a.Ask == nil {
 		ask = nil
 	}
-	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask), a.skillTool())
+	var all []tools.Tool
+	if a.suits.openCode() {
+		all = a.openCodeTools(box, reading, patcher)
+	} else {
+		all = append([]tools.Tool{plan.New(a.takePlan)}, files.New(reading)...)
+		all = append(append(all, box.commands.All()...), patcher.Tool())
+	}
+	all = append(all, question.New(ask), a.skillTool())
 	return a.noted(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
 }
 
 // readingTools are those of an agent that changes nothing.
 func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
-	return files.New(files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view})
+	reading := files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view}
+	if a.suits.openCode() {
+		return opencode.New(opencode.Options{Files: reading, Seen: &a.files})
+	}
+	return files.New(reading)
 }
 
 // ignoredFile says of a file below dir whether git ignores it. A file of which that

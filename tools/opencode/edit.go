@@ -15,43 +15,42 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// seen are the files that the model knows, by what they held when it read or wrote them.
-type seen struct {
-	dir tools.Folder
-
+// Seen are the files that a model knows, by what they held when it read or wrote them. The zero
+// value is none.
+type Seen struct {
 	mu  sync.Mutex
 	sum map[string][sha256.Size]byte
 }
 
 // place is by which path a file is known: where links lead, as far as that can be told. One that is
 // told wrong does no harm, since what the file holds has to be what the model saw.
-func (s *seen) place(name string) string {
+func place(dir tools.Folder, name string) string {
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(s.dir.Path, name)
+		name = filepath.Join(dir.Path, name)
 	}
-	if inside, err := s.dir.Follow(name); err == nil {
+	if inside, err := dir.Follow(name); err == nil {
 		return inside
 	}
-	if inside, is := s.dir.Below(name); is {
+	if inside, is := dir.Below(name); is {
 		return inside
 	}
 	return filepath.Clean(name)
 }
 
-func (s *seen) note(name string, sum [sha256.Size]byte) {
+func (s *Seen) note(dir tools.Folder, name string, sum [sha256.Size]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sum == nil {
 		s.sum = map[string][sha256.Size]byte{}
 	}
-	s.sum[s.place(name)] = sum
+	s.sum[place(dir, name)] = sum
 }
 
 // whyNot says why the model does not know a file as it is; empty where it does.
-func (s *seen) whyNot(name, text string) string {
+func (s *Seen) whyNot(dir tools.Folder, name, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch sum, read := s.sum[s.place(name)]; {
+	switch sum, read := s.sum[place(dir, name)]; {
 	case !read:
 		return fmt.Sprintf("read %s first: nothing is changed in a file that was not read in this run", name)
 	case sum != sha256.Sum256([]byte(text)):
@@ -63,8 +62,8 @@ func (s *seen) whyNot(name, text string) string {
 // editor changes files that the model knows.
 type editor struct {
 	patcher *patch.Patcher
-	dir     string
-	seen    *seen
+	dir     tools.Folder
+	seen    *Seen
 }
 
 // misfit is why a file is not changed, in words for the model.
@@ -75,7 +74,7 @@ func (m *misfit) Error() string { return m.words }
 // change gives a file another text. done are the words for the model, which change says.
 func (e editor) change(ctx context.Context, tool, name string, change func(was *string) (now, done string, err error)) (tools.Result, error) {
 	var now, done string
-	result, err := e.patcher.Rewrite(ctx, e.dir, []string{name}, func(was tree.Texts) (tree.Texts, error) {
+	result, err := e.patcher.Rewrite(ctx, e.dir.Path, []string{name}, func(was tree.Texts) (tree.Texts, error) {
 		var err error
 		if now, done, err = change(was[name]); err != nil {
 			return nil, &misfit{err.Error()}
@@ -92,7 +91,7 @@ func (e editor) change(ctx context.Context, tool, name string, change func(was *
 		result.Output = tool + ": " + result.Output
 		return result, nil
 	}
-	e.seen.note(name, sha256.Sum256([]byte(now)))
+	e.seen.note(e.dir, name, sha256.Sum256([]byte(now)))
 	if result.Output != "" {
 		done += "\n" + strings.TrimSuffix(result.Output, "\n")
 	}
@@ -139,7 +138,7 @@ func (e editor) edit(a editArguments, was *string) (now, done string, err error)
 	case a.Old == "" && strings.TrimPrefix(*was, byteOrderMark) != "":
 		return "", "", errors.New("the file is there already, and not empty; give the text to replace as oldString, or replace all of it by write")
 	}
-	if words := e.seen.whyNot(a.Path, *was); words != "" {
+	if words := e.seen.whyNot(e.dir, a.Path, *was); words != "" {
 		return "", "", errors.New(words)
 	}
 	if a.Old == "" {
@@ -172,7 +171,7 @@ func writeTool(e editor) tools.Tool {
 			if was == nil {
 				return a.Content, "Wrote file successfully.", nil
 			}
-			if words := e.seen.whyNot(a.Path, *was); words != "" {
+			if words := e.seen.whyNot(e.dir, a.Path, *was); words != "" {
 				return "", "", errors.New(words)
 			}
 			return likeBefore(a.Content, *was), "Wrote file successfully.", nil

@@ -29,14 +29,14 @@ type readArguments struct {
 	Limit  *float64 `json:"limit"`
 }
 
-func readTool(o files.Options, s *seen) tools.Tool {
+func readTool(o files.Options, s *Seen) tools.Tool {
 	return tool(readSpec, func(ctx context.Context, a readArguments) (tools.Result, error) {
 		first, most := count(a.Offset, 1), count(a.Limit, defaultLines)
 		page, err := o.Page(ctx, a.Path, first, most)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		s.note(a.Path, page.Sum)
+		s.note(o.Dir, a.Path, page.Sum)
 		return tools.Result{Output: shown(a.Path, page)}, nil
 	})
 }

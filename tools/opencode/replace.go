@@ -78,16 +78,27 @@ func (r replacement) in(text string) (now, note string, err error) {
 	return now, note + more, err
 }
 
-// exactly finds the old text byte for byte, by the line endings of the file where it has none of
-// its own.
+// exactly finds the old text byte for byte, whichever line endings it has: they are not shown to
+// the model.
 func (r replacement) exactly(text string) []span {
 	old := strings.ReplaceAll(r.old, crlf, "\n")
-	for _, spelled := range []string{r.old, old, strings.ReplaceAll(old, "\n", crlf)} {
-		if places := r.occurrences(text, spelled, len(spelled)); len(places) > 0 {
-			return places
-		}
+	var all []span
+	for _, spelled := range slices.Compact([]string{old, strings.ReplaceAll(old, "\n", crlf)}) {
+		all = append(all, r.occurrences(text, spelled, len(spelled))...)
 	}
-	return nil
+	if !strings.Contains(text, crlf) {
+		return all
+	}
+	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
+	end := 0
+	return slices.DeleteFunc(all, func(p span) bool {
+		halved := text[p.from] == '\n' && p.from > 0 && text[p.from-1] == '\r'
+		if halved || r.all && p.from < end {
+			return true
+		}
+		end = p.to
+		return false
+	})
 }
 
 // mostPlaces are found of a text that is to be replaced all over, and shownPlaces of one that is
