@@ -3,6 +3,7 @@ package tools
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // alias is a name that other agents give to a tool of ours. Which names and
@@ -72,50 +73,52 @@ var aliases = []alias{
 
 // synonyms are the shapes in which a tool's arguments come from models that
 // learned another tool, in the order in which they are tried.
-var synonyms = map[string][]synonym{
-	"exec_command":  commandSynonyms("cmd", "command", commandLine),
-	"shell_command": commandSynonyms("command", "cmd", commandLine),
-	"shell":         commandSynonyms("command", "cmd", argumentVector),
-	"update_plan":   converted(planSteps, "plan", "plan", "todos", "steps"),
-	"apply_patch":   renamed("input", "patch", "patchText"),
-	"read_file":     renamed("file_path", "path", "filePath", "absolute_path", "target_file", "file"),
-	"list_dir":      renamed("dir_path", "path", "directory", "dirPath"),
-	"grep_files": slices.Concat(
-		renamed("pattern", "query", "regex"),
-		renamed("include", "glob", "include_pattern"),
-		converted(globOfType, "include", "type"),
-		renamed("path", "directory", "dir_path"),
-		renamed("limit", "head_limit", "max_results"),
-		renamed("ignore_case", "-i", "case_insensitive"),
-	),
-	"bash": slices.Concat(
-		converted(commandLine, "command", "command", "cmd", "script"), renamed("workdir", "cwd"), renamed("timeout", "timeout_ms"),
-	),
-	"read": renamed("filePath", "file_path", "path", "absolute_path", "target_file", "file"),
-	"list": renamed("path", "dir_path", "directory", "dirPath"),
-	"glob": slices.Concat(renamed("pattern", "query", "include"), renamed("path", "directory", "dir_path")),
-	"grep": slices.Concat(
-		renamed("pattern", "query", "regex"), renamed("include", "glob", "include_pattern"), converted(globOfType, "include", "type"), renamed("path", "directory", "dir_path"),
-	),
-	"edit": slices.Concat(
-		renamed("filePath", "file_path", "path"), renamed("oldString", "old_string", "old_str"), renamed("newString", "new_string", "new_str"), renamed("replaceAll", "replace_all"),
-	),
-	"write":              slices.Concat(renamed("filePath", "file_path", "path"), renamed("content", "contents", "file_text", "text")),
-	"todowrite":          converted(todoItems, "todos", "todos", "plan", "steps"),
-	"task":               slices.Concat(renamed("prompt", "message", "task"), renamed("subagent_type", "agent_type", "role")),
-	"view_image":         renamed("path", "file_path", "filePath", "image_path"),
-	"load_skill":         renamed("name", "skill", "skill_name"),
-	"request_user_input": converted(oneQuestion, "questions", "question", "questions"),
-	"spawn_agent":        slices.Concat(renamed("message", "prompt", "task"), renamed("agent_type", "role", "subagent_type")),
-	"send_input":         renamed("target", "id", "agent_id"),
-	"resume_agent":       renamed("id", "agent_id", "target"),
-	"wait_agent":         converted(oneOrMore, "targets", "targets", "ids", "agent_ids", "target", "id", "agent_id"),
-	"close_agent":        renamed("target", "id", "agent_id"),
-	"merge_agent":        renamed("id", "agent_id", "target"),
-	"send_message":       renamed("target", "id", "agent_name"),
-	"followup_task":      renamed("target", "id", "agent_name"),
-	"interrupt_agent":    renamed("target", "id", "agent_name"),
-}
+var synonyms = sync.OnceValue(func() map[string][]synonym {
+	return map[string][]synonym{
+		"exec_command":  commandSynonyms("cmd", "command", commandLine),
+		"shell_command": commandSynonyms("command", "cmd", commandLine),
+		"shell":         commandSynonyms("command", "cmd", argumentVector),
+		"update_plan":   converted(planSteps, "plan", "plan", "todos", "steps"),
+		"apply_patch":   renamed("input", "patch", "patchText"),
+		"read_file":     renamed("file_path", "path", "filePath", "absolute_path", "target_file", "file"),
+		"list_dir":      renamed("dir_path", "path", "directory", "dirPath"),
+		"grep_files": slices.Concat(
+			renamed("pattern", "query", "regex"),
+			renamed("include", "glob", "include_pattern"),
+			converted(globOfType, "include", "type"),
+			renamed("path", "directory", "dir_path"),
+			renamed("limit", "head_limit", "max_results"),
+			renamed("ignore_case", "-i", "case_insensitive"),
+		),
+		"bash": slices.Concat(
+			converted(commandLine, "command", "command", "cmd", "script"), renamed("workdir", "cwd"), renamed("timeout", "timeout_ms"),
+		),
+		"read": renamed("filePath", "file_path", "path", "absolute_path", "target_file", "file"),
+		"list": renamed("path", "dir_path", "directory", "dirPath"),
+		"glob": slices.Concat(renamed("pattern", "query", "include"), renamed("path", "directory", "dir_path")),
+		"grep": slices.Concat(
+			renamed("pattern", "query", "regex"), renamed("include", "glob", "include_pattern"), converted(globOfType, "include", "type"), renamed("path", "directory", "dir_path"),
+		),
+		"edit": slices.Concat(
+			renamed("filePath", "file_path", "path"), renamed("oldString", "old_string", "old_str"), renamed("newString", "new_string", "new_str"), renamed("replaceAll", "replace_all"),
+		),
+		"write":              slices.Concat(renamed("filePath", "file_path", "path"), renamed("content", "contents", "file_text", "text")),
+		"todowrite":          converted(todoItems, "todos", "todos", "plan", "steps"),
+		"task":               slices.Concat(renamed("prompt", "message", "task"), renamed("subagent_type", "agent_type", "role")),
+		"view_image":         renamed("path", "file_path", "filePath", "image_path"),
+		"load_skill":         renamed("name", "skill", "skill_name"),
+		"request_user_input": converted(oneQuestion, "questions", "question", "questions"),
+		"spawn_agent":        slices.Concat(renamed("message", "prompt", "task"), renamed("agent_type", "role", "subagent_type")),
+		"send_input":         renamed("target", "id", "agent_id"),
+		"resume_agent":       renamed("id", "agent_id", "target"),
+		"wait_agent":         converted(oneOrMore, "targets", "targets", "ids", "agent_ids", "target", "id", "agent_id"),
+		"close_agent":        renamed("target", "id", "agent_id"),
+		"merge_agent":        renamed("id", "agent_id", "target"),
+		"send_message":       renamed("target", "id", "agent_name"),
+		"followup_task":      renamed("target", "id", "agent_name"),
+		"interrupt_agent":    renamed("target", "id", "agent_name"),
+	}
+})
 
 // commandSynonyms are the shapes of a tool that has its command under a name, and
 // others of its kind under another.
@@ -172,7 +175,7 @@ func translate(tool, called string, arguments map[string]any) {
 		other = *found
 	}
 	move(other.shape[tool], arguments)
-	move(synonyms[tool], arguments)
+	move(synonyms()[tool], arguments)
 	for name, value := range other.missing[tool] {
 		if _, given := arguments[name]; !given {
 			arguments[name] = value
