@@ -24,6 +24,7 @@ type Ways struct {
 	Plan    string // how it tells its plan
 	Edit    string // how it changes files
 	Skill   string // how it loads the skill that it needs
+	Read    string // how it reads a file
 	Lessons string // how it is told whole lessons
 	Form    string // how it writes what it wants done; empty where it calls tools
 }
@@ -32,7 +33,7 @@ type Ways struct {
 func Calling() Ways {
 	return Ways{
 		Tools: "with tools", Plan: "call `update_plan`", Edit: "with `apply_patch`",
-		Skill: "load the skill with load_skill before you begin, and no other", Lessons: "get_memory tells them whole",
+		Read: "with read_file", Skill: "load the skill with load_skill before you begin, and no other", Lessons: "get_memory tells them whole",
 	}
 }
 

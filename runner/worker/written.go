@@ -37,9 +37,14 @@ func writingWays(f editformat.Format) agent.Ways {
 		Tools: "without tools: what you write is read, and done", Plan: "write a `plan` block", Edit: "with edits as text, in the form below",
 		Skill:   "load the skill before you begin, and no other, by a `read` block with the line " + skillLine + "NAME",
 		Lessons: "a `read` block with the line " + lessonLine + "ID tells one whole",
-		Form:    editformat.Instructions(f),
+		Read:    "by a `read` block",
+		Form:    "# How to write what you want done\n\n" + editformat.Instructions(f) + "\n" + furtherForm,
 	}
 }
+
+// furtherForm is what a model that writes is told of the runner's side.
+const furtherForm = "Files are shown with the number of each line before it (`L12: `), which is no part of the line. A command runs to its end, for ten minutes at most; nobody can type into it. " +
+	"What comes of an answer is the next message: plan, edits, files and commands, in this order. Words about blocks, or of others, belong into a fence of `text`: your last message has no block of any other kind.\n"
 
 // Writing takes apart what a model of the job writes; nil where the model calls tools.
 func Writing(m job.Model) agent.Writing {
