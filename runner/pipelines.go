@@ -28,12 +28,14 @@ import (
 // run is a run from its event to its outcome. A nil error means that the stages
 // left the outcome to finish, which reads it off what was reached.
 func (in *invocation) run(ctx context.Context, so *reached) error {
-	event := intake.ReadEvent(ctx, surroundings(in.env))
+	event, err := in.event(ctx)
+	if err != nil {
+		return err
+	}
 	ws, noCheckout := in.openHere(ctx, event.Base())
 	if so.workspace = ws; noCheckout != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var err error
 	if so.settings, err = in.configure(ctx, ws); err != nil {
 		return err
 	}
@@ -93,6 +95,9 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 	if err := so.task.FitsBase(base.Branch, workspace.BaseName(base)); err != nil {
 		return err
 	}
+	if err := in.decideRepair(ctx, so); err != nil {
+		return err
+	}
 	if err := so.source.NotDone(ctx, so.task, base.Branch, base.SHA); err != nil {
 		return err
 	}
@@ -133,6 +138,9 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 		return err
 	}
 	in.showProgress(ctx, so)
+	if err := in.beginRepair(ctx, so); err != nil {
+		return err
+	}
 	if err := so.startHooks(ctx); err != nil {
 		return err
 	}
@@ -437,10 +445,12 @@ func (in *invocation) layEarlierChange(ctx context.Context, so *reached, event i
 	if err != nil || laid == nil {
 		return err
 	}
+	so.earlier = laid.Change
 	if err := so.workspace.LayOver(ctx, laid.Change); err != nil {
 		return fmt.Errorf("go on with pull request #%d: %w", so.task.Pull.Number, err)
 	}
 	if laid.Clean() {
+		so.laidAlone = so.red != nil && so.red.Clashes && len(so.red.Red) == 0
 		return nil
 	}
 	in.rec.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",

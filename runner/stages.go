@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/rules"
@@ -134,9 +135,15 @@ func (in *invocation) brief(ctx context.Context, so *reached, guides []agent.Gui
 func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached, attempts int) error {
 	defer so.agent.Close()
 	for attempt := attempts + 1; ; {
-		work, err := so.agent.Run(ctx)
-		if so.stopped = work.Stopped; err != nil {
-			return err
+		laid := so.laidAlone // which nobody has to be paid for, unless the checks are red
+		so.laidAlone = false
+		work := so.agent.Work()
+		if !laid {
+			var err error
+			work, err = so.agent.Run(ctx)
+			if so.stopped = work.Stopped; err != nil {
+				return err
+			}
 		}
 		if err := inGrace(ctx, whole, so.takeChange); err != nil {
 			return err
@@ -144,6 +151,9 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 		so.noteTime(ctx, whole)
 		if err := work.WithoutAnswers(so.task.Issue); err != nil {
 			return err
+		}
+		if laid && so.change.Empty() { // the base has all of it
+			break
 		}
 		if nudged, err := so.nudge(); err != nil || nudged {
 			if err != nil {
@@ -283,7 +293,7 @@ func (in *invocation) judge(ctx context.Context, so *reached) error {
 }
 
 func (in *invocation) judged(so *reached, j *job.Job, change *gitops.ChangeSet) judge.Case {
-	return judge.Case{Record: in.rec, Job: j, Change: change, Blob: so.workspace.Checkout().Blob, Written: so.writtenHere}
+	return judge.Case{Record: in.rec, Job: j, Change: change, Blob: so.workspace.Checkout().Blob, Written: so.writtenHere, Repairs: so.repaired()}
 }
 
 // judging judges a change that follows its base.
@@ -300,6 +310,9 @@ func (in *invocation) publishChange(ctx context.Context, so *reached) error {
 		return err
 	}
 	if err := in.judge(ctx, so); err != nil {
+		return err
+	}
+	if err := so.keepsTests(); err != nil {
 		return err
 	}
 	if so.task.Subject != nil {
@@ -320,9 +333,14 @@ func (in *invocation) publishChange(ctx context.Context, so *reached) error {
 
 // proposal is the change with all that is told of it.
 func (in *invocation) proposal(so *reached) publish.Proposal {
+	_, cost := so.spent()
+	summary := so.work().Summary
+	if summary == "" && so.task.Repair != nil {
+		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", so.workspace.Base().Branch)
+	}
 	p := publish.Proposal{
-		RunID: in.rec.ID, Job: so.job(), Task: so.task, Base: so.workspace.Base(), Change: so.change, Table: so.table,
-		Summary: so.work().Summary, Stopped: so.stopped, Key: so.key, InCheckout: so.change, Committed: so.committed,
+		Cost: cost, RunID: in.rec.ID, Job: so.job(), Task: so.task, Base: so.workspace.Base(), Change: so.change, Table: so.table,
+		Summary: summary, Stopped: so.stopped, Key: so.key, InCheckout: so.change, Committed: so.committed,
 		Follow: publish.Follow{Judge: in.judging(so), Onto: so.onto}, Ask: in.askOfDraft(so),
 	}
 	if so.boxes != nil && so.checks().Clean() && so.stopped == nil {

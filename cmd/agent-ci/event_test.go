@@ -79,6 +79,9 @@ var events = map[string]struct {
 	"ran": {"workflow_run", 2, func(_ *testscript.TestScript, a []string) object {
 		return object{"action": "completed", "workflow_run": object{"head_repository": object{"full_name": a[0]}}, "sender": account(a[1])}
 	}},
+	"forked": {"workflow_run", 1, func(_ *testscript.TestScript, a []string) object {
+		return object{"action": "completed", "workflow_run": object{"head_repository": object{"full_name": a[0]}, "conclusion": "failure"}, "sender": account("stranger")}
+	}},
 	"workflow": {"workflow_run", 1, func(ts *testscript.TestScript, a []string) object {
 		return object{"action": "completed", "workflow_run": ask(ts, http.MethodGet, "actions/runs/"+a[0], nil), "sender": account("octocat")}
 	}},

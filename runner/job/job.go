@@ -34,6 +34,7 @@ type Job struct {
 	Trigger        Trigger              `json:"trigger"`
 	Trust          Trust                `json:"trust"`
 	Publish        Publish              `json:"publish"`
+	Repair         Repair               `json:"repair"`
 	PullRequest    PullRequest          `json:"pull_request"`
 	MCPServers     map[string]MCPServer `json:"mcp_servers"`
 	Hooks          map[string]Hook      `json:"hooks"`
@@ -239,6 +240,14 @@ type Trust struct {
 	Bots     []string `json:"bots"`  // logins
 	Forks    bool     `json:"forks"`
 	Comments string   `json:"comments"` // trusted, all, none
+}
+
+// Repair bounds what is done about red checks of a run's own pull request, all attempts
+// together.
+type Repair struct {
+	Attempts  int     `json:"attempts"`
+	CostUSD   float64 `json:"cost_usd"` // 0 for none
+	StopLabel string  `json:"stop_label"`
 }
 
 type PullRequest struct {

@@ -69,6 +69,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},
 		Trigger:        Trigger{Labels: []string{"agent-ci"}, Assignees: []string{}, Command: "/agent-ci"},
 		Publish:        Publish{As: "pull_request", Labels: []string{}},
+		Repair:         Repair{Attempts: 3, CostUSD: 10, StopLabel: "agent-ci-hands-off"},
 		PullRequest: PullRequest{
 			Labels: []string{}, Reviewers: []string{}, Teams: []string{}, Assignees: []string{}, Transcript: "full",
 			Commit: Commit{CoAuthor: true},

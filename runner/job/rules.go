@@ -223,6 +223,11 @@ var rules = []rule{
 	{path: "publish.as", about: "pull_request: a change, as a pull request. The others change no file and say something on the issue or pull request that the event or task.issue names: a review of a pull request with findings on lines of its diff; some of publish.labels, which are added; one comment, which later runs of the task bring up to date.", initial: "pull_request", values: []string{"pull_request", "review", "labels", "comment"}},
 	{path: "publish.labels", about: "The labels that publish.as: labels chooses from: no other is ever added. GitHub creates those that the repository does not have.", form: label, example: "[bug, question]"},
 
+	{path: "repair", about: "What is done about red checks of a run's own pull request, where an event of workflow_run or check_suite, or agent-ci repair, asks for it."},
+	{path: "repair.attempts", about: "How often agents may try, until a person pushes to the branch or asks for more. 0: never.", initial: 3, span: &span{0, 10}},
+	{path: "repair.cost_usd", about: "US dollars for the model, of all attempts together. 0 is no limit. An attempt has what is left, and at most limits.cost_usd. It holds where the price of the model is known.", initial: 2 * DefaultCostUSD},
+	{path: "repair.stop_label", about: "Label of a pull request with which it is left alone.", initial: "agent-ci-hands-off", form: label},
+
 	{path: "pull_request", about: "How a change is presented."},
 	{path: "pull_request.branch", about: "Branch that the change goes to. Empty: agent-ci/ and the task key.", form: branchForm},
 	{path: "pull_request.title", about: "Title. Empty: made from the task.", form: title},

@@ -25,6 +25,9 @@ type Case struct {
 	// Written says which paths of the change the runner wrote itself, and not the agent: nothing
 	// protects these from it. It is nil for none.
 	Written func(*gitops.ChangeSet) ([]string, error)
+	// Repairs is what the pull request held that the change mends, whose workflows stay as
+	// they are; nil for another change.
+	Repairs *gitops.ChangeSet
 }
 
 // Judge refuses a change that the job's policy or limits forbid, and warns of what
@@ -39,6 +42,9 @@ func (c Case) Judge(ctx context.Context) error {
 // Refusal is Judge without a warning of what may be published.
 func (c Case) Refusal(ctx context.Context) error {
 	if err := c.unwanted(); err != nil {
+		return err
+	}
+	if err := c.ownJudges(); err != nil {
 		return err
 	}
 	if err := c.size(); err != nil {

@@ -119,6 +119,15 @@ type Task struct {
 	AuthorID int64  `json:"author_id,omitempty"`
 	// Subject is what something is to be said on; nil for a task that makes a change.
 	Subject *Subject `json:"subject,omitempty"`
+	// Repair is what a run mends of a run's own pull request; nil for another task.
+	Repair *Repair `json:"repair,omitempty"`
+}
+
+// Repair is an attempt to mend red checks of a pull request.
+type Repair struct {
+	HeadSHA  string  `json:"head_sha"` // the commit of the pull request that they are red on
+	Attempt  int     `json:"attempt"`
+	SpentUSD float64 `json:"spent_usd"` // by attempts before this one
 }
 
 // Subject is an issue or pull request that a run says something on.
