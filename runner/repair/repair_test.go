@@ -95,6 +95,34 @@ func TestWhatTheBaseAnswersFor(t *testing.T) {
 	}
 }
 
+// TestJobsOfOneNameInTwoWorkflows has the base answer by the workflow that the red job is of.
+func TestJobsOfOneNameInTwoWorkflows(t *testing.T) {
+	job := func(run int64, conclusion string) forge.Check {
+		c := check("test", conclusion)
+		c.RunID, c.JobID = run, run
+		return c
+	}
+	r := &repository{runs: map[int64]*forge.WorkflowRun{
+		1: {ID: 1, HeadSHA: headSHA, Path: "ci.yml"}, 2: {ID: 2, Path: "nightly.yml"}, 3: {ID: 3, Path: "ci.yml"},
+	}}
+	for name, c := range map[string]struct {
+		tip, made []forge.Check
+		ofBase    bool
+	}{
+		"the other one is red":            {tip: []forge.Check{job(2, "failure"), job(3, "success")}},
+		"the other one is green":          {tip: []forge.Check{job(2, "success"), job(3, "failure")}, ofBase: true},
+		"the other one alone is there":    {tip: []forge.Check{job(2, "failure")}},
+		"the own one ended there before":  {tip: []forge.Check{job(2, "success")}, made: []forge.Check{job(3, "failure")}, ofBase: true},
+		"a run that is not kept any more": {tip: []forge.Check{job(9, "failure")}, ofBase: true},
+		"another app's that is of no run": {tip: []forge.Check{{Name: "test", App: "other", Status: "completed", Conclusion: "failure"}}},
+	} {
+		r.checks = map[string][]forge.Check{headSHA: {job(1, "failure")}, tipSHA: c.tip, madeOn: c.made}
+		if got := look(t, r); (len(got.OnBase) == 1) != c.ofBase {
+			t.Errorf("%s: of the pull request %v, of the base %v", name, got.Red, got.OnBase)
+		}
+	}
+}
+
 // TestAJobOfAnotherCommitSaysNothing has a check link to a run of a workflow that was for
 // another commit, as any workflow can make one.
 func TestAJobOfAnotherCommitSaysNothing(t *testing.T) {
