@@ -146,15 +146,16 @@ func (t *Thread) Attempt(ctx context.Context, p *Plan, of int) error {
 	if err := t.write(ctx); err != nil {
 		return err
 	}
-	wrote := t.id
+	id, wrote := t.id, t.shown
 	if err := t.read(ctx); err != nil {
 		return err
 	}
-	if t.noted.run == t.now.run {
+	if t.noted.run == t.now.run || t.noted == decidedOn { // a forge may take a moment to show what was written
+		t.id, t.shown, t.noted = id, wrote, t.now
 		return nil
 	}
-	if t.id != wrote {
-		if err := t.Repository.DeleteComment(ctx, wrote); err != nil {
+	if t.id != id {
+		if err := t.Repository.DeleteComment(ctx, id); err != nil {
 			return t.failure(err)
 		}
 	}

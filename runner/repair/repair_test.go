@@ -325,6 +325,24 @@ func TestAnotherWritesOverIt(t *testing.T) {
 	}
 }
 
+// TestTheForgeShowsItLater has the forge list the comment only after the attempt began.
+func TestTheForgeShowsItLater(t *testing.T) {
+	r := &thread{}
+	only, c, plan := r.attempt(t, "only")
+	var late []forge.Comment
+	r.after = func() { r.comments, late = nil, r.comments }
+	if err := only.Attempt(t.Context(), plan, 3); err != nil {
+		t.Fatal(err)
+	}
+	r.comments = late
+	if err := only.Conclude(t.Context(), c, Ended{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := readState(r.comments[0].Body); len(r.comments) != 1 || got.attempts != 1 || got.spent != 1 {
+		t.Errorf("%d comments, %+v", len(r.comments), got)
+	}
+}
+
 // TestWhatALostAttemptCostIsAdded has a second attempt begin, and both push nothing.
 func TestWhatALostAttemptCostIsAdded(t *testing.T) {
 	for _, lateLast := range []bool{false, true} {
