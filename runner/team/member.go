@@ -46,7 +46,8 @@ func (m *Member) Send(ctx context.Context, id, message string, interrupt bool) (
 	if m.scripts {
 		text = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
 	}
-	if err := t.await(ctx, func() bool { return !c.leaving }); err != nil {
+	began, replayed := t.waits.sentBy(ctx)
+	if err := t.await(ctx, func() bool { return !c.leaving && (!began || c.stop == nil) }); err != nil {
 		return "", err
 	}
 	if c.by.ctx == nil {
@@ -54,7 +55,7 @@ func (m *Member) Send(ctx context.Context, id, message string, interrupt bool) (
 	}
 	c.sent++
 	submission := fmt.Sprintf("%s-%d", c.id, c.sent)
-	if c.stop != nil {
+	if c.stop != nil || replayed && !began {
 		c.mail = append(c.mail, text)
 		return submission, nil
 	}
@@ -226,11 +227,11 @@ func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.waits != nil {
+		return m.settleAgain(ctx, mayGoOn)
+	}
 	if m.who != nil && len(m.who.mail) > 0 && mayGoOn {
 		return true, nil
-	}
-	if m.who == nil && t.waits != nil {
-		return m.settleAgain(ctx, mayGoOn)
 	}
 	if m.until.IsZero() {
 		m.until = time.Now().Add(time.Duration(t.job().Agents.Wait))
