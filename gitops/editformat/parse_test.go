@@ -38,6 +38,8 @@ func TestAsks(t *testing.T) {
 		"open":               {"```bash\nrm -r build", editformat.Answer{Problems: []string{"Line 1 of the answer: the fence that opens there is not closed, so nothing from there on was taken; close it with a line of ```"}}},
 		"open in another":    {"```go\nx\n\n```bash\nls", editformat.Answer{Problems: []string{"Line 1 of the answer: the fence that opens there is not closed, so nothing from there on was taken; close it with a line of ```"}}},
 		"open, of words":     {"```\nx\n", editformat.Answer{}},
+		"marks as words":     {"```plan\n- [completed] Look\n- [In progress] Edit it\n- [pending] Test\n```\n", editformat.Answer{Plan: plan}},
+		"a link is no mark":  {"```plan\n- [docs](a.md)\n```\n", editformat.Answer{Plan: []editformat.Step{{"[docs](a.md)", "pending"}}}},
 		"strange mark":       {"```plan\n- [?] Look\n```\n", editformat.Answer{Problems: []string{"Line 2 of the answer: a step of a plan is marked [ ], [>] or [x], not [?]"}}},
 		"plan of nothing":    {"```plan\n\n```\n", editformat.Answer{Problems: []string{"Line 1 of the answer: the plan has no steps; write one a line: - [ ] what is to be done"}}},
 	} {
