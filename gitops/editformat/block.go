@@ -34,22 +34,27 @@ func (p *parser) begins(line int) bool {
 	return p.format == Diff && searchMarker(p.lines[line]).size > 0
 }
 
+// isCode reports whether Markdown takes a line for code because it is far in.
+func isCode(line string) bool {
+	return strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
+}
+
 // holdsBlocks reports whether the first of a fence is a SEARCH/REPLACE block, below
-// its path or not. A fence of plain text holds an example, unless the block is for
-// such a text.
+// its path or not. A fence of plain text holds an example, unless the path of such a
+// text stands above the fence.
 func (p *parser) holdsBlocks(f fence) bool {
-	path := f.path
-	if path == "" {
-		path = p.pathAbove(p.at)
+	above := f.path
+	if above == "" {
+		above = p.pathAbove(p.at)
 	}
 	for i := p.at + 1; i < min(p.at+5, len(p.lines)); i++ {
 		if p.begins(i) {
-			return !f.isText() || path != "" && isProse(path)
+			return !f.isText() || above != "" && isProse(above)
 		}
 		if strings.TrimSpace(p.lines[i]) == "" {
 			continue
 		}
-		if path = pathIn(p.lines[i]); path == "" {
+		if pathIn(p.lines[i]) == "" {
 			return false
 		}
 	}
