@@ -185,7 +185,7 @@ func parts(lines []string) [][]string {
 // that are the same at both ends, and in between those that each side has once,
 // with what is the same below them.
 func compared(was, is []string) []v4a.Line {
-	var lines []v4a.Line
+	lines := make([]v4a.Line, 0, max(len(was), len(is)))
 	add := func(kind v4a.Kind, texts ...string) {
 		for _, text := range texts {
 			lines = append(lines, v4a.Line{Kind: kind, Text: text})
@@ -224,11 +224,11 @@ func compared(was, is []string) []v4a.Line {
 // common finds the lines that each side has once, and where the first side has
 // them.
 func common(was, is []string) map[string]int {
-	counts := map[string]int{}
+	counts := make(map[string]int, len(is))
 	for _, text := range is {
 		counts[text]++
 	}
-	at := map[string]int{}
+	at := make(map[string]int, len(was))
 	for i, text := range was {
 		if _, again := at[text]; again || counts[text] != 1 {
 			counts[text] = 0

@@ -162,10 +162,11 @@ func (t *trials) answers(ctx context.Context) *model.Failure {
 	failure := first
 	if t.wire == "responses" && !answered(failure) && (failure.Kind == model.NotFound || failure.Kind == model.InvalidRequest) && t.speak("chat") == nil {
 		if _, failure = t.ask(ctx, t.settings, asked); !answered(failure) {
+			failure = first
 			_ = t.speak("responses") // as before
 		}
 	}
-	if !answered(failure) && !t.settings.Whole && strings.Contains(failure.Message, "stream") {
+	if !answered(failure) && !t.settings.Whole && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream") {
 		t.settings.Whole = true
 		_, failure = t.ask(ctx, t.settings, asked)
 	}
