@@ -38,9 +38,11 @@ func TestAsks(t *testing.T) {
 		"open":               {"```bash\nrm -r build", editformat.Answer{Problems: []string{"Line 1 of the answer: the fence that opens there is not closed, so nothing from there on was taken; close it with a line of ```"}}},
 		"open in another":    {"```go\nx\n\n```bash\nls", editformat.Answer{Problems: []string{"Line 1 of the answer: the fence that opens there is not closed, so nothing from there on was taken; close it with a line of ```"}}},
 		"nested in words": {"It says:\n```text\n```go\nx\n```\n\n```bash\nrm -r x\n```\n```\n", editformat.Answer{Commands: []string{"rm -r x\n"}, Problems: []string{
-			"Line 2 of the answer: the fence that opens there has fences of its own, and so it is not clear what stands in it; put it between longer ones"}}},
+			"Line 2 of the answer: the fence that opens there has fences of its own, and so it is not clear what stands in it; put it between longer ones",
+		}}},
 		"nested in commands": {"```bash\ncat > a.md <<E\n```go\nx\n```\nE\n```\n", editformat.Answer{Problems: []string{
-			"Line 1 of the answer: the text of the bash fence has fences of its own, and so it is not clear where it ends; put it between longer ones, of ````"}}},
+			"Line 1 of the answer: the text of the bash fence has fences of its own, and so it is not clear where it ends; put it between longer ones, of ````",
+		}}},
 		"nested in last words": {"```text\n```go\nx\n```\nand\n```\n", editformat.Answer{}},
 		"open, of words":       {"```\nx\n", editformat.Answer{}},
 		"marks as words":       {"```plan\n- [completed] Look\n- [In progress] Edit it\n- [pending] Test\n```\n", editformat.Answer{Plan: plan}},

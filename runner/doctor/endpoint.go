@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
@@ -87,7 +86,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 		t.found.Settings["stream"] = !t.settings.Whole
 	}
 	if t.settings.Wordy && !m.Writes() {
-		t.found.Settings["tools"] = job.ToolsAiderDiff
+		t.found.Settings["tools"] = "aider-diff"
 	}
 	if len(t.settings.Chat) > known {
 		t.found.Settings["chat"] = t.settings.Chat
