@@ -229,7 +229,12 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 	why := "the model answered without a call"
 	if failure != nil {
 		why = whyNot(failure)
-		t.settings.Wordy = failure.RefusesTools() || failure.Kind == model.InvalidRequest
+	}
+	if failure != nil && (failure.RefusesTools() || failure.Kind == model.InvalidRequest) {
+		wordy := t.settings
+		wordy.Wordy = true
+		_, without := t.ask(ctx, wordy, said("Answer with the word yes."))
+		t.settings.Wordy = answered(without)
 	}
 	t.add("tools", len(calls) > 0, why)
 	if len(calls) == 0 {
