@@ -16,13 +16,16 @@ import (
 // Recorded is when agents of a run that is replayed heard of others: how fast each works is not of
 // the record.
 type Recorded struct {
-	Answers map[transcript.CallRef]transcript.ToolFinished // of waits
+	Answers map[transcript.CallRef]transcript.ToolFinished // of waits and tasks
 	Told    map[int]bool                                   // turns in which the agent of the run heard that another had ended
 	Ended   map[string]bool                                // ids of agents that ended by themselves
 }
 
-// waitName is the tool that waits for agents.
-const waitName = "wait_agent"
+// waitName is the tool that waits for agents, and taskName that which starts one and waits for it.
+const (
+	waitName = "wait_agent"
+	taskName = "task"
+)
 
 // marks stand in messages that tell of the end of an agent.
 var marks = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}
@@ -35,7 +38,7 @@ func (r *Recorded) Take(e transcript.Event) error {
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			return err
 		}
-		if d.Agent = e.By(); d.Tool == waitName {
+		if d.Agent = e.By(); d.Tool == waitName || d.Tool == taskName {
 			r.Answers[d.Ref()] = d
 		}
 	case transcript.TypeAgentFinished:
@@ -73,6 +76,17 @@ func (r *Recorded) of(ctx context.Context) (was waited, replayed bool) {
 	call, _ := tools.CallOf(ctx)
 	answer, known := r.Answers[transcript.CallRef(call.Ref())]
 	return was, known && json.Unmarshal([]byte(answer.Output), &was) == nil
+}
+
+// brokeOff says whether the call that is made now is a task that did not come to its end before: its
+// agent gives no further answer.
+func (r *Recorded) brokeOff(ctx context.Context) bool {
+	if r == nil {
+		return false
+	}
+	call, _ := tools.CallOf(ctx)
+	was, known := r.Answers[transcript.CallRef(call.Ref())]
+	return known && was.Tool == taskName && was.Detail[agents.TaskDetail] == nil
 }
 
 // waitAgain waits for the agents that a wait was over by before. The caller has the lock.
