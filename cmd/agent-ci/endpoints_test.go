@@ -255,6 +255,8 @@ type endpoint struct {
 	refuses []refusal
 	says    voice
 	with    map[string]string // more variables of runs
+	family  string            // of tools; empty for functions
+	work    [][]toolCall      // the calls of each answer, by these tools; none for those of all
 }
 
 const (
@@ -400,7 +402,11 @@ func (s *served) answer(c *completion) string {
 	case trial:
 		return s.says(thought, "", tried, c)
 	}
-	for _, calls := range work {
+	calls := work
+	if s.work != nil {
+		calls = s.work
+	}
+	for _, calls := range calls {
 		if n == done {
 			return s.says(thought, "", calls, c)
 		}
@@ -461,6 +467,29 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
+// TestOpenCodeOverChat has a model with the tools of OpenCode work over the chat wire.
+func TestOpenCodeOverChat(t *testing.T) {
+	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
+		name, settings := row[1], row[2]
+		if !slices.Contains([]string{"Gemini", "LM Studio without a parser", "Ollama's own API behind a proxy", "vLLM"}, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := endpoints[name]
+			e.family, e.work = job.ToolsOpenCode, [][]toolCall{
+				{{"read", `{"filePath":"log.txt"}`}},
+				{{"edit", `{"filePath":"log.txt","oldString":"begin","newString":"began"}`}, {"write", `{"filePath":"made.txt","content":"made"}`}},
+				{{"bash", `{"command":"grep began log.txt"}`}},
+			}
+			e.refuses = append(slices.Clip(e.refuses), below(418, "a tool did not do its work", `"content":"((edit|write|read|bash)( failed)?: |[^"]{0,8}bash_metadata)`))
+			if warned := e.run(t, settings, true); len(warned) > 0 {
+				t.Errorf("with %s the run warned: %v", settings, warned)
+			}
+		})
+	}
+}
+
 var quirkList = regexp.MustCompile(`\[([a-z_, ]*)\]`)
 
 // quirksOf are those that a text lists.
@@ -510,7 +539,7 @@ func (e endpoint) run(t *testing.T, settings string, fits bool) (warned []string
 	for name, value := range e.with {
 		w.env = append(w.env, name+"="+value)
 	}
-	w.write("job.yml", endpointJob)
+	w.write("job.yml", strings.Replace(endpointJob, "tools: function", "tools: "+cmp.Or(e.family, "function"), 1))
 	w.write("schema.json", `{"type": "object", "required": ["ok"], "additionalProperties": false, "properties": {"ok": {"const": true}}}`)
 	w.write("repo/log.txt", "begin\n")
 	repo := filepath.Join(w.dir, "repo")
