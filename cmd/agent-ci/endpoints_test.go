@@ -276,6 +276,7 @@ type endpoint struct {
 	says    voice
 	writes  []string          // answers of a model that has no tools, in their order
 	with    map[string]string // more variables of runs
+	work    [][]toolCall      // the calls of each answer, by these tools; none for those of all
 }
 
 const (
@@ -432,7 +433,11 @@ func (s *served) answer(c *completion) string {
 	case trial:
 		return s.says(thought, "", tried, c)
 	}
-	for _, calls := range work {
+	calls := work
+	if s.work != nil {
+		calls = s.work
+	}
+	for _, calls := range calls {
 		if n == done {
 			return s.says(thought, "", calls, c)
 		}
@@ -490,6 +495,29 @@ func TestEndpoints(t *testing.T) {
 	}
 	if len(rows) != len(endpoints) {
 		t.Errorf("docs/model.md has the endpoints %q, and there are servers for %d", rows, len(endpoints))
+	}
+}
+
+// TestOpenCodeOverChat has a model with the tools of OpenCode work over the chat wire.
+func TestOpenCodeOverChat(t *testing.T) {
+	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
+		name, settings := row[1], row[2]
+		if !slices.Contains([]string{"Gemini", "LM Studio without a parser", "Ollama's own API behind a proxy", "vLLM"}, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := endpoints[name]
+			e.work = [][]toolCall{
+				{{"read", `{"filePath":"log.txt"}`}},
+				{{"edit", `{"filePath":"log.txt","oldString":"begin","newString":"began"}`}, {"write", `{"filePath":"made.txt","content":"made"}`}},
+				{{"bash", `{"command":"grep began log.txt"}`}},
+			}
+			e.refuses = append(slices.Clip(e.refuses), below(418, "a tool did not do its work", `"content":"((edit|write|read|bash)( failed)?: |[^"]{0,8}bash_metadata)`))
+			if warned := e.run(t, settings, job.ToolsOpenCode, true); len(warned) > 0 {
+				t.Errorf("with %s the run warned: %v", settings, warned)
+			}
+		})
 	}
 }
 

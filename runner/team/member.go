@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
@@ -110,6 +111,9 @@ func (m *Member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 	defer cancel()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.waits.brokeOff(ctx) {
+		return nil, false, agents.Refusef("The run was over, or killed, while the agent worked.")
+	}
 	if was, replayed := t.waits.of(ctx); replayed {
 		return m.waitAgain(limited, was, ids)
 	}
@@ -203,11 +207,17 @@ func (m *Member) List(prefix string) (all []agents.Listed) {
 	return all
 }
 
+// tasks says whether models give others tasks, and wait for each.
+func (t *Team) tasks() bool { return t.job().Model.Tools == job.ToolsOpenCode }
+
+// closesNone says whether models have no tool that closes agents.
+func (t *Team) closesNone() bool { return t.root.scripts || t.tasks() }
+
 // open is how many agents there are. Where models close none, those that have ended don't count.
 // The caller has the lock.
 func (t *Team) open() (n int) {
 	for _, c := range t.children {
-		if !c.closed && !(t.root.scripts && c.status.Ended()) {
+		if !c.closed && !(t.closesNone() && c.status.Ended()) {
 			n++
 		}
 	}
@@ -215,7 +225,7 @@ func (t *Team) open() (n int) {
 }
 
 func (t *Team) full() error {
-	if t.root.scripts {
+	if t.closesNone() {
 		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.open())
 	}
 	return agents.Refusef("%d agents are open, which is as many as there may be (agents.most). Close one that has ended, by close_agent, before you start another.", t.open())

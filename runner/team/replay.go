@@ -40,8 +40,11 @@ func NewRecorded() *Recorded {
 	}
 }
 
-// waitName is the tool that waits for agents.
-const waitName = "wait_agent"
+// waitName is the tool that waits for agents, and taskName that which starts one and waits for it.
+const (
+	waitName = "wait_agent"
+	taskName = "task"
+)
 
 // sendNames are those that give an agent a message by which it goes on.
 var sendNames = []string{"send_input", "followup_task"}
@@ -86,7 +89,7 @@ func (r *Recorded) called(by string, d transcript.ToolStarted) {
 
 func (r *Recorded) answered(by string, d transcript.ToolFinished) {
 	d.Agent = by
-	if d.Tool == waitName {
+	if d.Tool == waitName || d.Tool == taskName {
 		r.answers[d.Ref()] = d
 	}
 	if delete(r.sending, d.Ref()); d.Failed {
@@ -145,6 +148,17 @@ func (r *Recorded) of(ctx context.Context) (was waited, replayed bool) {
 	call, _ := tools.CallOf(ctx)
 	answer, known := r.answers[transcript.CallRef(call.Ref())]
 	return was, known && json.Unmarshal([]byte(answer.Output), &was) == nil
+}
+
+// brokeOff says whether the call that is made now is a task that did not come to its end before: its
+// agent gives no further answer.
+func (r *Recorded) brokeOff(ctx context.Context) bool {
+	if r == nil {
+		return false
+	}
+	call, _ := tools.CallOf(ctx)
+	was, known := r.answers[transcript.CallRef(call.Ref())]
+	return known && was.Tool == taskName && was.Detail[agents.TaskDetail] == nil
 }
 
 // waitAgain waits for the agents that a wait was over by before. The caller has the lock.
