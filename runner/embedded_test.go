@@ -93,6 +93,15 @@ func TestToolsOfAProgramAreCalledRecordedAndReplayed(t *testing.T) {
 	}
 }
 
+func TestToolsOfAProgramAreNothingForAModelThatWrites(t *testing.T) {
+	times := 0
+	o := counting(t, counter(&times))
+	o.Set = append(o.Set, "model.tools=aider-diff")
+	if result := Run(t.Context(), o); result.Reason != "bad_tool" || !strings.Contains(result.Message, "with model.tools: aider-diff a model calls nothing") || times != 0 {
+		t.Errorf("%s/%s after %d calls: %s", result.Outcome, result.Reason, times, result.Message)
+	}
+}
+
 func TestToolsOfAProgramThatCanNotBeOffered(t *testing.T) {
 	run := func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
 	object := json.RawMessage(`{"type":"object"}`)

@@ -58,7 +58,8 @@ func (h *history) take(known *transcript.View, e transcript.Event) error {
 		err = h.hooks.Take(e)
 	}
 	h.conversation.Written = worker.Writing(h.job.Model)
-	if h.conversation.CallLimit = h.job.Limits.ToolCalls; err == nil && e.By() == "" {
+	h.conversation.CallLimit, h.conversation.OthersCalls = h.job.Limits.ToolCalls, known.CallsOfAgents()
+	if err == nil && e.By() == "" {
 		err = h.conversation.Take(e)
 	}
 	if err != nil {

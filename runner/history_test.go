@@ -45,6 +45,50 @@ func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
 	}
 }
 
+func TestCallsOfOtherAgentsCount(t *testing.T) {
+	dir, err := record.NewDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	log, err := transcript.Create(dir.Join(record.TranscriptFile), transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for _, step := range []struct {
+		by    string
+		event transcript.Type
+		data  any
+		want  int
+	}{
+		{"", transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{"limits":{"tool_calls":30}}`)}, 0},
+		{"one", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: transcript.MainAgent, ToolCalls: 10}, 10},
+		{"below", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: "one", ToolCalls: 4}, 10},
+		{"below", transcript.TypeToolStarted, transcript.ToolStarted{}, 10},
+		{"below", transcript.TypeAgentFinished, transcript.AgentFinished{Status: "completed"}, 10},
+		{"one", transcript.TypeToolStarted, transcript.ToolStarted{}, 10},
+		{"one", transcript.TypeAgentFinished, transcript.AgentFinished{Status: "completed"}, 2},
+		{"two", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: transcript.MainAgent, ToolCalls: 7}, 9},
+		{"one", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: transcript.MainAgent, ToolCalls: 6}, 13},
+	} {
+		by := log
+		if step.by != "" {
+			by = log.As(step.by)
+		}
+		if _, err := by.Append(step.event, step.data); err != nil {
+			t.Fatal(err)
+		}
+		h, err := readHistory(recordIn(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.conversation.OthersCalls != step.want {
+			t.Errorf("after %s of %q, others have %d calls, want %d", step.event, step.by, h.conversation.OthersCalls, step.want)
+		}
+	}
+}
+
 func TestTimeWithoutEventsCounts(t *testing.T) {
 	dir, err := record.NewDirectory(t.TempDir())
 	if err != nil {

@@ -60,7 +60,7 @@ func (in *invocation) decideRepair(ctx context.Context, so *reached) (err error)
 	}
 	so.repair.thread = &repair.Thread{
 		Server: so.project.forge, Repository: so.project.forge.Repository(so.source.Event.Repository), Number: so.red.Pull.Number,
-		Link: in.env.RunLink(), Redact: in.rec.Redact,
+		Run: in.rec.ID, Link: in.env.RunLink(), Redact: in.rec.Redact,
 	}
 	if so.repair.plan, err = so.repair.thread.Decide(ctx, so.red, so.source.Head(), so.job().Repair); err != nil {
 		return err
@@ -91,13 +91,19 @@ func (in *invocation) concludeRepair(ctx context.Context, so *reached, stop *out
 	}
 	_, cost := so.spent()
 	attempt := so.repair.plan.Attempt
-	end := repair.Ended{Stop: stop, Spent: attempt.SpentWith(cost), Last: attempt.Attempt >= so.job().Repair.Attempts}
+	end := repair.Ended{Outcome: stop.Outcome, Reason: stop.Reason, Message: in.withoutPaths(stop.Message), Spent: attempt.SpentWith(cost), Last: attempt.Attempt >= so.job().Repair.Attempts}
 	if p := so.published(); p.Remote != "" {
 		end.Commit = p.Commit
 	}
 	if err := so.repair.thread.Conclude(ctx, so.red, end); err != nil {
 		in.rec.Warn("repair_comment", "How the repair ended could not be said on the pull request: %v", err)
 	}
+}
+
+// withoutPaths is a message for people who are not at this machine.
+func (in *invocation) withoutPaths(message string) string {
+	here := in.rec.Directory.Path()
+	return strings.NewReplacer(here+"/", "", here, "the run directory").Replace(message)
 }
 
 // repaired is what the pull request held that the run mends; nil for another task.
@@ -133,7 +139,13 @@ func (so *reached) keepsTests() error {
 			}
 		}
 	}
-	if len(broken) == 0 || !so.table.Passed {
+	if !so.table.Passed {
+		return nil
+	}
+	if why := so.table.OldTestsUnknown(); why != "" {
+		broken = append(broken, "more is not known, since "+why)
+	}
+	if len(broken) == 0 {
 		return nil
 	}
 	const shown = 10

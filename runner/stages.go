@@ -318,6 +318,11 @@ func (in *invocation) publishChange(ctx context.Context, so *reached) error {
 	if err := so.keepsTests(); err != nil {
 		return err
 	}
+	if so.task.Repair != nil && !so.change.Empty() {
+		if err := so.source.StillRepairs(ctx, so.task.Pull.Number); err != nil {
+			return err
+		}
+	}
 	if so.task.Subject != nil {
 		return in.say(ctx, so)
 	}

@@ -52,6 +52,15 @@ func (c *completion) outputs() (n int) {
 	return n
 }
 
+func (c *completion) answers() (n int) {
+	for _, m := range c.Messages {
+		if m.Role == "assistant" {
+			n++
+		}
+	}
+	return n
+}
+
 // refusal is why a server refuses a request: a status, and an error as it words it. 0 takes it.
 type refusal func(c *completion) (status int, body string)
 
@@ -250,11 +259,24 @@ func withoutUsage(v voice) voice {
 	}
 }
 
+// inOnePiece gives the whole answer as an object.
+func inOnePiece(_, words string, calls []toolCall, asked *completion) string {
+	finish, list := "stop", []string{}
+	for n, call := range calls {
+		finish = "tool_calls"
+		list = append(list, fmt.Sprintf(`{"id":"call_%d_%d","type":"function","function":{"name":%q,"arguments":%s}}`, asked.outputs(), n, call.tool, quoted(call.arguments)))
+	}
+	return fmt.Sprintf(`{"id":"c1","choices":[{"message":{"role":"assistant","content":%s,"tool_calls":[%s]},"finish_reason":%q}],"usage":{"prompt_tokens":900,"completion_tokens":20}}`,
+		quoted(words), strings.Join(list, ","), finish)
+}
+
 // endpoint is a server of Chat Completions that behaves as a well-known one does.
 type endpoint struct {
 	refuses []refusal
 	says    voice
+	writes  []string          // answers of a model that has no tools, in their order
 	with    map[string]string // more variables of runs
+	work    [][]toolCall      // the calls of each answer, by these tools; none for those of all
 }
 
 const (
@@ -328,6 +350,15 @@ var endpoints = map[string]endpoint{
 		refuses: []refusal{below(400, `{"error":"json: cannot unmarshal string into Go struct field ChatRequest.messages.tool_calls.function.arguments of type api.ToolCallFunctionArguments"}`, `"arguments":"`)},
 		says:    usual(nil, inFormat(`{"function":{"name":"TOOL","arguments":OBJECT}}`), `"stop"`),
 	},
+	"gateway without streams": {
+		refuses: []refusal{below(400, `{"error":{"message":"Unsupported value: 'stream' does not support true with this model. Only the default (false) value is supported.","type":"invalid_request_error","param":"stream","code":"unsupported_value"}}`, `"stream":true`)},
+		says:    inOnePiece,
+	},
+	"Ollama, a model without tools": {
+		refuses: []refusal{unknown(400, `{"error":{"message":"registry.ollama.ai/library/gemma2:2b does not support tools","type":"api_error","param":null,"code":null}}`, aboutTools...)},
+		says:    usual(nil, numbered, toolCalls),
+		writes:  []string{"```bash\ncat log.txt\n```\n", "made.txt\n```\n<<<<<<< SEARCH\n=======\nmade\n>>>>>>> REPLACE\n```\n", "```bash\ncat made.txt\n```\n"},
+	},
 	"OpenRouter": {says: usual([]string{"reasoning"}, numbered, toolCalls)},
 	"SGLang": {
 		refuses: []refusal{below(400, `{"object":"error","message":"can only concatenate str (not \"NoneType\") to str","type":"BadRequestError","code":400}`, `"content":null`)},
@@ -395,12 +426,18 @@ func (s *served) answer(c *completion) string {
 	switch {
 	case asks:
 		return s.says(thought, `{"ok": true}`, nil, c)
+	case len(s.writes) > 0 && bytes.Contains(c.Messages[0].Content, []byte("SEARCH")):
+		return s.says("", append(slices.Clip(s.writes), "All is done.")[c.answers()], nil, c)
 	case len(c.Tools) == 0 || trial && n > 0:
 		return s.says(thought, "yes", nil, c)
 	case trial:
 		return s.says(thought, "", tried, c)
 	}
-	for _, calls := range work {
+	calls := work
+	if s.work != nil {
+		calls = s.work
+	}
+	for _, calls := range calls {
 		if n == done {
 			return s.says(thought, "", calls, c)
 		}
@@ -416,7 +453,7 @@ func (s *served) refusals() []string {
 }
 
 // endpointRow is a row of the table of endpoints: its name, and its settings.
-var endpointRow = regexp.MustCompile("(?m)^\\| ([^|`]+) \\| [^|]+ \\| `(\\[[^|]*\\])` \\|$")
+var endpointRow = regexp.MustCompile("(?m)^\\| ([^|`]+) \\| [^|]+ \\| `(\\[[^|]*\\])`(?:, and `model.tools: ([a-z-]+)`)? \\|$")
 
 const endpointJob = `version: 1
 name: made
@@ -430,7 +467,7 @@ limits: {tool_calls: 5, cost_usd: 0}
 func TestEndpoints(t *testing.T) {
 	var rows []string
 	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
-		name, settings := row[1], row[2]
+		name, settings, tools := row[1], row[2], cmp.Or(row[3], "function")
 		rows = append(rows, name)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -438,15 +475,15 @@ func TestEndpoints(t *testing.T) {
 			if !is {
 				t.Fatal("no server behaves so")
 			}
-			if warned := e.run(t, settings, true); len(warned) > 0 {
+			if warned := e.run(t, settings, tools, true); len(warned) > 0 {
 				t.Errorf("with %s the run warned: %v", settings, warned)
 			}
 			want := quirksOf(settings)
-			if slices.Contains(want, string(model.TextCalls)) {
+			if slices.Contains(want, string(model.TextCalls)) || tools != "function" { // which no run finds out
 				return
 			}
 			found := []string{}
-			if warned := e.run(t, "[]", false); len(warned) > 0 {
+			if warned := e.run(t, "[]", tools, false); len(warned) > 0 {
 				found = quirksOf(warned[len(warned)-1])
 			}
 			slices.Sort(want)
@@ -461,6 +498,29 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
+// TestOpenCodeOverChat has a model with the tools of OpenCode work over the chat wire.
+func TestOpenCodeOverChat(t *testing.T) {
+	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
+		name, settings := row[1], row[2]
+		if !slices.Contains([]string{"Gemini", "LM Studio without a parser", "Ollama's own API behind a proxy", "vLLM"}, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := endpoints[name]
+			e.work = [][]toolCall{
+				{{"read", `{"filePath":"log.txt"}`}},
+				{{"edit", `{"filePath":"log.txt","oldString":"begin","newString":"began"}`}, {"write", `{"filePath":"made.txt","content":"made"}`}},
+				{{"bash", `{"command":"grep began log.txt"}`}},
+			}
+			e.refuses = append(slices.Clip(e.refuses), below(418, "a tool did not do its work", `"content":"((edit|write|read|bash)( failed)?: |[^"]{0,8}bash_metadata)`))
+			if warned := e.run(t, settings, job.ToolsOpenCode, true); len(warned) > 0 {
+				t.Errorf("with %s the run warned: %v", settings, warned)
+			}
+		})
+	}
+}
+
 var quirkList = regexp.MustCompile(`\[([a-z_, ]*)\]`)
 
 // quirksOf are those that a text lists.
@@ -472,7 +532,7 @@ func quirksOf(text string) []string {
 // and a run work by what it prints.
 func TestDoctorTriesEndpoints(t *testing.T) {
 	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
-		name, settings := row[1], row[2]
+		name, settings, tools := row[1], row[2], cmp.Or(row[3], "function")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := endpoints[name]
@@ -484,18 +544,21 @@ func TestDoctorTriesEndpoints(t *testing.T) {
 			cmd := exec.Command(binary, "doctor", "--online", "--repo", w.dir)
 			cmd.Env, cmd.Dir = w.env, w.dir
 			said, _ := cmd.CombinedOutput() // its status is that of the machine
-			set := regexp.MustCompile(`set in the job: model: \{chat: (\[.*\]), wire: chat\}|set in the job: model: \{wire: chat\}`).FindSubmatch(said)
+			set := regexp.MustCompile(`set in the job: model: \{(?:chat: (\[.*\]), )?(?:tools: ([a-z-]+), )?wire: chat\}`).FindSubmatch(said)
 			if set == nil || len(s.asked) > 24 {
 				t.Fatalf("after %d requests doctor says:\n%s\nrefused: %q", len(s.asked), said, s.refusals())
 			}
-			printed := cmp.Or(string(set[1]), "[]")
+			printed, printedTools := cmp.Or(string(set[1]), "[]"), cmp.Or(string(set[2]), "function")
+			if printedTools != tools {
+				t.Errorf("doctor prints model.tools: %s, and docs/model.md has %s", printedTools, tools)
+			}
 			found, want := quirksOf(printed), quirksOf(settings)
 			slices.Sort(found)
 			slices.Sort(want)
 			if diff := gocmp.Diff(want, found); diff != "" {
 				t.Errorf("model.chat (-documented +printed):\n%s\n%s", diff, said)
 			}
-			if warned := e.run(t, printed, true); len(warned) > 0 {
+			if warned := e.run(t, printed, printedTools, true); len(warned) > 0 {
 				t.Errorf("with what doctor printed the run warned: %v", warned)
 			}
 		})
@@ -503,7 +566,7 @@ func TestDoctorTriesEndpoints(t *testing.T) {
 }
 
 // run has a run ask the endpoint to its end, and gives what it warned of the endpoint's quirks.
-func (e endpoint) run(t *testing.T, settings string, fits bool) (warned []string) {
+func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned []string) {
 	t.Helper()
 	s := e.serve(t)
 	w := newWorkshop(t, "OPENAI_BASE_URL="+s.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_CHAT="+settings)
@@ -517,7 +580,7 @@ func (e endpoint) run(t *testing.T, settings string, fits bool) (warned []string
 	w.git(repo, "init", "--quiet", "--initial-branch=main")
 	w.git(repo, "add", "--all")
 	w.git(repo, "commit", "--quiet", "--message=begin")
-	cmd := exec.Command(binary, "run", "job.yml", "--repo", repo, "--out", "out", "--publish", "local")
+	cmd := exec.Command(binary, "run", "job.yml", "--repo", repo, "--out", "out", "--publish", "local", "--set", "model.tools="+tools)
 	cmd.Env, cmd.Dir = w.env, w.dir
 	said, err := cmd.CombinedOutput()
 	if err != nil || w.git(repo, "show", "agent-ci/made:made.txt") != "made" {

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -37,6 +38,18 @@ func TestEveryTool(t *testing.T) {
 func TestEveryToolInScripts(t *testing.T) {
 	events, _, paths := play(t, "code_mode.yml", "model.tools=code")
 	compareTranscript(t, "code_mode.json", normalised(t, responsesFirst(events), paths))
+}
+
+// TestEveryToolOfOpenCode is the same for a model with the tools of OpenCode.
+func TestEveryToolOfOpenCode(t *testing.T) {
+	events, _, paths := play(t, "opencode.yml", "model.tools=opencode")
+	text := normalised(t, responsesFirst(events), paths)
+	for _, name := range append(tools.OpenCode(), "bash") {
+		if !bytes.Contains(text, []byte(`"tool": "`+name+`"`)) {
+			t.Errorf("%s is not played", name)
+		}
+	}
+	compareTranscript(t, "opencode.json", text)
 }
 
 // play plays a session. It gives the events of the run, what is said of one whose job names a

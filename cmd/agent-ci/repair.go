@@ -43,7 +43,9 @@ func repair(f *flagSet) deed {
 	f.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
 	f.on(&o.Quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {
-		o.Repair = rest[0]
+		if o.Repair = rest[0]; o.Repair == "" {
+			return f.wrong(p, "the pull request is empty; give it as OWNER/REPO#N, to the action as the input issue")
+		}
 		if len(rest) == 2 {
 			o.JobFile = rest[1]
 		}

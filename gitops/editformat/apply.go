@@ -174,10 +174,10 @@ func (a *applier) create(f *file, e *Edit) (why string) {
 func (a *applier) missing(e *Edit) string {
 	for _, other := range slices.Sorted(maps.Keys(a.was)) {
 		if other != e.Path && a.was[other] != nil && path.Base(other) == path.Base(e.Path) {
-			return fmt.Sprintf("there is no such file, but %s; write paths whole, from the root of the repository", other)
+			return fmt.Sprintf("there is no such file, but %s; write paths whole, from the working directory", other)
 		}
 	}
-	return "there is no such file; write its path from the root of the repository, or look where it is"
+	return "there is no such file; write its path from the working directory, or look where it is"
 }
 
 // repeats reports whether a block says what one before it has done.

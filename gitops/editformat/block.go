@@ -34,22 +34,27 @@ func (p *parser) begins(line int) bool {
 	return p.format == Diff && searchMarker(p.lines[line]).size > 0
 }
 
+// isCode reports whether Markdown takes a line for code because it is far in.
+func isCode(line string) bool {
+	return strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
+}
+
 // holdsBlocks reports whether the first of a fence is a SEARCH/REPLACE block, below
-// its path or not. A fence of plain text holds an example, unless the block is for
-// such a text.
+// its path or not. A fence of plain text holds an example, unless the path of such a
+// text stands above the fence.
 func (p *parser) holdsBlocks(f fence) bool {
-	path := f.path
-	if path == "" {
-		path = p.pathAbove(p.at)
+	above := f.path
+	if above == "" {
+		above = p.pathAbove(p.at)
 	}
 	for i := p.at + 1; i < min(p.at+5, len(p.lines)); i++ {
 		if p.begins(i) {
-			return !f.isText() || path != "" && isProse(path)
+			return !f.isText() || above != "" && isProse(above)
 		}
 		if strings.TrimSpace(p.lines[i]) == "" {
 			continue
 		}
-		if path = pathIn(p.lines[i]); path == "" {
+		if pathIn(p.lines[i]) == "" {
 			return false
 		}
 	}
@@ -180,7 +185,7 @@ func parts(lines []string) [][]string {
 // that are the same at both ends, and in between those that each side has once,
 // with what is the same below them.
 func compared(was, is []string) []v4a.Line {
-	var lines []v4a.Line
+	lines := make([]v4a.Line, 0, max(len(was), len(is)))
 	add := func(kind v4a.Kind, texts ...string) {
 		for _, text := range texts {
 			lines = append(lines, v4a.Line{Kind: kind, Text: text})
@@ -219,11 +224,11 @@ func compared(was, is []string) []v4a.Line {
 // common finds the lines that each side has once, and where the first side has
 // them.
 func common(was, is []string) map[string]int {
-	counts := map[string]int{}
+	counts := make(map[string]int, len(is))
 	for _, text := range is {
 		counts[text]++
 	}
-	at := map[string]int{}
+	at := make(map[string]int, len(was))
 	for i, text := range was {
 		if _, again := at[text]; again || counts[text] != 1 {
 			counts[text] = 0

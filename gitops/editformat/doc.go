@@ -8,8 +8,9 @@
 //
 // [Parse] takes only what is whole: a SEARCH/REPLACE block with its three markers, a
 // fence that is closed. What begins and does not end is told as a problem. What
-// stands in another fence is an example, a block in one of text too, unless the block
-// is for a file of text. A path stands on a line of its own above a fence or block,
+// stands in another fence is an example, a block in one of text too, unless the path of
+// a file of text stands above that. A fence with fences of its own that are no shorter
+// may end elsewhere than it seems: what is asked for behind it is a problem. A path stands on a line of its own above a fence or block,
 // in the first line of a fence, or in place of its language; "#", "**", backticks and
 // a colon around it are of no account. A block without a path is of the file of the
 // block before, or else of the only known file that it fits.

@@ -15,6 +15,9 @@ func Parse(f Format, text string) Answer {
 	for p.at < len(p.lines) {
 		p.read()
 	}
+	if p.unclear > 0 && p.asked() > p.before {
+		p.problem(p.unclear-1, "the fence that opens there has fences of its own, and so it is not clear what stands in it; put it between longer ones")
+	}
 	p.answer.Reads = distinct(p.answer.Reads)
 	return p.answer
 }
@@ -26,10 +29,16 @@ type parser struct {
 	at     int
 	last   string // the path of the edit before
 	answer Answer
+
+	unclear int // the line, from 1, of the first fence of words that may go on behind its end; else 0
+	before  int // what was asked for by then
 }
 
+// asked counts what edits and runs something.
+func (p *parser) asked() int { return len(p.answer.Edits) + len(p.answer.Commands) }
+
 func (p *parser) read() {
-	if p.begins(p.at) {
+	if p.begins(p.at) && !isCode(p.lines[p.at]) {
 		p.readBlock()
 		return
 	}
@@ -124,10 +133,17 @@ func (p *parser) readFence(f fence) {
 		}
 		return
 	}
-	if as != nil {
+	nested := slices.ContainsFunc(p.lines[open+1:end], f.opensInside)
+	switch {
+	case as != nil && nested && asks[f.language] != nil && f.language != "console":
+		p.problem(open, "the text of the %s fence has fences of its own, and so it is not clear where it ends; put it between longer ones, of %s", f.language, f.longer())
+	case as != nil:
 		as(p, open, end)
-	} else if !f.isText() {
+	case !f.isText():
 		p.lateBlock(open, end)
+	}
+	if nested && p.unclear == 0 {
+		p.unclear, p.before = open+1, p.asked()
 	}
 }
 

@@ -37,9 +37,18 @@ func TestAsks(t *testing.T) {
 		"too far in":         {"    ```bash\n    ls\n    ```\n", editformat.Answer{}},
 		"open":               {"```bash\nrm -r build", editformat.Answer{Problems: []string{"Line 1 of the answer: the fence that opens there is not closed, so nothing from there on was taken; close it with a line of ```"}}},
 		"open in another":    {"```go\nx\n\n```bash\nls", editformat.Answer{Problems: []string{"Line 1 of the answer: the fence that opens there is not closed, so nothing from there on was taken; close it with a line of ```"}}},
-		"open, of words":     {"```\nx\n", editformat.Answer{}},
-		"strange mark":       {"```plan\n- [?] Look\n```\n", editformat.Answer{Problems: []string{"Line 2 of the answer: a step of a plan is marked [ ], [>] or [x], not [?]"}}},
-		"plan of nothing":    {"```plan\n\n```\n", editformat.Answer{Problems: []string{"Line 1 of the answer: the plan has no steps; write one a line: - [ ] what is to be done"}}},
+		"nested in words": {"It says:\n```text\n```go\nx\n```\n\n```bash\nrm -r x\n```\n```\n", editformat.Answer{Commands: []string{"rm -r x\n"}, Problems: []string{
+			"Line 2 of the answer: the fence that opens there has fences of its own, and so it is not clear what stands in it; put it between longer ones",
+		}}},
+		"nested in commands": {"```bash\ncat > a.md <<E\n```go\nx\n```\nE\n```\n", editformat.Answer{Problems: []string{
+			"Line 1 of the answer: the text of the bash fence has fences of its own, and so it is not clear where it ends; put it between longer ones, of ````",
+		}}},
+		"nested in last words": {"```text\n```go\nx\n```\nand\n```\n", editformat.Answer{}},
+		"open, of words":       {"```\nx\n", editformat.Answer{}},
+		"marks as words":       {"```plan\n- [completed] Look\n- [In progress] Edit it\n- [pending] Test\n```\n", editformat.Answer{Plan: plan}},
+		"a link is no mark":    {"```plan\n- [docs](a.md)\n```\n", editformat.Answer{Plan: []editformat.Step{{"[docs](a.md)", "pending"}}}},
+		"strange mark":         {"```plan\n- [?] Look\n```\n", editformat.Answer{Problems: []string{"Line 2 of the answer: a step of a plan is marked [ ], [>] or [x], not [?]"}}},
+		"plan of nothing":      {"```plan\n\n```\n", editformat.Answer{Problems: []string{"Line 1 of the answer: the plan has no steps; write one a line: - [ ] what is to be done"}}},
 	} {
 		for _, f := range formats {
 			t.Run(string(f)+", "+name, func(t *testing.T) {
@@ -64,24 +73,28 @@ func TestNoWholeBlock(t *testing.T) {
 		edits   int
 		problem string
 	}{
-		"example":              {editformat.Diff, fenced("a.go", "text", edit), 0, ""},
-		"example in Markdown":  {editformat.Diff, "````markdown\n" + fenced("a.go", "go", edit) + "````\n", 0, ""},
-		"below other lines":    {editformat.Diff, "```go\nfunc main() {\n}\n" + edit + "```\n", 0, "line 4"},
-		"open fence":           {editformat.Diff, "a.go\n```go\n" + edit, 0, "line 2"},
-		"open fence below":     {editformat.Diff, fenced("a.go", "go", edit) + "```\nx\n" + edit, 1, "Line 9"},
-		"no end":               {editformat.Diff, "a.go\n<<<<<<< SEARCH\ntwo\n=======\n2\n", 0, ">>>>>>> REPLACE is missing"},
-		"no divider":           {editformat.Diff, "a.go\n<<<<<<< SEARCH\ntwo\n>>>>>>> REPLACE\n", 0, "======= is missing"},
-		"two dividers":         {editformat.Diff, "a.go\n<<<<<<< SEARCH\ntwo\n=======\n2\n=======\n3\n>>>>>>> REPLACE\n", 0, "with 9 characters"},
-		"another begins":       {editformat.Diff, "a.go\n<<<<<<< SEARCH\ntwo\n" + edit, 1, "another one begins"},
-		"two ways to read it":  {editformat.Diff, "a.go\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>>> REPLACE\nx\n>>>>>>> REPLACE\n", 0, "is not clear"},
-		"too few characters":   {editformat.Diff, "a.go\n<<<< SEARCH\ntwo\n====\n2\n>>>> REPLACE\n", 0, ""},
-		"too many characters":  {editformat.Diff, "a.go\n<<<<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n", 0, ""},
-		"conflict":             {editformat.Diff, "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> main\n", 0, ""},
-		"block of another":     {editformat.Udiff, "a.go\n" + edit, 0, ""},
-		"diff of another":      {editformat.Diff, "```diff\n--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n```\n", 0, ""},
-		"open diff":            {editformat.Udiff, "```diff\n--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n", 0, "not closed"},
-		"diff without a fence": {editformat.Udiff, "--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n", 0, ""},
-		"open file":            {editformat.Whole, "a.go\n```go\nx\n", 0, "not closed"},
+		"example":                {editformat.Diff, fenced("a.go", "text", edit), 0, ""},
+		"example in Markdown":    {editformat.Diff, "````markdown\n" + fenced("a.go", "go", edit) + "````\n", 0, ""},
+		"below other lines":      {editformat.Diff, "```go\nfunc main() {\n}\n" + edit + "```\n", 0, "line 4"},
+		"example with its path":  {editformat.Diff, "```text\na.md\n" + edit + "```\n", 0, ""},
+		"far in, as code":        {editformat.Diff, "    a.go\n    <<<<<<< SEARCH\n    two\n    =======\n    2\n    >>>>>>> REPLACE\n", 0, ""},
+		"quoted":                 {editformat.Diff, "> a.go\n> <<<<<<< SEARCH\n> two\n> =======\n> 2\n> >>>>>>> REPLACE\n", 0, ""},
+		"behind fences in words": {editformat.Diff, "```text\n```go\nx\n```\nand\n" + fenced("a.go", "go", edit) + "```\n", 1, "line 1 of the answer: the fence that opens there has fences of its own"},
+		"open fence":             {editformat.Diff, "a.go\n```go\n" + edit, 0, "line 2"},
+		"open fence below":       {editformat.Diff, fenced("a.go", "go", edit) + "```\nx\n" + edit, 1, "Line 9"},
+		"no end":                 {editformat.Diff, "a.go\n<<<<<<< SEARCH\ntwo\n=======\n2\n", 0, ">>>>>>> REPLACE is missing"},
+		"no divider":             {editformat.Diff, "a.go\n<<<<<<< SEARCH\ntwo\n>>>>>>> REPLACE\n", 0, "======= is missing"},
+		"two dividers":           {editformat.Diff, "a.go\n<<<<<<< SEARCH\ntwo\n=======\n2\n=======\n3\n>>>>>>> REPLACE\n", 0, "with 9 characters"},
+		"another begins":         {editformat.Diff, "a.go\n<<<<<<< SEARCH\ntwo\n" + edit, 1, "another one begins"},
+		"two ways to read it":    {editformat.Diff, "a.go\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>>> REPLACE\nx\n>>>>>>> REPLACE\n", 0, "is not clear"},
+		"too few characters":     {editformat.Diff, "a.go\n<<<< SEARCH\ntwo\n====\n2\n>>>> REPLACE\n", 0, ""},
+		"too many characters":    {editformat.Diff, "a.go\n<<<<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n", 0, ""},
+		"conflict":               {editformat.Diff, "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> main\n", 0, ""},
+		"block of another":       {editformat.Udiff, "a.go\n" + edit, 0, ""},
+		"diff of another":        {editformat.Diff, "```diff\n--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n```\n", 0, ""},
+		"open diff":              {editformat.Udiff, "```diff\n--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n", 0, "not closed"},
+		"diff without a fence":   {editformat.Udiff, "--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n", 0, ""},
+		"open file":              {editformat.Whole, "a.go\n```go\nx\n", 0, "not closed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := editformat.Parse(test.format, test.text)

@@ -6,11 +6,12 @@ import (
 )
 
 // planned is a step: perhaps a bullet or a number, perhaps a mark, and words.
-var planned = regexp.MustCompile(`^\s*(?:[-*+]|\d{1,3}[.)])?\s*(?:\[([^\]]?)\]\s*)?(.*?)\s*$`)
+var planned = regexp.MustCompile(`^\s*(?:[-*+]|\d{1,3}[.)])?\s*(?:\[(?i:([^\]]?|pending|in[_ ]progress|completed))\]\s*)?(.*?)\s*$`)
 
 // stepStatus is what the marks of steps mean; a step without one is pending.
 var stepStatus = map[string]string{
-	"": "pending", " ": "pending", ">": "in_progress", "~": "in_progress", "x": "completed", "X": "completed", "✓": "completed",
+	"": "pending", " ": "pending", "pending": "pending", ">": "in_progress", "~": "in_progress", "in_progress": "in_progress", "in progress": "in_progress",
+	"x": "completed", "✓": "completed", "completed": "completed",
 }
 
 func (p *parser) readPlan(open, end int) {
@@ -20,7 +21,7 @@ func (p *parser) readPlan(open, end int) {
 		if strings.TrimSpace(found[2]) == "" {
 			continue
 		}
-		status, known := stepStatus[found[1]]
+		status, known := stepStatus[strings.ToLower(found[1])]
 		if !known {
 			p.problem(i, "a step of a plan is marked [ ], [>] or [x], not [%s]", found[1])
 			return

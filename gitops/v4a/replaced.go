@@ -93,3 +93,27 @@ func (s *splitter) hunks(old, now []string) {
 		at = h.Base1
 	}
 }
+
+// Replacing is the section of a text in a file that gives way to another; the lines that
+// both begin and end with stay.
+func Replacing(path, old, now string) Section {
+	gone, came := lines(old), lines(now)
+	same := func(text string) Line { return Line{Keep, strings.TrimSuffix(text, "\n")} }
+	var before, changed, behind []Line
+	for len(gone) > 0 && len(came) > 0 && gone[0] == came[0] {
+		before = append(before, same(gone[0]))
+		gone, came = gone[1:], came[1:]
+	}
+	for len(gone) > 0 && len(came) > 0 && gone[len(gone)-1] == came[len(came)-1] {
+		behind = append(behind, same(gone[len(gone)-1]))
+		gone, came = gone[:len(gone)-1], came[:len(came)-1]
+	}
+	for _, text := range gone {
+		changed = append(changed, Line{Remove, strings.TrimSuffix(text, "\n")})
+	}
+	for _, text := range came {
+		changed = append(changed, Line{Insert, strings.TrimSuffix(text, "\n")})
+	}
+	slices.Reverse(behind)
+	return Section{Op: Update, Path: path, Hunks: []Hunk{{Lines: slices.Concat(before, changed, behind)}}}
+}

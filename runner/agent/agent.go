@@ -66,6 +66,7 @@ type Conversation struct {
 	told     []string       // budgets that the model knows to be nearly used up
 	repeats  repeats
 	empty    int  // answers in a row without calls that do not end it either
+	cuts     int  // answers in a row of a model that writes which were stopped before their end
 	overflow int  // requests in a row that were too long
 	noOwn    bool // the endpoint does not compact conversations
 }
@@ -243,8 +244,13 @@ func (c *Conversation) again(s model.Settings) model.Settings {
 
 // explained is a failure with what the tools that are offered have to do with it.
 func (c *Conversation) explained(failure *model.Failure) *model.Failure {
-	if failure.Kind == model.InvalidRequest && byPrograms(c.Tools.Registry.Specs(c.Tools.Offered)) {
+	switch {
+	case failure.Kind == model.InvalidRequest && byPrograms(c.Tools.Registry.Specs(c.Tools.Offered)):
 		failure.Advice = refusedWords
+	case !c.Settings.Wordy && failure.RefusesTools():
+		failure.Advice = "set model.tools: aider-diff, with which a model needs none. Else "
+	case failure.Kind == model.Incomplete && c.Settings.Wordy:
+		failure.Advice = "set model.tools: aider-diff where whole files are too long for one answer. Else "
 	}
 	return failure
 }
@@ -270,6 +276,9 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		c.warn("endpoint_quirk", "The model's API refuses what Chat Completions have elsewhere; from here on requests are made by model.chat: %s, which the job may set: %s",
 			model.ListOf(c.Settings.Chat), failure.Detail())
 		return true, nil
+	case failure.Kind == model.Incomplete && c.Settings.Wordy && c.cuts < mostTries:
+		c.cuts++
+		return true, c.Tell(fmt.Sprintf(writtenCutWords, failure.Detail()))
 	case failure.Kind == model.ContextLength:
 		return c.shrink(ctx)
 	case c.withoutTier(failure):
@@ -314,6 +323,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 // something starts.
 func (c *Conversation) take(t *intake, response *model.Response, took time.Duration) error {
 	c.charge(response.Usage)
+	c.cuts = 0
 	if t.cutDown {
 		response.Output = t.items
 	}
@@ -400,7 +410,7 @@ func (c *Conversation) finished(said *intake, lastTurn bool) (bool, error) {
 	}
 	if c.empty >= emptyLimit {
 		return true, outcome.Stopf(outcome.ModelFailed, "empty_answer",
-			"The model answered %d times with neither words nor calls; run again, or check that the endpoint serves this model with tools.", c.empty)
+			"The model answered %d times with neither words nor calls; run again, or let agent-ci doctor --online try the endpoint.", c.empty)
 	}
 	return false, c.Tell("Your last answer was empty. Go on with the task, or say in words that it is done or why it cannot be.")
 }

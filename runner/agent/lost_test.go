@@ -92,7 +92,7 @@ func TestACallThatIsCutOffIsNotRunAfterARestart(t *testing.T) {
 
 func TestCallsThatALimitRefusedAreNotRunAfterARestart(t *testing.T) {
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
-	p := &agent.Past{CallLimit: 3}
+	p := &agent.Past{CallLimit: 5, OthersCalls: 2}
 	for i, e := range []transcript.Event{
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+look("two")+`]}`),

@@ -63,6 +63,7 @@ func TestRefusalsThatNoQuirkMends(t *testing.T) {
 		"a value":                    {"Unsupported value: 'reasoning_effort' does not support 'low' with this model. Supported values are: 'high'.", 1},
 		"one of":                     {"reasoning_effort must be one of none or default", 1},
 		"a field that was not sent":  {"Unknown parameter: 'response_format'.", 1},
+		"a stream that broke":        {"stream error: unexpected EOF", 1},
 		"a field of another request": {"property 'metadata' is unsupported", 1},
 		"again":                      {"Unknown parameter: 'reasoning_effort'.", 2},
 	} {

@@ -22,6 +22,8 @@ import (
 type Past struct {
 	// CallLimit is limits.tool_calls at the time of the next event; 0 for none.
 	CallLimit int
+	// OthersCalls are of that what other agents have at that time.
+	OthersCalls int
 	// Written is that of the Conversation at the time of the next event.
 	Written Writing
 
@@ -214,7 +216,7 @@ func (p *Past) hand(said *answer) {
 	case p.unrun != "":
 	case said.cut:
 		p.unrun = cutWords
-	case p.CallLimit > 0 && p.spent.Calls+p.nested+said.hosted+p.handed >= p.CallLimit:
+	case p.CallLimit > 0 && p.spent.Calls+p.nested+said.hosted+p.handed+p.OthersCalls >= p.CallLimit:
 		p.unrun = limitWords
 	default:
 		p.handed++

@@ -79,6 +79,9 @@ func (c *Conversation) inTurn(ctx context.Context, calls []tools.Call, failed bo
 	return results
 }
 
+// writtenCutWords tell a model that writes of an answer that was stopped, which is in no request.
+const writtenCutWords = "Your last answer was stopped before its end (%s), and nothing of it was done. Write a shorter one: a few edits or one file, and the rest in answers to come."
+
 // isEdit says whether a call is the edits that a model wrote.
 func isEdit(call tools.Call) bool { return call.Form == tools.Written && call.Name == patchTool }
 

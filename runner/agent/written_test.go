@@ -2,10 +2,16 @@ package agent_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -56,5 +62,173 @@ func TestEditsThatFailOverAndOverEndTheRun(t *testing.T) {
 	}
 	if got := f.Spent().Turns; got != 5 {
 		t.Errorf("it ends after %d turns, want 5: four answers with edits, and one without", got)
+	}
+}
+
+// An answer that the API stopped is not asked for again as it was: the model is told, and writes less.
+func TestAnAnswerThatWasStoppedIsTold(t *testing.T) {
+	const stopped = "data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}," +
+		"\"output\":[{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"!apply_patch\"}]}]}}\n\n"
+	for name, test := range map[string]struct {
+		stopped int
+		asks    int
+		ends    string
+	}{
+		"three times": {3, 5, ""},
+		"once more":   {4, 4, "set model.tools: aider-diff where whole files are too long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, server := talk(t, "version: 1\nturns:\n  - output: [{say: \"!read_file\"}]\n  - output: [{say: Done.}]\n", modeltest.Options{})
+			f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
+			for n := range test.stopped {
+				server.Replace(n+1, stream(stopped))
+			}
+			_, err := f.Run(t.Context())
+			if test.ends == "" && err != nil || test.ends != "" && (err == nil || !strings.Contains(err.Error(), test.ends)) {
+				t.Fatalf("the run ends in %v", err)
+			}
+			requests := server.Requests()
+			if len(requests) != test.asks {
+				t.Fatalf("%d requests, want %d", len(requests), test.asks)
+			}
+			for n, request := range requests[1:] {
+				if told := strings.Count(string(request.Body), "Your last answer was stopped before its end (the answer is incomplete: max_output_tokens)"); told != min(n+1, test.stopped) {
+					t.Errorf("request %d tells of it %d times", n+2, told)
+				}
+			}
+			for _, call := range f.box.asked {
+				if call.Name != "read_file" {
+					t.Errorf("%s of an answer that was stopped is run", call.Name)
+				}
+			}
+		})
+	}
+}
+
+// What came of words is emptied and left out like outputs of calls, never without the words that it
+// answers, and the summary of a model that writes is words.
+func TestWhatIsWrittenWhereAConversationIsMadeShorter(t *testing.T) {
+	var session strings.Builder
+	session.WriteString("version: 1\nturns:\n")
+	for n := range 8 {
+		fmt.Fprintf(&session, "  - output: [{say: \"!read_file %d\"}]\n    usage: {input: %d}\n", n, 1000*(n+1))
+	}
+	for name, test := range map[string]struct {
+		summary, method string
+	}{
+		"trimming": {"  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n", "trimming"},
+		"summary":  {"  - output: [{say: \"All was read.\\n!apply_patch\"}]\n", "summary"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, server := talk(t, session.String()+test.summary+done, modeltest.Options{})
+			f.Written, f.Settings.Wordy, f.Window, f.Tools = func(text string) []tools.Call {
+				name, _, is := strings.Cut(strings.TrimPrefix(text, "!"), " ")
+				if is && strings.HasPrefix(text, "!") {
+					return []tools.Call{{Name: name, Input: "{}"}}
+				}
+				return writes(text)
+			}, true, 10_000, f.box.dispatcher(f.Conversation)
+			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
+			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+				t.Fatalf("Run = %q, %v", said, err)
+			}
+			found := f.compactions(t)
+			if len(found) != 1 || found[0].Method != test.method || found[0].After > 5_500 {
+				t.Fatalf("compactions: %+v", found)
+			}
+			for i, item := range found[0].Items {
+				if strings.Contains(string(item), "What came of your last answer") && !strings.Contains(string(found[0].Items[i-1]), `"!read_file`) {
+					t.Errorf("item %d answers %s", i, found[0].Items[i-1])
+				}
+			}
+			if faults := server.Faults(); len(faults) > 0 {
+				t.Error(faults)
+			}
+			for _, call := range f.box.asked {
+				if call.Name != "read_file" {
+					t.Errorf("%s of a summary is run", call.Name)
+				}
+			}
+		})
+	}
+}
+
+// Another model goes on with what the first one wrote, and by writing.
+func TestAnotherModelThatWritesGoesOn(t *testing.T) {
+	f := converse(t, `
+version: 1
+turns:
+  - output: [{say: "!read_file"}]
+  - fail: {status: 404, code: model_not_found, message: gone}
+  - expect: ["read_file written_1"]
+    output: [{say: "!read_file"}]
+  - expect: ["read_file written_2"]
+    output: [{say: Done.}]
+`)
+	f.Use(agent.Speaker{Model: "first", Window: 1 << 30})
+	f.Fallbacks = []agent.Speaker{{Model: "second", Window: 1 << 30}}
+	f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.fallbacks(t)) != 1 {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	if last := f.requests.bodies[3]; !strings.Contains(last, `"model":"second"`) || strings.Contains(last, `"tools"`) || !strings.Contains(last, "read_file written_1") {
+		t.Errorf("the last request is %s", last)
+	}
+}
+
+// A remark does not end the work, with a block in it that is done; a refusal ends it.
+func TestRemarksAndRefusalsOfAModelThatWrites(t *testing.T) {
+	f := converse(t, `
+version: 1
+turns:
+  - output: [{item: {type: message, role: assistant, phase: commentary, content: [{type: output_text, text: "First this.\n!read_file"}]}}]
+  - expect: ["read_file written_1"]
+    output: [{item: {type: message, role: assistant, phase: commentary, content: [{type: output_text, text: "And now."}]}}]
+  - expect: ["Your last answer was commentary"]
+    output: [{item: {type: message, role: assistant, content: [{type: refusal, refusal: "I won't."}]}}]
+`)
+	f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
+	var stop *outcome.Stop
+	if _, err := f.Run(t.Context()); !errors.As(err, &stop) || stop.Reason != "refused" {
+		t.Fatalf("the run ends as %v", err)
+	}
+	if len(f.box.asked) != 1 {
+		t.Errorf("%d calls are run, want 1", len(f.box.asked))
+	}
+}
+
+// A run that was killed between an answer and its first call finds the same calls in its words.
+func TestWhatWasWrittenIsDoneAfterARestart(t *testing.T) {
+	f := converse(t, "version: 1\nturns: [{expect: [read_file written_2, 'Not run: the edits', 'Not run: limits.tool_calls'], output: [{say: Done.}]}]\n")
+	f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
+	f.box.answers["apply_patch"] = tools.Refuse("it does not fit")
+	p := &agent.Past{Written: writes, CallLimit: 3}
+	said := func(text string) string {
+		return `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"` + text + `"}]}`
+	}
+	for i, e := range []transcript.Event{
+		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
+		event(transcript.TypeModelResponse, `{"turn":1,"id":"s","status":"completed","aside":true,"output":[`+said(`!shell_command`)+`]}`),
+		event(transcript.TypeModelRequest, `{"turn":2,"input":[]}`),
+		event(transcript.TypeModelResponse, `{"turn":2,"id":"r","status":"completed","output":[`+said(`!apply_patch\n!read_file\n!shell_command\n!read_file`)+`]}`),
+	} {
+		e.Seq = int64(i + 1)
+		if err := p.Take(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Restore(p, nil, 0)
+	if err := f.Resume(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	var names []string
+	for _, call := range f.box.asked {
+		names = append(names, call.ID+" "+call.Name)
+	}
+	if diff := cmp.Diff([]string{"written_1 apply_patch", "written_2 read_file"}, names); diff != "" {
+		t.Errorf("calls that were run (-want +got):\n%s", diff)
 	}
 }

@@ -58,7 +58,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	at.Headers, at.Query, at.Idle, at.UserAgent = m.Headers, m.Query, mostSilence, "agent-ci/"+d.AgentCI
 	t := &trials{at: at, redact: p.Record.Redact, settings: model.Settings{
 		Model: m.Name, Instructions: "You are being tried out. Do what is asked, and nothing else.",
-		Verbosity: m.Verbosity, ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, Whole: !m.Stream,
+		Verbosity: m.Verbosity, ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, Whole: !m.Stream, Wordy: m.Writes(),
 		Serial: m.ParallelCalls == "off" || m.ParallelCalls == "auto" && !profile.ParallelCalls,
 	}}
 	t.found = Endpoint{Capabilities: []Capability{}, Settings: map[string]any{}}
@@ -75,14 +75,18 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	d.Model.Endpoint = &t.found
 	if failure := t.answers(ctx); failure != nil {
 		d.fault("model", t.redact(failure.Stop().Message), "docs/model.md#endpoints tells what endpoints need.")
-	} else if t.tryAll(ctx); !t.works("tools") {
-		d.note("model", "The model called no tool when it was asked to, and a run lives by calls.", "Try again; if it stays, docs/model.md#endpoints tells what a server needs to give tools to its model.")
+	} else if t.tryAll(ctx); !t.works("tools") && !t.settings.Wordy {
+		d.note("model", "The model called no tool when it was asked to, and a run lives by calls.",
+			"Try again; if it stays, docs/model.md#endpoints tells what a server needs to give tools to its model. With model.tools: aider-diff a model needs none.")
 	}
 	if t.wire != m.Wire {
 		t.found.Settings["wire"] = t.wire
 	}
 	if t.settings.Whole == m.Stream {
 		t.found.Settings["stream"] = !t.settings.Whole
+	}
+	if t.settings.Wordy && !m.Writes() {
+		t.found.Settings["tools"] = "aider-diff"
 	}
 	if len(t.settings.Chat) > known {
 		t.found.Settings["chat"] = t.settings.Chat
@@ -157,18 +161,23 @@ func (t *trials) answers(ctx context.Context) *model.Failure {
 	failure := first
 	if t.wire == "responses" && !answered(failure) && (failure.Kind == model.NotFound || failure.Kind == model.InvalidRequest) && t.speak("chat") == nil {
 		if _, failure = t.ask(ctx, t.settings, asked); !answered(failure) {
+			failure = first
 			_ = t.speak("responses") // as before
 		}
 	}
-	if !answered(failure) && !t.settings.Whole && strings.Contains(failure.Message, "stream") {
+	if !answered(failure) && !t.settings.Whole && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream") {
 		t.settings.Whole = true
+		_, failure = t.ask(ctx, t.settings, asked)
+	}
+	if !answered(failure) && failure.RefusesTools() { // though none are there, the fields about them are
+		t.settings.Wordy = true
 		_, failure = t.ask(ctx, t.settings, asked)
 	}
 	t.add("answers", answered(failure), whyNot(first))
 	if !answered(failure) {
 		return first
 	}
-	t.add("streaming", !t.settings.Whole, "answers are asked for in one piece")
+	t.add("streaming", !t.settings.Whole && !slices.Contains(t.settings.Chat, "no_stream"), "answers are asked for in one piece")
 	return nil
 }
 
@@ -177,7 +186,11 @@ func (t *trials) tryAll(ctx context.Context) {
 	asked := said(`Call the tool report twice, both times in this one answer: with the value "one", and with the value "two".`)
 	withTools := t.settings
 	withTools.Tools = []json.RawMessage{json.RawMessage(report)}
-	called := t.tools(ctx, withTools, asked)
+	var called []json.RawMessage
+	if !t.settings.Wordy {
+		called = t.tools(ctx, withTools, asked)
+	}
+	withTools.Wordy = t.settings.Wordy
 	if len(called) > 0 {
 		_, failure := t.ask(ctx, withTools, slices.Concat(asked, called, said("Now answer with the word yes.")))
 		t.add("outputs", answered(failure), whyNot(failure))
@@ -186,7 +199,7 @@ func (t *trials) tryAll(ctx context.Context) {
 	ordered.Speaking, ordered.Schema = true, json.RawMessage(okSchema)
 	_, failure := t.ask(ctx, ordered, said(`Answer with the JSON object {"ok": true}.`))
 	t.add("answers by a schema", answered(failure), whyNot(failure))
-	if t.wire == "responses" {
+	if t.wire == "responses" && !t.settings.Wordy {
 		t.kindsOfTools(ctx)
 	}
 	t.add("usage", !t.guessed, "it is not told, and estimated")
@@ -216,6 +229,12 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 	why := "the model answered without a call"
 	if failure != nil {
 		why = whyNot(failure)
+	}
+	if failure != nil && (failure.RefusesTools() || failure.Kind == model.InvalidRequest) {
+		wordy := t.settings
+		wordy.Wordy = true
+		_, without := t.ask(ctx, wordy, said("Answer with the word yes."))
+		t.settings.Wordy = answered(without)
 	}
 	t.add("tools", len(calls) > 0, why)
 	if len(calls) == 0 {

@@ -2,10 +2,12 @@ package doctor
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -122,5 +124,71 @@ func answering(status int, body string) http.HandlerFunc {
 		}
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
+	}
+}
+
+// TestTrialsOfResponses has an endpoint refuse what the Responses API alone has, one by one, and what
+// no run can do without.
+func TestTrialsOfResponses(t *testing.T) {
+	for name, c := range map[string]struct {
+		refused, message string // a request that holds the first is answered with the second
+		cannot           []string
+		settings         string
+	}{
+		"nothing":    {"\x00", "", nil, `{}`},
+		"freeform":   {`"type":"custom"`, "Invalid value: 'custom'. Supported values are: 'function'.", []string{"freeform tools"}, `{"tools":"function"}`},
+		"namespaces": {`"type":"namespace"`, "Invalid value: 'namespace'.", []string{"namespaces", "tools in the input"}, `{}`},
+		"additional": {`"additional_tools"`, "Invalid value: 'additional_tools'.", []string{"tools in the input"}, `{}`},
+		"schemas":    {`"json_schema"`, "Unsupported parameter: 'text.format'.", []string{"answers by a schema"}, `{}`},
+		"streams":    {`"stream":true`, "Your organization must be verified to stream this model.", []string{"streaming"}, `{"stream":false}`},
+		"tools":      {`"name":"report"`, "This model does not support tools.", []string{"tools"}, `{"tools":"aider-diff"}`},
+		"all fields": {`"tools":`, "Unsupported parameter: 'tools' is not supported with this model.", nil, `{"tools":"aider-diff"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var after []string // the requests behind the one that was refused
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				raw, _ := io.ReadAll(r.Body)
+				switch {
+				case r.URL.Path != "/v1/responses":
+				case strings.Contains(string(raw), c.refused):
+					after = []string{}
+					answering(400, `{"error": {"message": "`+c.message+`", "type": "invalid_request_error"}}`)(w, r)
+				default:
+					if after != nil {
+						after = append(after, string(raw))
+					}
+					answering(200, calling)(w, r)
+				}
+			}))
+			defer server.Close()
+			d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: []string{
+				"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(t.TempDir(), "state"),
+				"OPENAI_API_KEY=sk-key-of-the-model-0123456789", "OPENAI_BASE_URL=" + server.URL + "/v1", "AGENT_CI_MODEL_PARALLEL_CALLS=off",
+			}})
+			if err != nil || d.Model.Endpoint == nil {
+				t.Fatalf("%v: %+v", err, d)
+			}
+			settings, err := json.Marshal(d.Model.Endpoint.Settings)
+			if err != nil || string(settings) != c.settings {
+				t.Errorf("%v: the settings are %s, want %s", err, settings, c.settings)
+			}
+			var cannot []string
+			for _, capability := range d.Model.Endpoint.Capabilities {
+				if !capability.Works {
+					cannot = append(cannot, capability.Name)
+				}
+			}
+			if !slices.Equal(cannot, c.cannot) {
+				t.Errorf("it is said that these do not work: %q, want %q", cannot, c.cannot)
+			}
+			if strings.Contains(c.settings, "aider") && (len(after) == 0 || strings.Contains(strings.Join(after, ""), `tool`)) {
+				t.Errorf("the requests of an endpoint without tools are %q", after)
+			}
+			for _, p := range d.Problems {
+				if p.About == "model" {
+					t.Errorf("a problem is told: %s", p.Message)
+				}
+			}
+		})
 	}
 }

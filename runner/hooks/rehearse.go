@@ -142,8 +142,12 @@ func (r *Rehearsal) started(ctx context.Context, raw json.RawMessage) error {
 }
 
 // patchOf is the patch that a call applies, as far as the call tells: without the files that it
-// is for, hunks stand without their lines.
-func (h *Hooks) patchOf(tool string, call tools.Call) (Patch, bool) {
+// is for, hunks stand without their lines. changed are the files that it changed; none where it was
+// refused.
+func (h *Hooks) patchOf(tool string, call tools.Call, changed []changedFile) (Patch, bool) {
+	if tools.Edits(tool) {
+		return editIn(call, changed)
+	}
 	text := patchText(call)
 	if alone := h.patchesIn(tool, call); len(alone) == 1 {
 		text = alone[0]
@@ -166,6 +170,37 @@ func (h *Hooks) patchOf(tool string, call tools.Call) (Patch, bool) {
 		p.Edits = append(p.Edits, editOf(s))
 	}
 	return p, true
+}
+
+// editIn is what a call of edit or write changes.
+func editIn(call tools.Call, changed []changedFile) (Patch, bool) {
+	var a struct {
+		Path    string `json:"filePath"`
+		Old     string `json:"oldString"`
+		New     string `json:"newString"`
+		Content string `json:"content"`
+	}
+	if err := call.Arguments(&a); err != nil {
+		return Patch{}, false
+	}
+	e := editOf(v4a.Replacing(a.Path, a.Old, a.New+a.Content))
+	e.Text = a.New + a.Content
+	if len(changed) == 1 {
+		e.Path = changed[0].Path
+	}
+	if len(changed) == 1 && changed[0].Op == letters[v4a.Add] {
+		e.Op = v4a.Add
+	}
+	return Patch{Edits: []tree.Edit{e}, Diff: "--- " + e.Path + "\n+++ " + e.Path + "\n" + marked("-", e.Old) + marked("+", e.New)}, true
+}
+
+// marked are lines with a mark in front of each.
+func marked(mark, text string) string {
+	var b strings.Builder
+	for l := range strings.Lines(text) {
+		b.WriteString(mark + l)
+	}
+	return b.String()
 }
 
 func editOf(s v4a.Section) tree.Edit {
@@ -198,7 +233,7 @@ func (r *Rehearsal) finished(ctx context.Context, raw json.RawMessage) error {
 	}
 	call.Input = cmp.Or(d.Made, call.Input)
 	fitted := d.Detail["files"] != nil || r.refused[d.Ref()] || tools.RunsCommands(d.Tool) && !d.Failed
-	if p, is := r.Hooks.patchOf(d.Tool, call); is && fitted {
+	if p, is := r.Hooks.patchOf(d.Tool, call, filesOf(d.Detail)); is && fitted {
 		r.Hooks.Patching(tools.WithCall(ctx, call), p)
 	}
 	whole := func() (string, error) { return d.Output, nil }

@@ -72,13 +72,16 @@ func ReadAttempts(text string) int {
 	return n
 }
 
+// mostDollars is more than any bound, and an amount that marks have room for.
+const mostDollars = 100_000_000
+
 // ReadDollars reads an amount; "" is none.
 func ReadDollars(text string) float64 {
 	d, err := strconv.ParseFloat(cmp.Or(text, "0"), 64)
 	if err != nil || !(d >= 0) {
-		return math.Inf(1)
+		return mostDollars
 	}
-	return d
+	return min(d, mostDollars)
 }
 
 func (r *Repair) event() *transcript.Repair {
@@ -118,23 +121,43 @@ func (s *Source) admitRepair(ctx context.Context) (*forge.PullRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	refuse := func(reason, format string, args ...any) error {
-		return outcome.Stopf(outcome.Skipped, reason, "Pull request #%d %s: %s.", pull.Number, fmt.Sprintf(format, args...), pull.URL)
+	if err := s.stopped(pull); err != nil {
+		return nil, err
 	}
+	switch {
+	case !strings.EqualFold(pull.HeadRepository, s.Event.Repository):
+		return nil, refuse(pull, "fork", "comes from a fork, whose branch no run repairs: it belongs to somebody outside")
+	case !OfRun(pull.Head):
+		return nil, refuse(pull, "foreign_branch", "is a person's (its branch is not below %s), and only those of runs are repaired", BranchPrefix)
+	case s.Job.Repair.Attempts == 0:
+		return nil, refuse(pull, "no_repairs", "is not repaired, as the job has repair.attempts: 0")
+	}
+	return pull, s.ownHead(ctx, pull)
+}
+
+func refuse(pull *forge.PullRequest, reason, format string, args ...any) error {
+	return outcome.Stopf(outcome.Skipped, reason, "Pull request #%d %s: %s.", pull.Number, fmt.Sprintf(format, args...), pull.URL)
+}
+
+// stopped ends a repair that a person stopped, before it began or while it works.
+func (s *Source) stopped(pull *forge.PullRequest) error {
 	stop := s.Job.Repair.StopLabel
 	switch {
 	case pull.State != "open":
-		return nil, refuse("pull_request_closed", "is closed, and nothing of it is repaired")
-	case !strings.EqualFold(pull.HeadRepository, s.Event.Repository):
-		return nil, refuse("fork", "comes from a fork, whose branch no run repairs: it belongs to somebody outside")
-	case !OfRun(pull.Head):
-		return nil, refuse("foreign_branch", "is a person's (its branch is not below %s), and only those of runs are repaired", BranchPrefix)
+		return refuse(pull, "pull_request_closed", "is closed, and nothing of it is repaired")
 	case stop != "" && slices.ContainsFunc(pull.Labels, func(l string) bool { return strings.EqualFold(l, stop) }):
-		return nil, refuse("hands_off", "has the label %q, with which it is left alone (repair.stop_label)", stop)
-	case s.Job.Repair.Attempts == 0:
-		return nil, refuse("no_repairs", "is not repaired, as the job has repair.attempts: 0")
+		return refuse(pull, "hands_off", "has the label %q, with which it is left alone (repair.stop_label)", stop)
 	}
-	return pull, s.ownHead(ctx, pull, refuse)
+	return nil
+}
+
+// StillRepairs ends a repair that a person stopped while its agent was at work.
+func (s *Source) StillRepairs(ctx context.Context, number int) error {
+	pull, err := ReadPullRequest(ctx, s.here(), number)
+	if err != nil {
+		return err
+	}
+	return s.stopped(pull)
 }
 
 // pullToRepair is the pull request of the request. A commit may be the head of several:
@@ -163,19 +186,19 @@ func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 
 // ownHead ends a run on a branch that ends in what a run did not push, and notes what is
 // to be mended.
-func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest, refuse func(reason, format string, args ...any) error) error {
+func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest) error {
 	tip, err := LookUpBranch(ctx, s.here(), pull.Head)
 	switch {
 	case err != nil:
 		return err
 	case tip == nil:
-		return refuse("foreign_branch", "has no branch %s any more", pull.Head)
+		return refuse(pull, "foreign_branch", "has no branch %s any more", pull.Head)
 	case s.Request.SHA != "" && tip.SHA != s.Request.SHA:
-		return refuse("head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", gitops.Short(s.Request.SHA))
+		return refuse(pull, "head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", gitops.Short(s.Request.SHA))
 	}
 	info := InfoOf(tip)
 	if !info.Ours() {
-		return refuse("foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), info.By())
+		return refuse(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), info.By())
 	}
 	own, err := s.Forge.ActingAs(ctx)
 	if err != nil {
@@ -186,7 +209,7 @@ func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest, refuse fu
 		return ForgeFailure("Who pushed to "+pull.Head+" cannot be asked for", err)
 	}
 	if own == "" || !strings.EqualFold(by.Login, own) {
-		return refuse("foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
+		return refuse(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
 			gitops.Short(tip.SHA), cmp.Or(by.Login, "nobody that GitHub tells of"), cmp.Or(own, "nobody"))
 	}
 	s.head = info

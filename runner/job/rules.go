@@ -301,7 +301,7 @@ var rules = []rule{
 
 // chatQuirks are those that requests can be made to fit.
 var chatQuirks = []string{
-	"no_stream_options", "no_parallel_tool_calls", "no_reasoning_effort", "no_verbosity", "no_tool_choice", "no_response_format", "max_tokens", "no_additional_properties", "no_thoughts", "object_arguments",
+	"no_stream_options", "no_stream", "no_parallel_tool_calls", "no_reasoning_effort", "no_verbosity", "no_tool_choice", "no_response_format", "max_tokens", "no_additional_properties", "no_thoughts", "object_arguments",
 	"no_null", "single_calls", "no_system", "alternate", "text_calls",
 }
 

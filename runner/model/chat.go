@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -64,7 +65,7 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 		return nil, err
 	}
 	read := &chatAnswer{observe: observe, inText: callableInText(r.Settings), behind: len(r.History)}
-	answer, err := exchange(ctx, c.idle, c.send, raw, r.Settings.Whole, read)
+	answer, err := exchange(ctx, c.idle, c.send, raw, r.Settings.Whole || slices.Contains(r.Settings.Chat, noStream), read)
 	if failure, is := errors.AsType[*Failure](err); is && (failure.Kind == InvalidRequest || failure.Kind == ServerError) {
 		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
 			failure.Kind = InvalidRequest // some call it an error of theirs that their template fails

@@ -60,6 +60,18 @@ var notGrouped = sync.OnceValue(func() *regexp.Regexp {
 		`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,10}\btool\b.{0,10}\btype\b`)
 })
 
+// toolless is how endpoints refuse tools altogether, for a model or for all.
+var toolless = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:not|n't) support (?:the use of )?(?:tools?|tool use|tool call(?:s|ing)|functions?|function call(?:s|ing))\b|found that support tool use|` +
+		`\btools? (?:use|call(?:s|ing)|choice|param)\b.{0,20}\b(?:not supported|requires?|not enabled)\b|\btools['"]?.{0,20}\b(?:not (?:supported|allowed|permitted)|unsupported)\b|` +
+		`(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}tools\b`)
+})
+
+// RefusesTools says that an endpoint takes no tools.
+func (f *Failure) RefusesTools() bool {
+	return (f.Kind == InvalidRequest || f.Kind == NotFound || f.Kind == ServerError) && f.Status >= http.StatusBadRequest && toolless().MatchString(f.Message)
+}
+
 // RefusesNamespaces says that an endpoint does not take namespaces among tools.
 func (f *Failure) RefusesNamespaces() bool {
 	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notGrouped().MatchString(f.Message)

@@ -12,8 +12,12 @@ import (
 // made for: what it lacks, or what it asks for. Requests are made to fit.
 type Quirk string
 
-// TextCalls is the quirk of which no refusal tells: calls stand in the text of an answer.
-const TextCalls Quirk = "text_calls"
+// Quirks that are more than what a request looks like.
+const (
+	// TextCalls is that of which no refusal tells: calls stand in the text of an answer.
+	TextCalls Quirk = "text_calls"
+	noStream  Quirk = "no_stream" // answers come in one piece
+)
 
 // quirk is what is known of one.
 type quirk struct {
@@ -28,6 +32,12 @@ type quirk struct {
 // quirks are in the order in which requests are made to fit.
 var quirks = []quirk{
 	{name: "no_stream_options", named: `stream_options|include_usage`, fit: func(b *chatBody) { b.StreamOptions = nil }},
+	{
+		name: noStream,
+		said: `\bstream(?:ing|s)?\b.{0,40}\b(?:not (?:supported|allowed|enabled|available|permitted)|unsupported|disabled|must be false|does not support true)\b|` +
+			`(?:not|n't) support stream(?:ing|s)?\b|(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}stream\b|verified to stream\b`,
+		fit: func(b *chatBody) { b.Stream, b.StreamOptions = false, nil },
+	},
 	{name: "no_parallel_tool_calls", named: `parallel_tool_calls`, fit: func(b *chatBody) { b.Parallel = nil }},
 	{
 		name: "no_reasoning_effort", named: `reasoning_effort|reasoning\.effort|think value`, said: `does not support (?:thinking|reasoning)`,

@@ -70,7 +70,8 @@ func retried(ctx context.Context, r *Retrying, settings Settings, kept func() bo
 			r.lost += time.Since(began)
 		}
 		wait := r.pause(attempt, failure.RetryAfter)
-		fits, stays := failure.Temporary() && r.lost+wait <= cmp.Or(r.Outage, 10*time.Minute), kept()
+		cut := settings.Wordy && failure.Kind == Incomplete // who writes edits is to learn of it, and to write less
+		fits, stays := failure.Temporary() && !cut && r.lost+wait <= cmp.Or(r.Outage, 10*time.Minute), kept()
 		if !fits || !stays && attempt >= cmp.Or(r.Attempts, 6) || r.noRoom(failure, settings) {
 			return nil, err
 		}

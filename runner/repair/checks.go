@@ -3,7 +3,6 @@ package repair
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -19,7 +18,7 @@ type Case struct {
 	OnBase  []Red // red on the base too
 	Clashes bool  // the base moved into conflict with the change
 
-	runs map[int64]*forge.WorkflowRun // that the red checks are jobs of
+	runs map[int64]*forge.WorkflowRun // that were asked for; nil for one that is not there
 }
 
 // Red is a check that is red on the head.
@@ -57,12 +56,16 @@ func Look(ctx context.Context, in forge.Repository, pull *forge.PullRequest, hea
 	if len(red) == 0 {
 		return c, nil
 	}
-	onBase, err := redOnBase(ctx, in, pull.Base, head.Parents[0], red)
+	base, err := baseOf(ctx, in, pull.Base, head.Parents[0])
 	if err != nil {
 		return nil, err
 	}
 	for _, check := range red {
-		if onBase[keyOf(check)] {
+		onBase, err := c.redOnBase(ctx, in, check, base)
+		if err != nil {
+			return nil, err
+		}
+		if onBase {
 			c.OnBase = append(c.OnBase, Red{Check: check})
 			continue
 		}
@@ -76,43 +79,71 @@ func isRed(c forge.Check) bool {
 	return red && c.Status == "completed"
 }
 
-// checkKey tells checks apart: those of two apps may have one name.
-type checkKey struct{ app, name string }
-
-func keyOf(c forge.Check) checkKey { return checkKey{c.App, c.Name} }
-
 func checksOf(ctx context.Context, in forge.Repository, sha string) ([]forge.Check, error) {
 	checks, err := in.Checks(ctx, sha)
 	return checks, intake.ForgeFailure(fmt.Sprintf("The checks of commit %s cannot be read", gitops.Short(sha)), err)
 }
 
-// redOnBase says which of the checks failed on the base: on its newest commit or, where
-// they did not end there yet, on the one that the change was made on.
-func redOnBase(ctx context.Context, in forge.Repository, base, madeOn string, red []forge.Check) (map[checkKey]bool, error) {
+// commit is one of the base, with its checks once they were asked for.
+type commit struct {
+	sha    string
+	checks []forge.Check
+	read   bool
+}
+
+// baseOf are the commits that tell of the base: its newest one and, for checks that did not
+// end there yet, the one that the change was made on.
+func baseOf(ctx context.Context, in forge.Repository, base, madeOn string) ([]commit, error) {
 	tip, err := intake.LookUpBranch(ctx, in, base)
-	if err != nil {
-		return nil, err
+	if err != nil || tip == nil || tip.SHA == madeOn {
+		return []commit{{sha: madeOn}}, err
 	}
-	commits := []string{madeOn}
-	if tip != nil && tip.SHA != madeOn {
-		commits = []string{tip.SHA, madeOn}
-	}
-	said := map[checkKey]bool{}
-	for _, sha := range commits {
-		checks, err := checksOf(ctx, in, sha)
-		if err != nil {
-			return nil, err
+	return []commit{{sha: tip.SHA}, {sha: madeOn}}, nil
+}
+
+// redOnBase says whether a check that is red on the head failed on the base too.
+func (c *Case) redOnBase(ctx context.Context, in forge.Repository, red forge.Check, base []commit) (bool, error) {
+	for i := range base {
+		on := &base[i]
+		if !on.read {
+			var err error
+			if on.checks, err = checksOf(ctx, in, on.sha); err != nil {
+				return false, err
+			}
+			on.read = true
 		}
-		for _, check := range checks {
-			if _, known := said[keyOf(check)]; !known && check.Status == "completed" && decides(check) {
-				said[keyOf(check)] = isRed(check)
+		for _, check := range on.checks {
+			if check.App != red.App || check.Name != red.Name || check.Status != "completed" || !decides(check) {
+				continue
+			}
+			same, err := c.ofOneWorkflow(ctx, in, red, check)
+			if err != nil {
+				return false, err
+			}
+			if same {
+				return isRed(check), nil
 			}
 		}
-		if !slices.ContainsFunc(red, func(c forge.Check) bool { _, known := said[keyOf(c)]; return !known }) {
-			break
-		}
 	}
-	return said, nil
+	return false, nil
+}
+
+// ofOneWorkflow tells jobs of one name in two workflows apart.
+func (c *Case) ofOneWorkflow(ctx context.Context, in forge.Repository, checks ...forge.Check) (bool, error) {
+	var path string
+	for _, check := range checks {
+		run, err := c.workflowRun(ctx, in, check.RunID)
+		switch {
+		case err != nil:
+			return false, err
+		case run == nil: // it is no job, or the run is not kept any more: the name has to do
+			return true, nil
+		case path != "" && path != run.Path:
+			return false, nil
+		}
+		path = run.Path
+	}
+	return true, nil
 }
 
 // decides says whether a check of the base says anything of the code there: one that was

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -49,7 +50,8 @@ func (t *Thread) Decide(ctx context.Context, c *Case, head *gitops.CommitInfo, a
 		if len(c.Red)+len(c.OnBase) == 0 && !c.Clashes && t.id == 0 {
 			return nil, stop // there is nothing to tell
 		}
-		t.say(stop.Message)
+		here, _ := strings.CutSuffix(stop.Message, ": "+c.Pull.URL+".")
+		t.say(markdown.Text(here + ".")) // it has names of checks
 		if err := t.write(ctx); err != nil {
 			return nil, err
 		}

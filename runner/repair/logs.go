@@ -21,12 +21,15 @@ const (
 
 // readLogs reads what failed in the jobs of the red checks, and what their logs say of it.
 func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
-	jobs := map[int64]forge.Job{}
+	jobs, asked := map[int64]forge.Job{}, map[int64]bool{}
 	left := mostOfLogs
 	for i := range c.Red[:min(len(c.Red), mostRed)] {
 		red := &c.Red[i]
-		if err := c.readJobs(ctx, in, red.RunID, jobs); err != nil {
-			return err
+		if !asked[red.RunID] {
+			asked[red.RunID] = true
+			if err := c.readJobs(ctx, in, red.RunID, jobs); err != nil {
+				return err
+			}
 		}
 		job, known := jobs[red.JobID]
 		if !known {
@@ -53,21 +56,25 @@ func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
 	return nil
 }
 
-// readJobs reads the jobs of a run of a workflow, once. Any workflow can make a check that
-// looks like a job of another commit's run, which says nothing of this one.
-func (c *Case) readJobs(ctx context.Context, in forge.Repository, id int64, jobs map[int64]forge.Job) error {
-	if _, asked := c.runs[id]; asked || id == 0 {
-		return nil
+// workflowRun is a run of a workflow; nil for 0, and where there is none.
+func (c *Case) workflowRun(ctx context.Context, in forge.Repository, id int64) (*forge.WorkflowRun, error) {
+	if run, asked := c.runs[id]; asked || id == 0 {
+		return run, nil
 	}
 	run, err := in.WorkflowRun(ctx, id)
-	if c.runs[id] = run; forge.KindOf(err) == forge.NotFound {
-		return nil
+	if err != nil && forge.KindOf(err) != forge.NotFound {
+		return nil, intake.ForgeFailure(fmt.Sprintf("Workflow run %d cannot be read", id), err)
 	}
-	if err != nil {
-		return intake.ForgeFailure(fmt.Sprintf("Workflow run %d cannot be read", id), err)
-	}
-	if run.HeadSHA != c.Head {
-		return nil
+	c.runs[id] = run
+	return run, nil
+}
+
+// readJobs reads the jobs of a run of a workflow. Any workflow can make a check that
+// looks like a job of another commit's run, which says nothing of this one.
+func (c *Case) readJobs(ctx context.Context, in forge.Repository, id int64, jobs map[int64]forge.Job) error {
+	run, err := c.workflowRun(ctx, in, id)
+	if err != nil || run == nil || run.HeadSHA != c.Head {
+		return err
 	}
 	all, err := in.WorkflowJobs(ctx, id)
 	if err != nil {

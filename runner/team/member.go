@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
@@ -46,7 +47,8 @@ func (m *Member) Send(ctx context.Context, id, message string, interrupt bool) (
 	if m.scripts {
 		text = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
 	}
-	if err := t.await(ctx, func() bool { return !c.leaving }); err != nil {
+	began, replayed := t.waits.sentBy(ctx)
+	if err := t.await(ctx, func() bool { return !c.leaving && (!began || c.stop == nil) }); err != nil {
 		return "", err
 	}
 	if c.by.ctx == nil {
@@ -54,7 +56,7 @@ func (m *Member) Send(ctx context.Context, id, message string, interrupt bool) (
 	}
 	c.sent++
 	submission := fmt.Sprintf("%s-%d", c.id, c.sent)
-	if c.stop != nil {
+	if c.stop != nil || replayed && !began {
 		c.mail = append(c.mail, text)
 		return submission, nil
 	}
@@ -109,6 +111,9 @@ func (m *Member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 	defer cancel()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.waits.brokeOff(ctx) {
+		return nil, false, agents.Refusef("The run was over, or killed, while the agent worked.")
+	}
 	if was, replayed := t.waits.of(ctx); replayed {
 		return m.waitAgain(limited, was, ids)
 	}
@@ -202,11 +207,17 @@ func (m *Member) List(prefix string) (all []agents.Listed) {
 	return all
 }
 
+// tasks says whether models give others tasks, and wait for each.
+func (t *Team) tasks() bool { return t.job().Model.Tools == job.ToolsOpenCode }
+
+// closesNone says whether models have no tool that closes agents.
+func (t *Team) closesNone() bool { return t.root.scripts || t.tasks() }
+
 // open is how many agents there are. Where models close none, those that have ended don't count.
 // The caller has the lock.
 func (t *Team) open() (n int) {
 	for _, c := range t.children {
-		if !c.closed && !(t.root.scripts && c.status.Ended()) {
+		if !c.closed && !(t.closesNone() && c.status.Ended()) {
 			n++
 		}
 	}
@@ -214,7 +225,7 @@ func (t *Team) open() (n int) {
 }
 
 func (t *Team) full() error {
-	if t.root.scripts {
+	if t.closesNone() {
 		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.open())
 	}
 	return agents.Refusef("%d agents are open, which is as many as there may be (agents.most). Close one that has ended, by close_agent, before you start another.", t.open())
@@ -226,11 +237,11 @@ func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.waits != nil {
+		return m.settleAgain(ctx, mayGoOn)
+	}
 	if m.who != nil && len(m.who.mail) > 0 && mayGoOn {
 		return true, nil
-	}
-	if m.who == nil && t.waits != nil {
-		return m.settleAgain(ctx, mayGoOn)
 	}
 	if m.until.IsZero() {
 		m.until = time.Now().Add(time.Duration(t.job().Agents.Wait))

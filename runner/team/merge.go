@@ -242,7 +242,7 @@ func (m *Member) refuse(_ context.Context, c *child, whole gitops.Tree, conflict
 			fmt.Fprintf(&s, "; as %s has it: %s", c.name, o.Record.Join(kept))
 		}
 	}
-	s.WriteString("\nMake your side fit, or tell the agent what to change, and call merge_agent again; or close the agent, which drops its change.")
+	s.WriteString("\nMake your side fit, or tell the agent what to change, and call merge_agent again; a change that is not taken over in the end is dropped.")
 	return tools.Result{Output: s.String(), Failed: true, Detail: map[string]any{"agent": c.id, "conflicts": paths}}, nil
 }
 

@@ -107,7 +107,7 @@ func (m *Member) Tools() []tools.Tool {
 	switch {
 	case m.scripts:
 		return agents.Collaboration(setup)
-	case m.team.job().Model.Tools == job.ToolsOpenCode:
+	case m.team.tasks():
 		return agents.Task(setup)
 	}
 	return agents.Direct(setup)

@@ -51,6 +51,7 @@ type Agent struct {
 	Text    string     `json:"-"` // its last words, or what went wrong
 	Models  []ModelUse `json:"-"`
 	MostUSD float64    `json:"-"` // that it might cost; 0 where there is no limit
+	Most    int        `json:"-"` // calls that it may make, with agents of its own; 0 where there is no limit
 }
 
 // AgentRunning is the status of an agent of which no end is recorded.
@@ -96,6 +97,31 @@ func (v *View) AllModels() []ModelUse {
 	return all
 }
 
+// CallsOfAgents is how many calls of the run's limit agents have that others started: those that one
+// made, and while it works all that it may make.
+func (v *View) CallsOfAgents() (calls int) {
+	for _, a := range v.Agents {
+		switch {
+		case v.askedByRunning(a): // whose share has room for it
+		case a.Status == AgentRunning:
+			calls += a.Most
+		default:
+			calls += a.Calls
+		}
+	}
+	return calls
+}
+
+// askedByRunning says whether an agent above one still works.
+func (v *View) askedByRunning(a *Agent) bool {
+	for above := v.AgentNamed(a.AskedBy); above != nil; above = v.AgentNamed(above.AskedBy) {
+		if above.Status == AgentRunning {
+			return true
+		}
+	}
+	return false
+}
+
 // agent is the agent of an event that another one started; nil for the run's own.
 func (f *fold) agent(e Event) *Agent {
 	if e.By() == "" {
@@ -115,7 +141,7 @@ func (f *fold) agentStarted(e Event, d AgentStarted) {
 		return
 	}
 	a.Name, a.Role, a.AskedBy, a.Number, a.Writes, a.Status, a.Reason, a.Text = d.Name, d.Role, d.AskedBy, d.Number, d.Writes, AgentRunning, "", ""
-	a.MostUSD = d.CostUSD
+	a.MostUSD, a.Most = d.CostUSD, d.ToolCalls
 	if len(a.Models) == 0 {
 		a.Models = []ModelUse{{Model: d.Model, Price: d.Price}}
 	}

@@ -15,7 +15,7 @@ import (
 // openCodeWays are how a model with the tools of OpenCode does what every agent does.
 func openCodeWays() agent.Ways {
 	ways := agent.Calling()
-	ways.Plan, ways.Edit = "call `todowrite`", "with `edit`, and `write` for whole files"
+	ways.Plan, ways.Edit, ways.Read = "call `todowrite`", "with `edit`, and `write` for whole files", "with read"
 	return ways
 }
 

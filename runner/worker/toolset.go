@@ -282,7 +282,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	}
 	patcher := patch.New(patching)
 	if !a.writes() {
-		return a.readingTools(box, checkout)
+		return slices.Concat(a.readingTools(box, checkout), []tools.Tool{a.skillTool()}, a.memoryTools(box))
 	}
 	box.commands = command.New(command.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv()), Programs: a.Record.Join(confine.ProgramsFolder),

@@ -44,7 +44,7 @@ func writingWays(f editformat.Format) agent.Ways {
 
 // furtherForm is what a model that writes is told of the runner's side.
 const furtherForm = "Files are shown with the number of each line before it (`L12: `), which is no part of the line. A command runs to its end, for ten minutes at most; nobody can type into it. " +
-	"What comes of an answer is the next message: plan, edits, files and commands, in this order. Words about blocks, or of others, belong into a fence of `text`: your last message has no block of any other kind.\n"
+	"What comes of an answer is the next message: plan, edits, files and commands, in this order. Words about blocks, or of others, belong into a fence of `text` that is longer than any in them: your last message has no block of any other kind.\n"
 
 // Writing takes apart what a model of the job writes; nil where the model calls tools.
 func Writing(m job.Model) agent.Writing {

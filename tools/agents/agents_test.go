@@ -192,10 +192,10 @@ func TestDirect(t *testing.T) {
 		{"spawn too many", "spawn_agent", `{"message":"one too many"}`, "refused: 4 agents are open already. Close one of them.", ""},
 		{"send", "send_input", `{"target":"busy","message":"stop","interrupt":true}`, `{"submission_id":"sub-1"}`, `send busy "stop" true`},
 		{"send under another name", "send_input", `{"id":"busy","message":"go"}`, `{"submission_id":"sub-1"}`, `send busy "go" false`},
-		{"send to nobody", "send_input", `{"target":"gone","message":"go"}`, "refused: There is no agent gone. Use an id that spawn_agent returned.", ""},
+		{"send to nobody", "send_input", `{"target":"gone","message":"go"}`, "refused: There is no agent gone. Use the id of one that you started.", ""},
 		{"send nothing", "send_input", `{"target":"busy","message":" "}`, "refused: send_input: the message is empty; say what the agent is to do.", ""},
 		{"resume", "resume_agent", `{"id":"busy"}`, `{"status":"running"}`, ""},
-		{"resume nobody", "resume_agent", `{"id":"gone"}`, "refused: There is no agent gone. Use an id that spawn_agent returned.", ""},
+		{"resume nobody", "resume_agent", `{"id":"gone"}`, "refused: There is no agent gone. Use the id of one that you started.", ""},
 		{
 			"wait", "wait_agent", `{"targets":["done","mute","busy","broke"]}`,
 			`{"status":{"broke":{"errored":"no tokens left"},"done":{"completed":"It is <b>done</b>."},"mute":{"completed":null}},"timed_out":false}`, "wait [done mute busy broke] 30s",
@@ -203,13 +203,13 @@ func TestDirect(t *testing.T) {
 		{"wait a moment", "wait_agent", `{"targets":["done"],"timeout_ms":1}`, `{"status":{"done":{"completed":"It is <b>done</b>."}},"timed_out":false}`, "wait [done] 10s"},
 		{"wait for ever", "wait_agent", `{"targets":["done"],"timeout_ms":1e300}`, `{"status":{"done":{"completed":"It is <b>done</b>."}},"timed_out":false}`, "wait [done] 1h0m0s"},
 		{"wait a while", "wait", `{"ids":"mute","timeout_ms":60000}`, `{"status":{"mute":{"completed":null}},"timed_out":false}`, "wait [mute] 1m0s"},
-		{"wait for nobody", "wait_agent", `{"targets":["gone"]}`, "refused: There is no agent gone. Use an id that spawn_agent returned.", ""},
+		{"wait for nobody", "wait_agent", `{"targets":["gone"]}`, "refused: There is no agent gone. Use the id of one that you started.", ""},
 		{"wait for no one in particular", "wait_agent", `{"targets":[]}`, "refused: wait_agent: targets is empty; name the agents to wait for by the ids that spawn_agent returned.", ""},
 		{"wait for some who are there", "wait_agent", `{"targets":["gone","mute"]}`, `{"status":{"gone":"not_found","mute":{"completed":null}},"timed_out":false}`, ""},
 		{"close", "close_agent", `{"target":"busy"}`, `{"previous_status":"running"}`, "close busy"},
-		{"close nobody", "close_agent", `{"target":"gone"}`, "refused: There is no agent gone. Use an id that spawn_agent returned.", ""},
+		{"close nobody", "close_agent", `{"target":"gone"}`, "refused: There is no agent gone. Use the id of one that you started.", ""},
 		{"merge", "merge_agent", `{"id":"done"}`, "Took over a.go of done.", "merge done"},
-		{"merge nobody", "merge_agent", `{"id":"gone"}`, "refused: There is no agent gone. Use an id that spawn_agent returned.", ""},
+		{"merge nobody", "merge_agent", `{"id":"gone"}`, "refused: There is no agent gone. Use the id of one that you started.", ""},
 	})
 }
 
@@ -233,16 +233,54 @@ func TestCollaboration(t *testing.T) {
 			"refused: spawn_agent: task_name has to be of 1 to 64 lower case letters, digits and underscores, and not root.", "",
 		},
 		{"send", "send_message", `{"target":"/root/b","message":"more"}`, "", `note /root/b "more"`},
-		{"send to nobody", "send_message", `{"target":"/root/c","message":"more"}`, "refused: There is no agent /root/c. Use an id that spawn_agent returned.", ""},
+		{"send to nobody", "send_message", `{"target":"/root/c","message":"more"}`, "refused: There is no agent /root/c. Use the id of one that you started.", ""},
 		{"send nothing", "send_message", `{"target":"/root/b","message":""}`, "refused: send_message: the message is empty; say what the agent is to do.", ""},
 		{"follow up", "followup_task", `{"target":"/root/a","message":"more"}`, "", `send /root/a "more" false`},
 		{"wait", "wait_agent", `{}`, `{"message":"Wait completed.","timed_out":false}`, "wait [] 30s"},
 		{"interrupt", "interrupt_agent", `{"target":"/root/b"}`, `{"previous_status":"running"}`, ""},
-		{"interrupt nobody", "interrupt_agent", `{"target":"/root/c"}`, "refused: There is no agent /root/c. Use an id that spawn_agent returned.", ""},
+		{"interrupt nobody", "interrupt_agent", `{"target":"/root/c"}`, "refused: There is no agent /root/c. Use the id of one that you started.", ""},
 		{"list", "list_agents", `{}`, `{"agents":[{"agent_name":"/root/a","agent_status":{"completed":"found"}},{"agent_name":"/root/b","agent_status":"running"}]}`, ""},
 		{"list some", "list_agents", `{"path_prefix":"/root/b"}`, `{"agents":[{"agent_name":"/root/b","agent_status":"running"}]}`, ""},
 		{"list none", "list_agents", `{"path_prefix":"/x"}`, `{"agents":[]}`, ""},
 	})
+}
+
+func TestTask(t *testing.T) {
+	task := func(more string) string { return `{"description":"Look","prompt":"look",` + more + `}` }
+	kinds := " subagent_type is one of:\n- general: for any task.\n- explorer: Reads only.\n- worker: Writes."
+	exchanges(t, agents.Task, []exchange{
+		{"general", "task", task(`"subagent_type":"general","task_id":"done"`), "task_id: done\n\n<task_result>\nIt is <b>done</b>.\n</task_result>\n", `send done "look" false; wait [done] 1h0m0s`},
+		{"without words", "task", task(`"subagent_type":"explore","task_id":"mute"`), "task_id: mute\n\n<task_result>\n\n</task_result>\n", ""},
+		{"that breaks", "task", task(`"subagent_type":"general","task_id":"broke"`), "refused: task_id: broke\n\n<task_result>\nno tokens left\n</task_result>\nThe agent did not complete it: errored.\n", ""},
+		{"of nobody", "task", task(`"subagent_type":"general","task_id":"gone"`), "refused: There is no agent gone. Use the id of one that you started.", ""},
+		{"of no kind", "task", task(`"subagent_type":"poet"`), "refused: task: there is no subagent_type poet." + kinds, ""},
+		{"for nothing", "task", `{"description":"Look","prompt":" ","subagent_type":"general"}`, "refused: task: the message is empty; say what the agent is to do.", ""},
+	})
+	for kind, role := range map[string]string{"general": "", "explore": "explorer", "explorer": "explorer", "worker": "worker"} {
+		f := stand()
+		f.known["id-1"] = agents.Status{State: agents.Completed, Text: "found"}
+		f.unmerged = []string{"id-1", "done"}
+		d, _ := dispatcher(agents.Task, f)
+		got := d.Dispatch(t.Context(), []tools.Call{{ID: "1", Number: 1, Name: "task", Input: task(`"subagent_type":"` + kind + `"`)}})[0]
+		asked := strings.Join(f.asked, "; ")
+		if want := "spawn {Name: Role:" + role + " Message:look Fork:false Model: Effort: ServiceTier: Paths:[]}; wait [id-1] 1h0m0s; merge id-1"; asked != want {
+			t.Errorf("%s: the team was asked %s, want %s", kind, asked, want)
+		}
+		if want := "task_id: id-1\n\n<task_result>\nfound\n</task_result>\nTook over a.go of id-1.\n"; got.Output != want || got.Failed || got.Detail[agents.TaskDetail] != "id-1" {
+			t.Errorf("%s gives %+v, want %q", kind, got, want)
+		}
+	}
+}
+
+func TestATaskWhoseChangeDoesNotFit(t *testing.T) {
+	f := stand()
+	f.unmerged = []string{"done"}
+	f.merge = func(string) (tools.Result, error) { return tools.Refuse("a.go conflicts."), nil }
+	d, _ := dispatcher(agents.Task, f)
+	got := d.Dispatch(t.Context(), []tools.Call{{ID: "1", Number: 1, Name: "task", Input: `{"description":"x","prompt":"x","subagent_type":"general","task_id":"done"}`}})[0]
+	if want := "a.go conflicts.\nDo away with what is in the way, and call merge_agent with the task_id as id to try again.\n"; !got.Failed || !strings.HasSuffix(got.Output, want) {
+		t.Errorf("got %+v, want %s", got, want)
+	}
 }
 
 func TestAWaitThatIsOver(t *testing.T) {

@@ -23,6 +23,9 @@ func Task(s Setup) []tools.Tool {
 	}
 }
 
+// TaskDetail is what the detail of a task that came to its end names its agent by.
+const TaskDetail = "task_id"
+
 // generalType is the kind of agent that OpenCode has for any task, and exploreType that which only
 // reads.
 const (
@@ -56,7 +59,10 @@ func (l *lead) task(ctx context.Context, call tools.Call) (tools.Result, error) 
 	if err != nil {
 		return refused(err)
 	}
-	merged := l.mergeAll(ctx, []string{id})[id]
+	var merged merged
+	for _, m := range l.mergeAll(ctx, []string{id}) { // under its id, where the model named it otherwise
+		merged = m
+	}
 	words := fmt.Sprintf("task_id: %s\n\n<task_result>\n%s\n</task_result>\n", id, tools.Visible(status.Text, mostText))
 	if status.State != Completed {
 		words += "The agent did not complete it: " + status.State + ".\n"
@@ -64,33 +70,38 @@ func (l *lead) task(ctx context.Context, call tools.Call) (tools.Result, error) 
 	if merged.words != "" {
 		words += merged.words + "\n"
 	}
-	if merged.failed { // it stays open, so that the change can be taken over yet
-		return tools.Refuse(words + "Call " + mergeName + " with the task_id to try again.\n"), nil
+	if merged.failed {
+		words += "Do away with what is in the way, and call " + mergeName + " with the task_id as id to try again.\n"
 	}
-	if _, err := l.Team.Close(ctx, id); err != nil {
-		return refused(err)
-	}
-	return tools.Result{Output: words, Failed: status.State != Completed}, nil
+	return tools.Result{Output: words, Failed: merged.failed || status.State != Completed, Detail: map[string]any{TaskDetail: id}}, nil
 }
 
 // begin starts an agent, or has one go on.
 func (l *lead) begin(ctx context.Context, id, prompt, kind string) (string, error) {
+	text, problem := words{Message: prompt}.text()
+	if problem != "" {
+		return "", Refusef("task: %s.", problem)
+	}
 	if id != "" {
-		if _, err := l.Team.Resume(ctx, id); err != nil {
-			return "", err
-		}
-		_, err := l.Team.Send(ctx, id, prompt, false)
+		_, err := l.Team.Send(ctx, id, text, false)
 		return id, err
 	}
-	a := spawning{words: words{Message: prompt}, Role: kind}
-	switch {
-	case kind == generalType && l.problemOfRole(kind) != "":
-		a.Role = noRole
-	case kind == exploreType && l.problemOfRole(kind) != "" && l.problemOfRole("explorer") == "":
-		a.Role = "explorer"
+	role, known := l.roleOf(kind)
+	if !known {
+		return "", Refusef("task: there is no subagent_type %s.%s", tools.Visible(kind, 100), l.aboutTypes())
 	}
-	id, _, err := l.spawn(ctx, a, false)
+	id, _, err := l.Team.Spawn(ctx, Order{Role: role, Message: text})
 	return id, err
+}
+
+// roleOf is the role of a kind of agents; that of any task has none, unless one is called so.
+func (l *lead) roleOf(kind string) (role string, known bool) {
+	for _, r := range l.Roles {
+		if r.Name == kind || kind == exploreType && r.Name == "explorer" && role == "" {
+			role = r.Name
+		}
+	}
+	return role, role != "" || kind == generalType
 }
 
 // toItsEnd waits for an agent.

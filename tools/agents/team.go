@@ -122,7 +122,7 @@ func Refusef(format string, values ...any) error {
 
 // Unknown refuses an id that no agent has.
 func Unknown(id string) error {
-	return Refusef("There is no agent %s. Use an id that spawn_agent returned.", tools.Visible(id, 100))
+	return Refusef("There is no agent %s. Use the id of one that you started.", tools.Visible(id, 100))
 }
 
 // Role is a kind of agent that can be started.

@@ -38,7 +38,7 @@ func Propose(take Take) tools.Tool {
 			return tools.Result{}, err
 		}
 		if take == nil {
-			return tools.Refuse("propose_lesson: this job wants no lessons (memory.propose is off). Go on without."), nil
+			return tools.Refuse("propose_lesson: no lessons are taken from you: memory.propose is off, or another agent has started you. Go on without; what others should know can stand in your last message."), nil
 		}
 		lesson, refusal, err := take(ctx, p)
 		if err != nil {

@@ -63,6 +63,9 @@ func (p *Patcher) carryOut(ctx context.Context, c change) (tools.Result, error) 
 	if err != nil {
 		return tools.Result{}, err
 	}
+	if err := p.tooLong(c.named); err != nil {
+		return c.rejected(err), nil
+	}
 	if err := p.visible(view, c.named); err != nil { // before anything of them is looked at
 		return c.rejected(err), nil
 	}
@@ -98,6 +101,18 @@ func (p *Patcher) carryOut(ctx context.Context, c change) (tools.Result, error) 
 	}
 	result.Output = aside + result.Output
 	return result, err
+}
+
+// longestPath is how many bytes a path may have for commands to reach it.
+const longestPath = 4095
+
+func (p *Patcher) tooLong(named []string) error {
+	for _, name := range named {
+		if len(p.options.Dir.Path)+1+len(name) > longestPath {
+			return fmt.Errorf("%s is longer than a path may be", tools.Visible(name, 100))
+		}
+	}
+	return nil
 }
 
 // rejected is the answer to a change that may not be made.

@@ -129,7 +129,7 @@ func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStart
 	if transcript.IsScript(started.Tool) {
 		a.part(n, "Script", started.Input)
 	} else {
-		a.input(n, started.Shown())
+		a.input(n, started.Tool, started.Shown())
 	}
 	key := callKey{e.Agent, started.CallID, started.Ref()}
 	a.calls[key] = append(a.calls[key], n)
@@ -161,8 +161,8 @@ func (a *assembler) programTurn(agent string, d transcript.ToolStarted) int64 {
 }
 
 // input shows the arguments of a call; those that are a patch as a diff.
-func (a *assembler) input(n *entry, input string) {
-	patch, alone := patchOf(input)
+func (a *assembler) input(n *entry, tool, input string) {
+	patch, alone := patchOf(tool, input)
 	if patch != nil {
 		n.Diff = newDiff(a.cut, patch)
 		n.paths = n.Diff.paths

@@ -41,9 +41,12 @@ type piece struct {
 	Marked bool
 }
 
-// patchOf finds the patch in the arguments of a call, in whatever form models
+// patchOf finds the patch in the arguments of a call of a tool, in whatever form models
 // write one. Alone says that the arguments are nothing else.
-func patchOf(input string) (patch *v4a.Patch, alone bool) {
+func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
+	if patch = edit(tool, input); patch != nil {
+		return patch, true
+	}
 	if patch, alone = patchIn(input); patch != nil || !strings.HasPrefix(strings.TrimSpace(input), "{") {
 		return patch, alone
 	}
@@ -118,6 +121,30 @@ func operation(input string) *v4a.Patch {
 	return patch
 }
 
+// opWritten is a file that write gave another text, or made: the arguments do not tell which.
+const opWritten v4a.Op = "write"
+
+// edit reads the arguments of edit and write.
+func edit(tool, input string) *v4a.Patch {
+	var a struct {
+		Path    *string `json:"filePath"`
+		Old     string  `json:"oldString"`
+		New     string  `json:"newString"`
+		Content string  `json:"content"`
+	}
+	if tool != "edit" && tool != "write" || json.Unmarshal([]byte(input), &a) != nil || a.Path == nil {
+		return nil
+	}
+	section := v4a.Replacing(*a.Path, a.Old, a.New+a.Content)
+	switch {
+	case tool == "write":
+		section.Op = opWritten
+	case a.Old == "":
+		section.Op = v4a.Add
+	}
+	return &v4a.Patch{Sections: []v4a.Section{section}}
+}
+
 // newDiff shows as much of a patch as c allows.
 func newDiff(c cutter, p *v4a.Patch) *diff {
 	weight, all := patchSize(p)
@@ -167,7 +194,7 @@ type diffBuilder struct {
 	lines int // so far
 }
 
-var opName = map[v4a.Op]string{v4a.Add: "Added", v4a.Update: "Changed", v4a.Delete: "Deleted"}
+var opName = map[v4a.Op]string{v4a.Add: "Added", v4a.Update: "Changed", v4a.Delete: "Deleted", opWritten: "Wrote"}
 
 func (b *diffBuilder) file(s v4a.Section) fileDiff {
 	f := fileDiff{Op: opName[s.Op], Path: fileField(s.Path), MoveTo: fileField(s.MoveTo)}

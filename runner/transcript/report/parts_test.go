@@ -67,20 +67,25 @@ func TestPatchesAreFound(t *testing.T) {
 	tests := []struct {
 		name, input  string
 		found, alone bool
+		tool         string
 	}{
-		{"freeform", patch + "\n", true, true},
-		{"function", `{"input":` + quoted(patch) + `}`, true, true},
-		{"operation", `{"type":"update_file","path":"a.txt","diff":"@@\n x\n-y\n+z\n"}`, true, true},
-		{"creating operation", `{"type":"create_file","path":"a.txt","diff":"+z\n"}`, true, true},
-		{"in a command", `{"cmd":` + quoted("apply_patch <<'EOF'\n"+patch+"\nEOF\nrm -rf x") + `}`, true, false},
-		{"in an argv", `{"command":["apply_patch",` + quoted(patch) + `],"workdir":"."}`, true, false},
-		{"a broken one", "*** Begin Patch\n+x\n*** End Patch", false, false},
-		{"none", `{"cmd":"ls"}`, false, false},
-		{"no object", `{`, false, false},
+		{"edit", `{"filePath":"a.txt","oldString":"y","newString":"z","replaceAll":true}`, true, true, "edit"},
+		{"write", `{"filePath":"a.txt","content":"z"}`, true, true, "write"},
+		{"edit of no file", `{"oldString":"y","newString":"z"}`, false, false, "edit"},
+		{"arguments like those of an edit", `{"filePath":"a.txt","content":"z"}`, false, false, "mcp__shelf__write"},
+		{"freeform", patch + "\n", true, true, ""},
+		{"function", `{"input":` + quoted(patch) + `}`, true, true, ""},
+		{"operation", `{"type":"update_file","path":"a.txt","diff":"@@\n x\n-y\n+z\n"}`, true, true, ""},
+		{"creating operation", `{"type":"create_file","path":"a.txt","diff":"+z\n"}`, true, true, ""},
+		{"in a command", `{"cmd":` + quoted("apply_patch <<'EOF'\n"+patch+"\nEOF\nrm -rf x") + `}`, true, false, ""},
+		{"in an argv", `{"command":["apply_patch",` + quoted(patch) + `],"workdir":"."}`, true, false, ""},
+		{"a broken one", "*** Begin Patch\n+x\n*** End Patch", false, false, ""},
+		{"none", `{"cmd":"ls"}`, false, false, ""},
+		{"no object", `{`, false, false, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			patch, alone := patchOf(test.input)
+			patch, alone := patchOf(test.tool, test.input)
 			if (patch != nil) != test.found || alone != test.alone {
 				t.Errorf("found %v, alone %v", patch != nil, alone)
 			}
@@ -88,8 +93,32 @@ func TestPatchesAreFound(t *testing.T) {
 	}
 }
 
+// TestEditsAreShown has edit and write show what they were to change, lines that stay among it.
+func TestEditsAreShown(t *testing.T) {
+	one := func(s string) []line { return []line{{{Text: s}}} }
+	for tool, test := range map[string]struct {
+		input string
+		want  fileDiff
+	}{
+		"edit": {
+			`{"filePath":"a.txt","oldString":"x\nold\ny","newString":"x\nnew\ny"}`,
+			fileDiff{Op: "Changed", Path: "a.txt", Hunks: []hunk{{Blocks: []change{{Keep: "x"}, {Old: one("old"), New: one("new")}, {Keep: "y"}}}}},
+		},
+		"write": {`{"filePath":"a.txt","content":"new\n"}`, fileDiff{Op: "Wrote", Path: "a.txt", Hunks: []hunk{{Blocks: []change{{Old: []line{}, New: one("new")}}}}}},
+	} {
+		patch, _ := patchOf(tool, test.input)
+		if diff := cmp.Diff([]fileDiff{test.want}, newDiff(limit(textBytes), patch).Files); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tool, diff)
+		}
+	}
+	made, _ := patchOf("edit", `{"filePath":"a.txt","oldString":"","newString":"new"}`)
+	if got := newDiff(limit(textBytes), made).Files[0].Op; got != "Added" {
+		t.Errorf("a file that is made is %s", got)
+	}
+}
+
 func TestDiffBlocks(t *testing.T) {
-	patch, _ := patchOf("*** Begin Patch\n*** Update File: a.txt\n@@ func f()\n keep\n \n-old\n+new\n-older\n \n*** End Patch")
+	patch, _ := patchOf("apply_patch", "*** Begin Patch\n*** Update File: a.txt\n@@ func f()\n keep\n \n-old\n+new\n-older\n \n*** End Patch")
 	d := newDiff(limit(textBytes), patch)
 	one := func(s string) []line { return []line{{{Text: s}}} }
 	want := []fileDiff{{Op: "Changed", Path: "a.txt", Hunks: []hunk{{Place: "func f()", Blocks: []change{
