@@ -87,7 +87,11 @@ func (c *Client) searchAny(ctx context.Context, kind, words string, most int) (h
 		if err := c.query(ctx, what, findAny, variables, &found); err != nil {
 			return nil, err
 		}
-		if err := bounded(what, found.Search.IssueCount+found.Search.RepositoryCount, min(most, forge.MaxFound)); err != nil {
+		count := found.Search.IssueCount
+		if kind == "REPOSITORY" {
+			count = found.Search.RepositoryCount
+		}
+		if err := bounded(what, count, min(most, forge.MaxFound)); err != nil {
 			return nil, err
 		}
 		for _, n := range found.Search.Nodes {
