@@ -61,7 +61,9 @@ func TestSurveyTellsWhatIsThere(t *testing.T) {
 		with(func(f *forge.Finding) {
 			f.HasCommit, f.IssueState, f.Open = true, "open", &forge.OpenPull{Number: pull.Number, URL: pull.URL}
 		}),
-		with(func(f *forge.Finding) { f.Branch, f.Tip, f.HasCommit, f.IssueState = "feature/topic", topic, true, "closed" }),
+		with(func(f *forge.Finding) {
+			f.Branch, f.Tip, f.HasCommit, f.IssueState = "feature/topic", topic, true, "closed"
+		}),
 		found, // whose default branch does not have the commit, which is of another
 		with(func(f *forge.Finding) { f.Branch, f.Tip = "gone", "" }),
 		{Found: true, Repository: "octo/widgets", PullState: "open", PullHead: topic},

@@ -52,7 +52,11 @@ type Claim struct {
 
 // KeyOf is the key of a target: readable, and another one for everything that tells targets apart.
 func KeyOf(campaign string, t Target) string {
-	identity, err := json.Marshal([]any{strings.ToLower(t.Repository), t.Base, t.Issue, t.Path, t.Values})
+	values := t.Values
+	if len(values) == 0 {
+		values = nil // none are the same however they are given
+	}
+	identity, err := json.Marshal([]any{strings.ToLower(t.Repository), t.Base, t.Issue, t.Path, values})
 	if err != nil {
 		panic(err) // texts and numbers alone
 	}

@@ -28,6 +28,7 @@ type Repository struct {
 	Permissions map[string]string
 
 	forge      *Forge
+	lower      string // its name, by which it is found and sorted
 	id         int64
 	created    time.Time
 	lastNumber int
@@ -67,7 +68,8 @@ func (f *Forge) AddTwin(of *Repository, owner, name string) *Repository {
 
 func (f *Forge) add(r *Repository) {
 	f.repositories = append(f.repositories, r)
-	f.byName[strings.ToLower(r.fullName())] = r
+	r.lower = strings.ToLower(r.fullName())
+	f.byName[r.lower] = r
 }
 
 // settings of a bare repository: what github.com lets clients fetch, and no

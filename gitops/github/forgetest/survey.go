@@ -168,7 +168,7 @@ func (e *execution) owner(a object) any {
 	}
 	return &node{"Organization", object{"login": login, "repositories": resolver(func(a object) any {
 		wanted := slices.DeleteFunc(slices.Clone(own), func(r *Repository) bool { return a["isArchived"] != nil && r.Archived != a["isArchived"] })
-		slices.SortStableFunc(wanted, func(x, y *Repository) int { return strings.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name)) })
+		slices.SortStableFunc(wanted, func(x, y *Repository) int { return strings.Compare(x.lower, y.lower) })
 		return pageOf(e, "RepositoryConnection", wanted, len(wanted), a, e.repository)
 	})}}
 }

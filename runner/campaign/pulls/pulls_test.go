@@ -96,7 +96,9 @@ func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"ours": "open", "merged": "merged", "closed": "closed", "theirs": "open"}, states()); diff != "" {
 		t.Error(diff)
 	}
-	drop := func(ctx context.Context, repository, branch string) error { return client.Setup(repository).DeleteBranch(ctx, branch) }
+	drop := func(ctx context.Context, repository, branch string) error {
+		return client.Setup(repository).DeleteBranch(ctx, branch)
+	}
 	ended, err := pulls.Close(t.Context(), client, ledger, c, plan, drop)
 	if err != nil || len(ended) != 2 || ended[0].Left != "" || ended[1].Left != "its last commit is not one of a run" {
 		t.Errorf("got %+v, %v", ended, err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -123,12 +122,12 @@ func (o Options) fromCommand(ctx context.Context) ([]job.Listed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run the command that prints the targets (targets.command): %w", err)
 	}
-	return job.ParseTargets("targets.command", printed.Bytes())
+	return job.ParseTargets("targets.command", printed.kept.Bytes())
 }
 
 // bounded keeps what is written, up to a bound.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	most int
 	over func()
 }
@@ -136,14 +135,12 @@ type bounded struct {
 var errTooMuch = errors.New("too much output")
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.most {
+	if b.kept.Len()+len(p) > b.most {
 		b.over()
 		return 0, errTooMuch
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }
-
-var _ io.Writer = (*bounded)(nil)
 
 // query asks the forge for targets.
 func (o Options) query(ctx context.Context, q job.Query) ([]*candidate, error) {

@@ -3,7 +3,6 @@ package resolve
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -200,11 +199,11 @@ func settle(o Options, all []*candidate) []campaign.Target {
 			c.Repository, c.Base = f.Repository, cmp.Or(f.Branch, c.Base)
 		}
 		c.SHA = cmp.Or(c.commit, f.Tip)
-		if same := sameness(c.Target); seen[same] {
+		same := campaign.KeyOf("", c.Target) // places as they are, not as they were named
+		if seen[same] {
 			continue
-		} else {
-			seen[same] = true
 		}
+		seen[same] = true
 		if open, there := c.open[o.branch(c)]; there {
 			f.Open = &open
 		}
@@ -215,15 +214,6 @@ func settle(o Options, all []*candidate) []campaign.Target {
 		targets = append(targets, c.Target)
 	}
 	return inheritLacks(targets)
-}
-
-// sameness tells places apart as they are, not as they were named.
-func sameness(t campaign.Target) string {
-	raw, err := json.Marshal([]any{strings.ToLower(t.Repository), t.Base, t.Issue, t.Path, t.Values})
-	if err != nil {
-		panic(err) // texts and numbers alone
-	}
-	return string(raw)
 }
 
 // lacks says why a target cannot run; empty where it can.
