@@ -11,6 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
+// listOwned asks for few branches of each repository: GitHub counts what could be there, and all pages
+// together have to fit into the points of an hour.
+// https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api
 const listOwned = `query($owner: String!, $after: String, $topics: Boolean!, $heads: String!, $wantHeads: Boolean!) {
   repositoryOwner(login: $owner) {
     repositories(first: 100, after: $after, isArchived: false, ownerAffiliations: [OWNER], orderBy: {field: NAME, direction: ASC}) {
@@ -18,7 +21,7 @@ const listOwned = `query($owner: String!, $after: String, $topics: Boolean!, $he
       nodes {
         nameWithOwner isArchived viewerPermission defaultBranchRef { name target { oid } }
         repositoryTopics(first: 20) @include(if: $topics) { nodes { topic { name } } }
-        refs(refPrefix: "refs/heads/", query: $heads, first: 50) @include(if: $wantHeads) { nodes { name ` + openPulls + ` } }
+        refs(refPrefix: "refs/heads/", query: $heads, first: 10) @include(if: $wantHeads) { totalCount nodes { name ` + openPulls + ` } }
       }
     }
   }
@@ -166,8 +169,11 @@ func (s *surveyed) hasTopic(topic string) bool {
 }
 
 func (c *Client) owned(s *surveyed) forge.Hit {
-	finding := c.finding(s, forge.Question{})
-	hit := forge.Hit{Repository: s.NameWithOwner, Finding: &finding, Open: map[string]forge.OpenPull{}}
+	hit := forge.Hit{Repository: s.NameWithOwner, Open: map[string]forge.OpenPull{}}
+	if s.Refs.TotalCount <= len(s.Refs.Nodes) { // else a branch that is wanted may be among the others
+		finding := c.finding(s, forge.Question{})
+		hit.Finding = &finding
+	}
 	for _, ref := range s.Refs.Nodes {
 		if open := ref.open(); open != nil {
 			hit.Open[ref.Name] = *open

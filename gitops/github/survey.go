@@ -36,7 +36,10 @@ type surveyed struct {
 	Head             *reference
 	Issue            *struct{ State string }
 	PullRequest      *struct{ State, HeadRefOid string }
-	Refs             struct{ Nodes []reference }
+	Refs             struct {
+		TotalCount int
+		Nodes      []reference
+	}
 	RepositoryTopics struct {
 		Nodes []struct{ Topic struct{ Name string } }
 	}

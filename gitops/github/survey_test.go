@@ -131,6 +131,12 @@ func TestSearchListsAnOrganisation(t *testing.T) {
 	if diff := cmp.Diff(&want, last.Finding); diff != "" || last.Open["feature/topic"] != (forge.OpenPull{Number: pull.Number, URL: pull.URL}) {
 		t.Error(diff, last.Open)
 	}
+	for i := range 11 { // one more than are asked for
+		git(t, repository, "", "update-ref", fmt.Sprintf("refs/heads/many/%d", i), last.Finding.Tip)
+	}
+	if hits, err = client.Search(t.Context(), forge.Search{Organisation: "octo", Heads: "many/"}, 1000); err != nil || hits[248].Finding != nil {
+		t.Errorf("with more branches than were told: %+v, %v", hits[248], err)
+	}
 	if hits, err = client.Search(t.Context(), forge.Search{Organisation: "octo", Topic: "go"}, 3); err != nil || len(hits) != 3 {
 		t.Errorf("by topic: %d, %v", len(hits), err)
 	}

@@ -201,7 +201,7 @@ func firstOf(a object) int {
 
 // connection shows the beginning of a list.
 func connection(kind string, nodes []*node, a object) *node {
-	return &node{kind, object{"nodes": nodes[:min(len(nodes), firstOf(a))]}}
+	return &node{kind, object{"totalCount": len(nodes), "nodes": nodes[:min(len(nodes), firstOf(a))]}}
 }
 
 // words are what a search asks for: qualifiers by their names, and the rest.
