@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -51,6 +51,10 @@ type campaignFlags struct {
 	reason string
 	by     string
 	format string
+
+	check          bool
+	deleteBranches bool
+	online         bool
 }
 
 // campaignDeed is what a subcommand does with a campaign.
@@ -62,9 +66,11 @@ var campaignDeeds = map[string]struct {
 	do    campaignDeed
 }{
 	"approve": {[]string{"by"}, approveCampaign},
+	"close":   {[]string{"delete-branches"}, closeCampaign},
 	"export":  {[]string{"format"}, exportCampaign},
+	"plan":    {[]string{"format", "check"}, planCampaign},
 	"resume":  {[]string{"by", "reason"}, resumeCampaign},
-	"status":  {[]string{"format"}, campaignStatus},
+	"status":  {[]string{"format", "online"}, campaignStatus},
 }
 
 // commonCampaignFlags are those of all subcommands.
@@ -81,8 +87,11 @@ func runCampaign(flags *flagSet) deed {
 	var f campaignFlags
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.by, "by", "NAME", "approve, resume: who says so (default: the user)")
-	flags.text(&f.format, "format", "FORMAT", "status: table (default), json or markdown; export: csv (default) or json", "table", "json", "markdown", "csv")
+	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; status: table (default), json or markdown;\nexport: csv (default) or json", "table", "json", "markdown", "csv")
 	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")
+	flags.on(&f.check, "check", "plan: also run applies_if of each target, in a clean tree on this machine")
+	flags.on(&f.deleteBranches, "delete-branches", "close: delete the branches of the pull requests, too")
+	flags.on(&f.online, "online", "status: ask the forge for the states of the pull requests first")
 	return func(ctx context.Context, p process, rest []string) int {
 		name, file := rest[0], rest[1]
 		sub, known := campaignDeeds[name]
@@ -100,6 +109,9 @@ func runCampaign(flags *flagSet) deed {
 			return exitInvalid
 		}
 		status := exitOK
+		if forms := campaignForms[name]; c != nil && forms != nil && !slices.Contains(forms, c.form(name)) {
+			return flags.wrong(p, "--format of agent-ci campaign %s is one of %s, not %s", name, strings.Join(forms, ", "), c.format)
+		}
 		if err == nil {
 			status, err = sub.do(ctx, p, c)
 		}
@@ -170,9 +182,13 @@ func (c *openedCampaign) withLedger(do func(*campaign.Ledger, *campaign.Plan) er
 	return do(ledger, plan)
 }
 
-func approveCampaign(_ context.Context, p process, c *openedCampaign) (int, error) {
+func approveCampaign(ctx context.Context, p process, c *openedCampaign) (int, error) {
+	by, err := c.mayApprove(ctx, p)
+	if err != nil {
+		return exitFailed, err
+	}
 	return exitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
-		if err := l.Approve(c.Campaign, plan, c.who(p)); err != nil {
+		if err := l.Approve(c.Campaign, plan, by); err != nil {
 			return err
 		}
 		fmt.Fprintf(p.stdout, "%s is approved: the targets behind the pilot may run.\n", c.Name)
@@ -191,7 +207,7 @@ func resumeCampaign(_ context.Context, p process, c *openedCampaign) (int, error
 }
 
 // campaignForms are the forms in which a subcommand tells of a campaign; the first is the default.
-var campaignForms = map[string][]string{"status": {"table", "json", "markdown"}, "export": {"csv", "json"}}
+var campaignForms = map[string][]string{"plan": {"table", "json"}, "status": {"table", "json", "markdown"}, "export": {"csv", "json"}}
 
 // writers write a status in a form.
 var writers = map[string]func(io.Writer, campaign.Status) error{
@@ -199,7 +215,19 @@ var writers = map[string]func(io.Writer, campaign.Status) error{
 	"json": func(w io.Writer, s campaign.Status) error { return writeJSON(w, s) },
 }
 
-func campaignStatus(_ context.Context, p process, c *openedCampaign) (int, error) {
+func campaignStatus(ctx context.Context, p process, c *openedCampaign) (int, error) {
+	if c.online {
+		client, _, err := forgeOf(p)
+		if err != nil {
+			return exitFailed, err
+		}
+		if err := c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
+			_, err := pulls.Refresh(ctx, client, l, c.Campaign, plan)
+			return err
+		}); err != nil {
+			return exitFailed, err
+		}
+	}
 	return c.tell(p, "status")
 }
 
@@ -209,11 +237,6 @@ func exportCampaign(_ context.Context, p process, c *openedCampaign) (int, error
 
 // tell writes how far the campaign is, in the form that was asked for.
 func (c *openedCampaign) tell(p process, name string) (int, error) {
-	forms := campaignForms[name]
-	form := cmp.Or(c.format, forms[0])
-	if !slices.Contains(forms, form) {
-		return exitInvalid, fmt.Errorf("--format is one of %s, not %s", strings.Join(forms, ", "), form)
-	}
 	state, err := campaign.Read(c.ledger)
 	if err != nil {
 		return exitFailed, err
@@ -222,5 +245,5 @@ func (c *openedCampaign) tell(p process, name string) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	return exitOK, writers[form](p.stdout, state.Status(time.Now(), c.Campaign, plan))
+	return exitOK, writers[c.form(name)](p.stdout, state.Status(time.Now(), c.Campaign, plan))
 }

@@ -148,6 +148,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	maps.Copy(commands, registryCommands)
 	maps.Copy(commands, machineProxyCommands)
 	maps.Copy(commands, identityCommands)
+	maps.Copy(commands, planCommands)
 	return commands
 }
 

@@ -22,6 +22,9 @@ type Forge interface {
 
 	// Survey answers questions on many repositories, in their order, in as few requests as it can.
 	Survey(ctx context.Context, questions []Question) ([]Finding, error)
+	// Search finds repositories or issues, without archived repositories, at most so many: more of
+	// them are an error of the kind Invalid, as they are where the forge gives no more than MaxFound.
+	Search(ctx context.Context, s Search, most int) ([]Hit, error)
 
 	// Viewer is the account that the token belongs to. The token of an app's
 	// installation, as workflows have one, belongs to nobody: the error has the

@@ -34,9 +34,12 @@ func (r *repository) SetDraft(ctx context.Context, pull *forge.PullRequest, draf
 	return nil
 }
 
-type graphQLError struct{ Type, Message string }
+type graphQLError struct {
+	Type, Message string
+	Path          []any
+}
 
-func (c *Client) query(ctx context.Context, what call, query string, variables map[string]string, data any) error {
+func (c *Client) query(ctx context.Context, what call, query string, variables, data any) error {
 	var reply struct {
 		Data   any
 		Errors []graphQLError

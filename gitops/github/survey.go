@@ -33,20 +33,36 @@ type surveyed struct {
 	ViewerPermission string `json:"viewerPermission"`
 	DefaultBranchRef *reference
 	Asked            *reference
-	Commit           *struct{ OID string }
+	Head             *reference
 	Issue            *struct{ State string }
-	PullRequest      *struct{ State string }
-	PullRequests     struct {
-		Nodes []struct {
-			Number int
-			URL    string
-		}
+	PullRequest      *struct{ State, HeadRefOid string }
+	Refs             struct {
+		TotalCount int
+		Nodes      []reference
+	}
+	RepositoryTopics struct {
+		Nodes []struct{ Topic struct{ Name string } }
 	}
 }
 
 type reference struct {
-	Name   string
-	Target struct{ OID string }
+	Name                   string
+	Target                 struct{ OID string }
+	Compare                *struct{ Status string }
+	AssociatedPullRequests struct{ Nodes []forge.OpenPull }
+}
+
+// open is the open pull request of a branch; nil for none.
+func (r *reference) open() *forge.OpenPull {
+	if r == nil || len(r.AssociatedPullRequests.Nodes) == 0 {
+		return nil
+	}
+	return &r.AssociatedPullRequests.Nodes[0]
+}
+
+// has says whether a branch that was compared with a commit has it.
+func (r *reference) has() bool {
+	return r != nil && r.Compare != nil && (r.Compare.Status == "BEHIND" || r.Compare.Status == "IDENTICAL")
 }
 
 func (c *Client) survey(ctx context.Context, what call, questions []forge.Question) ([]forge.Finding, error) {
@@ -64,40 +80,53 @@ func (c *Client) survey(ctx context.Context, what call, questions []forge.Questi
 		return nil, c.failed(ctx, what, err)
 	}
 	for _, e := range reply.Errors {
-		if e.Type != "NOT_FOUND" { // what is not there is null, too
-			return nil, c.refused(what, reply.Errors)
+		if !e.ofOne() {
+			return nil, c.refused(what, []graphQLError{e})
 		}
 	}
 	all := make([]forge.Finding, len(questions))
 	for i, q := range questions {
 		if s := reply.Data[alias(i)]; s != nil {
-			all[i] = s.finding(q)
+			all[i] = c.finding(s, q)
 		}
 	}
 	return all, nil
 }
 
+// ofOne says that an error is of one question, whose answer lacks what was asked: what is not there,
+// or may not be seen, as of an organisation that wants another sign-in, is null.
+func (e graphQLError) ofOne() bool {
+	return len(e.Path) > 0 && (e.Type == "NOT_FOUND" || e.Type == "FORBIDDEN")
+}
+
 func alias(i int) string { return fmt.Sprintf("q%d", i) }
+
+const openPulls = "associatedPullRequests(states: [OPEN], first: 1) { nodes { number url } }"
 
 // writeQuestion writes the part of a query that answers one question. Texts are JSON strings, which
 // GraphQL's are: https://spec.graphql.org/October2021/#sec-String-Value
 func writeQuestion(w *strings.Builder, i int, q forge.Question) {
 	owner, name, _ := strings.Cut(q.Repository, "/")
-	fmt.Fprintf(w, "%s: repository(owner: %s, name: %s) { nameWithOwner isArchived viewerPermission defaultBranchRef { name target { oid } }", alias(i), quoted(owner), quoted(name))
-	if q.Branch != "" {
-		fmt.Fprintf(w, " asked: ref(qualifiedName: %s) { name target { oid } }", quoted("refs/heads/"+q.Branch))
+	fmt.Fprintf(w, "%s: repository(owner: %s, name: %s) { nameWithOwner", alias(i), quoted(owner), quoted(name))
+	if q.Pull > 0 {
+		fmt.Fprintf(w, " pullRequest(number: %d) { state headRefOid } }\n", q.Pull)
+		return
 	}
-	if q.Commit != "" {
-		fmt.Fprintf(w, " commit: object(oid: %s) { oid }", quoted(q.Commit))
+	branch := "name target { oid }"
+	if q.Commit != "" { // a commit alone may be of a fork: GitHub gives those, too
+		branch += fmt.Sprintf(" compare(headRef: %s) { status }", quoted(q.Commit))
+	}
+	fmt.Fprint(w, " isArchived viewerPermission ")
+	if q.Branch != "" {
+		fmt.Fprintf(w, "asked: ref(qualifiedName: %s) { %s }", quoted("refs/heads/"+q.Branch), branch)
+	} else {
+		fmt.Fprintf(w, "defaultBranchRef { %s }", branch)
 	}
 	if q.Issue > 0 {
 		fmt.Fprintf(w, " issue(number: %d) { state }", q.Issue)
 	}
-	if q.Pull > 0 {
-		fmt.Fprintf(w, " pullRequest(number: %d) { state }", q.Pull)
-	}
 	if q.Head != "" {
-		fmt.Fprintf(w, " pullRequests(headRefName: %s, states: [OPEN], first: 1) { nodes { number url } }", quoted(q.Head))
+		fmt.Fprintf(w, " head: ref(qualifiedName: %s) { name target { oid } %s }", quoted("refs/heads/"+q.Head), openPulls)
 	}
 	w.WriteString(" }\n")
 }
@@ -113,23 +142,28 @@ func quoted(text string) string {
 // mayPush are the permissions with which a token may push.
 var mayPush = map[string]bool{"ADMIN": true, "MAINTAIN": true, "WRITE": true}
 
-func (s *surveyed) finding(q forge.Question) forge.Finding {
-	f := forge.Finding{Found: true, Repository: s.NameWithOwner, Archived: s.IsArchived, CanWrite: mayPush[s.ViewerPermission], HasCommit: s.Commit != nil}
+// installationToken begins the tokens of apps, whose permission GitHub does not tell as one of an
+// account.
+const installationToken = "ghs_"
+
+func (c *Client) finding(s *surveyed, q forge.Question) forge.Finding {
+	f := forge.Finding{
+		Found: true, Repository: s.NameWithOwner, Archived: s.IsArchived,
+		CanWrite: mayPush[s.ViewerPermission] || strings.HasPrefix(c.token, installationToken),
+	}
 	at := s.DefaultBranchRef
 	if q.Branch != "" {
 		at, f.Branch = s.Asked, q.Branch
 	}
 	if at != nil {
-		f.Branch, f.Tip = at.Name, at.Target.OID
+		f.Branch, f.Tip, f.HasCommit = at.Name, at.Target.OID, at.has()
 	}
 	if s.Issue != nil {
 		f.IssueState = strings.ToLower(s.Issue.State)
 	}
 	if s.PullRequest != nil {
-		f.PullState = strings.ToLower(s.PullRequest.State)
+		f.PullState, f.PullHead = strings.ToLower(s.PullRequest.State), s.PullRequest.HeadRefOid
 	}
-	if nodes := s.PullRequests.Nodes; len(nodes) > 0 {
-		f.Open = &forge.OpenPull{Number: nodes[0].Number, URL: nodes[0].URL}
-	}
+	f.Open = s.Head.open()
 	return f
 }

@@ -34,11 +34,12 @@ func newBook(t *testing.T, targets int, set func(*job.Campaign)) *book {
 	t.Helper()
 	b := &book{t: t, dir: t.TempDir(), clock: monday(), campaign: &job.Campaign{Name: "bump", Rollout: job.Rollout{AtOnce: 4}, OnExisting: "skip"}}
 	set(b.campaign)
-	b.plan = &Plan{Version: planVersion, Campaign: "bump", Template: "one", Claim: Claim{USD: 2, Tokens: 100}}
+	b.plan = &Plan{Version: PlanVersion, Campaign: "bump", Template: "one", Claim: Claim{USD: 2, Tokens: 100}}
 	for i := range targets {
-		b.plan.Targets = append(b.plan.Targets, Target{Repository: fmt.Sprintf("octo-org/r%03d", i), Base: "main"})
+		t := Target{Repository: fmt.Sprintf("octo-org/r%03d", i), Base: "main"}
+		t.Key = KeyOf("bump", t)
+		b.plan.Targets = append(b.plan.Targets, t)
 	}
-	b.plan.Targets = Distinct("bump", b.plan.Targets)
 	b.open()
 	return b
 }

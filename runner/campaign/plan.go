@@ -43,8 +43,8 @@ func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 	if err := json.Unmarshal(raw, p); err != nil {
 		return nil, fmt.Errorf("read the plan of %s: %w", campaign, err)
 	}
-	if p.Version != planVersion {
-		return nil, fmt.Errorf("the plan of %s has version %d, and this agent-ci reads %d; make one with agent-ci campaign plan", campaign, p.Version, planVersion)
+	if p.Version != PlanVersion {
+		return nil, fmt.Errorf("the plan of %s has version %d, and this agent-ci reads %d; make one with agent-ci campaign plan", campaign, p.Version, PlanVersion)
 	}
 	return p, nil
 }

@@ -45,7 +45,8 @@ type Entry struct {
 	Last    *Report // of the last run that was settled
 	At      time.Time
 	Pull    PullState
-	Again   bool // it may run once more
+	Again   bool     // it may run once more
+	Commits []string // that its runs made
 }
 
 // Of is how far a campaign is; zero for one that the ledger does not know.
@@ -217,6 +218,9 @@ func (s *State) settled(at time.Time, d Settled) {
 	c.Spent.add(used, 1)
 	s.spentOn[dayOf(at)] = price.Sum(s.spentOn[dayOf(at)], used.USD)
 	e.Claimed, e.Last, e.At = nil, &d.Report, at
+	if d.Commit != "" {
+		e.Commits = append(e.Commits, d.Commit)
+	}
 	if d.PullRequest.Number > 0 && d.PullRequest.Operation != "closed" {
 		e.Pull = PullState{d.Campaign, d.Target, d.PullRequest.Number, "open"}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 )
 
-// planVersion is the version of plan.json.
-const planVersion = 1
+// PlanVersion is the version of plan.json.
+const PlanVersion = 1
 
 // Plan is what a campaign comes to: every target, resolved and frozen.
 type Plan struct {
@@ -52,7 +52,11 @@ type Claim struct {
 
 // KeyOf is the key of a target: readable, and another one for everything that tells targets apart.
 func KeyOf(campaign string, t Target) string {
-	identity, err := json.Marshal([]any{strings.ToLower(t.Repository), t.Base, t.Issue, t.Path, t.Values})
+	values := t.Values
+	if len(values) == 0 {
+		values = nil // none are the same however they are given
+	}
+	identity, err := json.Marshal([]any{strings.ToLower(t.Repository), t.Base, t.Issue, t.Path, values})
 	if err != nil {
 		panic(err) // texts and numbers alone
 	}
@@ -100,9 +104,16 @@ func (t Target) Fields() map[string]string {
 	return fields
 }
 
+// claimed are keys that decide what a run may use. A job that leaves one out has it all the same, so
+// that no repository's defaults set it behind the claim.
+var claimed = []string{
+	"model.name", "model.fallbacks", "model.context_window", "model.max_output_tokens", "model.service_tier", "limits.cost_usd", "limits.tokens", "agents.enabled", "agents.most",
+}
+
 // JobOf is the job of a target, as a job file.
 func JobOf(c *job.Campaign, t Target) ([]byte, error) {
-	set := map[string]any{"name": t.Key, "repository.name": t.Repository, "repository.base": t.Base, "repository.commit": t.SHA}
+	set := c.Job.Unset(claimed)
+	maps.Copy(set, map[string]any{"name": t.Key, "repository.name": t.Repository, "repository.base": t.Base, "repository.commit": t.SHA})
 	if t.Path != "" {
 		set["repository.path"] = t.Path
 	}
@@ -122,20 +133,4 @@ func (p *Plan) Find(key string) (Target, bool) {
 		return Target{}, false
 	}
 	return p.Targets[i], true
-}
-
-// Distinct gives each target its key and takes out those that are there twice. after are the names
-// by which targets wait, by the index of the target.
-func Distinct(campaign string, targets []Target) []Target {
-	seen := map[string]bool{}
-	kept := make([]Target, 0, len(targets))
-	for _, t := range targets {
-		t.Values = maps.Clone(t.Values)
-		t.Key = KeyOf(campaign, t)
-		if !seen[t.Key] {
-			seen[t.Key] = true
-			kept = append(kept, t)
-		}
-	}
-	return kept
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
@@ -132,6 +133,12 @@ func (s *Source) eventHead(ctx context.Context) (repository, what string, err er
 		return "", "", err
 	}
 	return pull.HeadRepository, fmt.Sprintf("Pull request #%d", pull.Number), nil
+}
+
+// Distrust says why what an account says in a repository does not count for a job; "" where it does.
+func Distrust(ctx context.Context, j *job.Job, in forge.Repository, who forge.User) (why string, err error) {
+	s := &Source{Job: j, Accounts: Accounts{}}
+	return s.distrust(ctx, in, who)
 }
 
 // distrust says why the words of an account in a repository do not count; ""

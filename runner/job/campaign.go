@@ -178,6 +178,9 @@ func (d *decoder) campaignRelations(c *Campaign) {
 	names := map[string]bool{}
 	for i, target := range t.List {
 		path := fmt.Sprintf("targets.list[%d]", i)
+		if _, _, _, err := target.Where(); err != nil && !d.report.mentions(path) {
+			d.complainAt(d.places[path], path, err.Error(), "")
+		}
 		if target.Name == "" {
 			continue
 		}

@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -38,8 +40,9 @@ func (f *form) meant(s string) string {
 
 // matching is the form of texts that match pattern as a whole.
 func matching(about, pattern string) *form {
+	fits := sync.OnceValue(func() *regexp.Regexp { return whole(pattern) })
 	return &form{about: about, pattern: pattern, check: func(s string) error {
-		if !whole(pattern).MatchString(s) {
+		if !fits().MatchString(s) {
 			return errors.New("must be " + about)
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -77,9 +78,11 @@ type Issue struct {
 // name with a dot is a server also without https://, as browsers show it.
 const issueAddress = `(https?://[^/?#@\s]+|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d{1,5})?)/(` + repositoryPattern + `)/(?:issues|pull)/([1-9][0-9]*)(?:[/?#]\S*)?`
 
+var issuePage = sync.OnceValue(func() *regexp.Regexp { return whole(issueAddress) })
+
 // ParseIssue reads OWNER/REPO#N, #N, N or the address of the issue's page.
 func ParseIssue(s string) (Issue, error) {
-	if at := whole(issueAddress).FindStringSubmatch(s); at != nil {
+	if at := issuePage().FindStringSubmatch(s); at != nil {
 		s = at[2] + "#" + at[3]
 	}
 	repository, digits, marked := strings.Cut(s, "#")
@@ -101,7 +104,7 @@ func ParseIssue(s string) (Issue, error) {
 // IssueServer is the root of the server that has an issue, where the issue is given
 // by its address; empty where it is not.
 func IssueServer(s string) string {
-	if at := whole(issueAddress).FindStringSubmatch(s); at != nil {
+	if at := issuePage().FindStringSubmatch(s); at != nil {
 		if strings.Contains(at[1], "://") {
 			return at[1]
 		}

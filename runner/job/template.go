@@ -96,7 +96,7 @@ func nearField(name string) string {
 // a text that its key does not take.
 func (t Template) Unfit(values map[string]string) Problems {
 	var problems Problems
-	node := cloneNode(t.node)
+	node, holes := cloneNode(t.node), holesOf(t.node)
 	eachHole(node, "", func(path string, at *yaml.Node, space, name string) string {
 		value, has := values[space+"."+name]
 		if !has && (space == "target" || space == "values") {
@@ -108,7 +108,7 @@ func (t Template) Unfit(values map[string]string) Problems {
 		return problems
 	}
 	eachText(node, "", func(path string, at *yaml.Node) {
-		if !holesOf(t.node)[path] {
+		if !holes[path] {
 			return
 		}
 		if k := keyAt(root(), path); k != nil && k.kind == text {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -227,4 +228,23 @@ func readScript(ctx context.Context, path string) (*model.Script, error) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	return script, nil
+}
+
+// Models are the models that a run of a job may ask, with what is known of each: its own, those that
+// go on in its place, and those of the agents that it may start.
+func Models(j *job.Job, env settings.Environment) []Known {
+	base := cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
+	of := func(name string, m job.Model) Known { return Known{name, adjusted(model.ProfileAt(name, base), m)} }
+	all := []Known{of(j.Model.Name, j.Model)}
+	others := j.Model
+	others.ContextWindow, others.Price = 0, job.Price{} // those of the first
+	for _, name := range j.Model.Fallbacks {
+		all = append(all, of(name, others))
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.Agents.Roles)) {
+		if role := j.Agents.Roles[name]; j.Agents.Enabled && role.Model != "" {
+			all = append(all, of(role.Model, j.Model))
+		}
+	}
+	return all
 }

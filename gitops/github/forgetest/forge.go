@@ -57,6 +57,7 @@ type Forge struct {
 
 	mu           sync.Mutex
 	repositories []*Repository
+	byName       map[string]*Repository // in lower case
 	faults       []*fault
 	before       func(Request) bool
 	after        func(Request)
@@ -85,7 +86,7 @@ func New(t testing.TB, o Options) *Forge {
 	}
 	f := &Forge{
 		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, git: git, root: t.TempDir(), mux: http.NewServeMux(),
-		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{},
+		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{}, byName: map[string]*Repository{},
 	}
 	f.route()
 	server := httptest.NewServer(f)

@@ -154,7 +154,7 @@ func TestDrafts(t *testing.T) {
 	w := newWorld(t)
 	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
 	node := w.repo.PullRequests()[0].NodeID
-	inQuery := fmt.Sprintf(`{"query": "mutation { markPullRequestReadyForReview(input: {pullRequestId: \"%s\"}) { clientMutationId } }"}`, node)
+	inQuery := fmt.Sprintf(`{"query": "mutation { markPullRequestReadyForReview(input: {pullRequestId: \"%s\"}) { pullRequest { isDraft } } }"}`, node)
 	inVariable := fmt.Sprintf(`{"query": "mutation($id: ID!) { convertPullRequestToDraft(input: {pullRequestId: $id}) { pullRequest { isDraft } } }", "variables": {"id": %q}}`, node)
 	inInput := fmt.Sprintf(`{"query": "mutation($input: MarkPullRequestReadyForReviewInput!) { markPullRequestReadyForReview(input: $input) { pullRequest { isDraft } } }", "variables": {"input": {"pullRequestId": %q}}}`, node)
 	for _, c := range []struct {

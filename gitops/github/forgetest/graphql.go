@@ -1,30 +1,32 @@
 package forgetest
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
+	"sync"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// mutations are those that the forge knows, with the draft state that they
-// bring about.
-var mutations = map[string]bool{
-	"convertPullRequestToDraft":     true,
-	"markPullRequestReadyForReview": false,
-}
+// publishedSchema is GitHub's GraphQL schema, reduced to what the forge answers.
+//
+//go:embed spec/github.graphql
+var publishedSchema string
 
-var (
-	mutationName = regexp.MustCompile(`\b(convertPullRequestToDraft|markPullRequestReadyForReview)\b`)
-	viewerQuery  = regexp.MustCompile(`\bviewer\s*\{\s*login\s*\}`)
-	nodeArgument = regexp.MustCompile(`pullRequestId\s*:\s*(?:\$(\w+)|"([^"]*)")`)
-)
+var graphQLSchema = sync.OnceValue(func() *ast.Schema {
+	return gqlparser.MustLoadSchema(&ast.Source{Name: "github.graphql", Input: publishedSchema})
+})
 
 type graphQLRequest struct {
 	Query     string
 	Variables map[string]any
 }
 
+// answerGraphQL answers what fits GitHub's schema. What does not is noted as not described.
 func answerGraphQL(f *Forge, c *call) answer {
 	switch c.credentials {
 	case wrong:
@@ -36,41 +38,128 @@ func answerGraphQL(f *Forge, c *call) answer {
 	if err := json.Unmarshal(c.body, &sent); err != nil {
 		return failure(http.StatusBadRequest, "Problems parsing JSON")
 	}
-	if viewerQuery.MatchString(sent.Query) {
-		return ok(object{"data": object{"viewer": object{"login": f.user.Login}}})
+	document, problems := gqlparser.LoadQueryWithRules(graphQLSchema(), sent.Query, nil)
+	if len(problems) > 0 || len(document.Operations) != 1 {
+		return f.misunderstood(fmt.Sprint(problems))
 	}
-	name := mutationName.FindString(sent.Query)
-	if name == "" {
-		return graphQLFailure("", "undefinedField", "The forge knows of no such query.")
+	operation := document.Operations[0]
+	variables, err := validator.VariableValues(graphQLSchema(), operation, sent.Variables)
+	if err != nil {
+		return f.misunderstood(err.Error())
 	}
-	node := sent.node()
-	r, i := f.pullByNode(node)
-	switch {
-	case i == nil:
-		return graphQLFailure(name, "NOT_FOUND", fmt.Sprintf("Could not resolve to a node with the global id of '%s'.", node))
-	case r.Archived:
-		return graphQLFailure(name, "UNPROCESSABLE", "Repository was archived so is read-only.")
-	case i.State != "open":
-		return graphQLFailure(name, "UNPROCESSABLE", "The pull request is closed.")
+	e := &execution{forge: f, variables: variables, tips: map[string]map[string]string{}}
+	root := e.query()
+	if operation.Operation == ast.Mutation {
+		root = e.mutation()
 	}
-	i.pull.draft, i.updated = mutations[name], f.now()
-	shown := object{"id": node, "number": i.Number, "isDraft": i.pull.draft}
-	return ok(object{"data": object{name: object{"pullRequest": shown}}})
+	body := object{"data": e.selected(root, operation.SelectionSet, nil)}
+	if len(e.problems) > 0 {
+		body["errors"] = e.problems
+	}
+	return ok(body)
 }
 
-// node is the id in the query itself, in a variable of its own, or in one with
-// the whole input.
-func (g graphQLRequest) node() string {
-	if found := nodeArgument.FindStringSubmatch(g.Query); found != nil {
-		if found[2] != "" {
-			return found[2]
+func (f *Forge) misunderstood(why string) answer {
+	f.undescribed = append(f.undescribed, "POST "+graphQLPath+": "+why)
+	return ok(object{"errors": []object{{"type": "undefinedField", "message": why, "locations": []object{{"line": 1, "column": 1}}}}})
+}
+
+// execution answers one query.
+type execution struct {
+	forge     *Forge
+	variables map[string]any
+	problems  []object
+	tips      map[string]map[string]string // commits of branches, by the folders of repositories
+}
+
+// node is an object of GraphQL: its type, and its fields, which may be functions of arguments.
+type node struct {
+	kind   string
+	fields object
+}
+
+// resolver is a field with arguments.
+type resolver func(arguments object) any
+
+// refusal stands for a field that has an error in the place of a value.
+type refusal struct{ kind, message string }
+
+// selected are the fields of a node that a query asks for.
+func (e *execution) selected(n *node, set ast.SelectionSet, path []any) object {
+	shown := object{}
+	for _, each := range set {
+		switch s := each.(type) {
+		case *ast.Field:
+			at := append(append([]any{}, path...), s.Alias)
+			shown[s.Alias] = e.value(e.field(n, s), s.SelectionSet, at)
+		case *ast.InlineFragment:
+			if s.TypeCondition == n.kind {
+				for name, value := range e.selected(n, s.SelectionSet, path) {
+					shown[name] = value
+				}
+			}
+		case *ast.FragmentSpread:
+			for name, value := range e.selected(n, s.Definition.SelectionSet, path) {
+				shown[name] = value
+			}
 		}
-		id, _ := g.Variables[found[1]].(string)
-		return id
 	}
-	input, _ := g.Variables["input"].(object)
+	return shown
+}
+
+func (e *execution) field(n *node, s *ast.Field) any {
+	if s.Name == "__typename" {
+		return n.kind
+	}
+	value := n.fields[s.Name]
+	if resolve, has := value.(resolver); has {
+		return resolve(s.ArgumentMap(e.variables))
+	}
+	return value
+}
+
+// value is what stands in an answer for what a field gave.
+func (e *execution) value(value any, set ast.SelectionSet, path []any) any {
+	switch v := value.(type) {
+	case *node:
+		if v == nil {
+			return nil
+		}
+		return e.selected(v, set, path)
+	case []*node:
+		list := []any{}
+		for i, each := range v {
+			list = append(list, e.selected(each, set, append(append([]any{}, path...), i)))
+		}
+		return list
+	case refusal:
+		e.problems = append(e.problems, object{"type": v.kind, "path": path, "message": v.message, "locations": []object{{"line": 1, "column": 1}}})
+		return nil
+	}
+	return value
+}
+
+func (e *execution) mutation() *node {
+	return &node{"Mutation", object{
+		"convertPullRequestToDraft":     resolver(func(a object) any { return e.setDraft(a, true) }),
+		"markPullRequestReadyForReview": resolver(func(a object) any { return e.setDraft(a, false) }),
+	}}
+}
+
+func (e *execution) setDraft(arguments object, draft bool) any {
+	input, _ := arguments["input"].(object)
 	id, _ := input["pullRequestId"].(string)
-	return id
+	r, i := e.forge.pullByNode(id)
+	switch {
+	case i == nil:
+		return refusal{"NOT_FOUND", fmt.Sprintf("Could not resolve to a node with the global id of '%s'.", id)}
+	case r.Archived:
+		return refusal{"UNPROCESSABLE", "Repository was archived so is read-only."}
+	case i.State != "open":
+		return refusal{"UNPROCESSABLE", "The pull request is closed."}
+	}
+	i.pull.draft, i.updated = draft, e.forge.now()
+	return &node{"", object{"pullRequest": e.pull(r, i), "clientMutationId": input["clientMutationId"]}}
 }
 
 func (f *Forge) pullByNode(node string) (*Repository, *issue) {
@@ -82,16 +171,4 @@ func (f *Forge) pullByNode(node string) (*Repository, *issue) {
 		}
 	}
 	return nil, nil
-}
-
-// graphQLFailure comes with status 200, as each answer to a query that could
-// be read.
-func graphQLFailure(name, kind, message string) answer {
-	problem := object{"type": kind, "message": message, "locations": []object{{"line": 1, "column": 1}}}
-	body := object{"errors": []object{problem}}
-	if name != "" {
-		problem["path"] = []string{name}
-		body["data"] = object{name: nil}
-	}
-	return ok(body)
 }

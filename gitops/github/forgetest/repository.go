@@ -19,6 +19,7 @@ type Repository struct {
 	DefaultBranch string
 	Private       bool
 	Archived      bool // nothing can be changed
+	Topics        []string
 	// Collaborators are who can be assigned and asked for a review; nil means
 	// everybody.
 	Collaborators []string
@@ -27,6 +28,7 @@ type Repository struct {
 	Permissions map[string]string
 
 	forge      *Forge
+	lower      string // its name, by which it is found and sorted
 	id         int64
 	created    time.Time
 	lastNumber int
@@ -53,8 +55,24 @@ func (f *Forge) AddRepository(owner, name string) *Repository {
 	if err := r.initialise(); err != nil {
 		f.t.Fatalf("add the repository %s/%s: %v", owner, name, err)
 	}
-	f.repositories = append(f.repositories, r)
+	f.add(r)
 	return r
+}
+
+// AddTwin adds a repository with the branches of another one, which costs nothing: there may be
+// thousands. It is there for the API alone.
+func (f *Forge) AddTwin(of *Repository, owner, name string) *Repository {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := &Repository{Owner: owner, Name: name, Dir: of.Dir, DefaultBranch: of.DefaultBranch, forge: f, id: f.newID(), created: f.now()}
+	f.add(r)
+	return r
+}
+
+func (f *Forge) add(r *Repository) {
+	f.repositories = append(f.repositories, r)
+	r.lower = strings.ToLower(r.fullName())
+	f.byName[r.lower] = r
 }
 
 // settings of a bare repository: what github.com lets clients fetch, and no
@@ -247,12 +265,7 @@ func (r *Repository) collaborator(login string) bool {
 
 // repository is the one that a path names: as on github.com, in any case.
 func (f *Forge) repository(owner, name string) *Repository {
-	for _, r := range f.repositories {
-		if strings.EqualFold(r.fullName(), owner+"/"+name) {
-			return r
-		}
-	}
-	return nil
+	return f.byName[strings.ToLower(owner+"/"+name)]
 }
 
 func (r *Repository) fullName() string { return fmt.Sprintf("%s/%s", r.Owner, r.Name) }

@@ -86,6 +86,7 @@ func (f *Forge) route() {
 		}))
 	}
 	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.answered(getViewer))
+	f.mux.HandleFunc("GET "+restPrefix+"/search/code", f.answered(searchCode))
 	f.mux.HandleFunc("POST "+graphQLPath, f.answered(answerGraphQL))
 	f.mux.HandleFunc("GET "+storePath, f.serveStore)
 	f.mux.HandleFunc("GET "+logPath, f.serveLog)

@@ -1,0 +1,124 @@
+// Package pulls owns what the forge says of a campaign's pull requests: their states, which are
+// noted in the ledger, and that those which nobody else worked on are closed. It refuses to know how
+// they came to be.
+package pulls
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// Forge is what is asked of a forge.
+type Forge interface {
+	Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error)
+	Repository(name string) forge.Repository
+}
+
+// States of pull requests, as the ledger has them.
+const (
+	open   = "open"
+	merged = "merged"
+	closed = "closed"
+)
+
+// Seen is a pull request of the campaign as the forge has it.
+type Seen struct {
+	Target campaign.Target
+	Number int
+	State  string // empty where it is not there
+	Head   string // commit
+	Branch string
+}
+
+// Refresh asks for the states of the campaign's pull requests, a hundred at a time, and notes them.
+// Those that were merged stay so, and are not asked for.
+func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *job.Campaign, p *campaign.Plan) ([]Seen, error) {
+	var all []Seen
+	var questions []forge.Question
+	for _, t := range p.Targets {
+		e := l.Of(c.Name).Entry(t.Key)
+		if e.Pull.Number == 0 || e.Pull.State == merged {
+			continue
+		}
+		seen := Seen{Target: t, Number: e.Pull.Number}
+		if e.Last != nil {
+			seen.Branch = e.Last.Branch
+		}
+		all = append(all, seen)
+		questions = append(questions, forge.Question{Repository: t.Repository, Pull: e.Pull.Number})
+	}
+	if len(questions) == 0 {
+		return nil, nil
+	}
+	findings, err := f.Survey(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	for i, found := range findings {
+		all[i].State, all[i].Head = found.PullState, found.PullHead
+		if found.PullState == "" { // it, or its repository, is gone or out of sight
+			continue
+		}
+		if err := l.Saw(c, all[i].Target.Key, all[i].Number, found.PullState); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Ended is what became of a pull request that was to be closed.
+type Ended struct {
+	Seen
+	Left string // why it was left open, in words; empty where it was closed
+}
+
+// Close closes the open pull requests of the campaign. One whose last commit is no run's has work of
+// somebody else, and stays open. drop, which may be nil, then deletes the branch.
+func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *job.Campaign, p *campaign.Plan, drop func(ctx context.Context, repository, branch string) error) ([]Ended, error) {
+	all, err := Refresh(ctx, f, l, c, p)
+	if err != nil {
+		return nil, err
+	}
+	var ended []Ended
+	for _, seen := range all {
+		if seen.State != open {
+			continue
+		}
+		e := l.Of(c.Name).Entry(seen.Target.Key)
+		switch {
+		case e.Claimed != nil:
+			ended = append(ended, Ended{seen, "a run of it is going on"})
+			continue
+		case !slices.Contains(e.Commits, seen.Head):
+			ended = append(ended, Ended{seen, "its last commit is not one of a run"})
+			continue
+		}
+		if err := closeOne(ctx, f, l, c, seen, drop); err != nil {
+			return ended, err
+		}
+		ended = append(ended, Ended{Seen: seen})
+	}
+	return ended, nil
+}
+
+func closeOne(ctx context.Context, f Forge, l *campaign.Ledger, c *job.Campaign, seen Seen, drop func(ctx context.Context, repository, branch string) error) error {
+	state := closed
+	if _, err := f.Repository(seen.Target.Repository).UpdatePullRequest(ctx, seen.Number, forge.PullRequestUpdate{State: &state}); err != nil {
+		return err
+	}
+	if err := l.Saw(c, seen.Target.Key, seen.Number, closed); err != nil {
+		return err
+	}
+	if drop == nil || seen.Branch == "" {
+		return nil
+	}
+	if err := drop(ctx, seen.Target.Repository, seen.Branch); err != nil {
+		return fmt.Errorf("pull request %s#%d is closed, and its branch is there still: %w", seen.Target.Repository, seen.Number, err)
+	}
+	return nil
+}

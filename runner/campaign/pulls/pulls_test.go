@@ -1,0 +1,121 @@
+package pulls_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// git runs git in a folder, with an identity.
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=T", "-c", "user.email=t@example.invalid"}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Of four pull requests one was merged, one closed by a person, one has work of somebody else.
+func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
+	server := forgetest.New(t, forgetest.Options{})
+	repository := server.AddRepository("octo-org", "widgets")
+	work := t.TempDir()
+	git(t, work, "init", "--quiet", "--initial-branch=main")
+	git(t, work, "commit", "--quiet", "--allow-empty", "--message=begin")
+	git(t, work, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+	client, err := github.New(github.Options{APIURL: server.APIURL, Token: server.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := campaign.Open(t.TempDir(), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	c := &job.Campaign{Name: "bump", Rollout: job.Rollout{AtOnce: 9}}
+	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "one"}
+	keys := []string{"ours", "merged", "closed", "theirs"}
+	for _, key := range keys {
+		plan.Targets = append(plan.Targets, campaign.Target{Key: key, Repository: "octo-org/widgets", Base: "main"})
+	}
+	if err := ledger.Plan(plan); err != nil {
+		t.Fatal(err)
+	}
+	claimed, err := ledger.Claim(c, plan, plan.Targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range keys {
+		git(t, work, "commit", "--quiet", "--allow-empty", "--message="+key)
+		git(t, work, "push", "--quiet", repository.Dir, "HEAD:refs/heads/agent-ci/"+key)
+		pull, err := client.Repository("octo-org/widgets").CreatePullRequest(t.Context(), forge.NewPullRequest{Title: key, Head: "agent-ci/" + key, Base: "main"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := campaign.Lost(claimed[i], context.Canceled)
+		r.Outcome, r.Commit, r.Branch = "changed", git(t, work, "rev-parse", "HEAD"), "agent-ci/"+key
+		r.PullRequest = campaign.PullRequest{Number: pull.Number, URL: pull.URL, Operation: "created"}
+		if err := ledger.Settle(c, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repository.SetPullRequest(2, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
+	repository.SetPullRequest(3, func(p *forgetest.PullRequest) { p.State = "closed" })
+	git(t, work, "commit", "--quiet", "--allow-empty", "--message=by hand")
+	git(t, work, "push", "--quiet", repository.Dir, "HEAD:refs/heads/agent-ci/theirs")
+
+	before := len(server.Requests())
+	if _, err := pulls.Refresh(t.Context(), client, ledger, c, plan); err != nil {
+		t.Fatal(err)
+	}
+	if asked := len(server.Requests()) - before; asked != 1 {
+		t.Errorf("%d requests for the states, want 1", asked)
+	}
+	states := func() map[string]string {
+		got := map[string]string{}
+		for _, key := range keys {
+			got[key] = ledger.Of("bump").Entry(key).Pull.State
+		}
+		return got
+	}
+	if diff := cmp.Diff(map[string]string{"ours": "open", "merged": "merged", "closed": "closed", "theirs": "open"}, states()); diff != "" {
+		t.Error(diff)
+	}
+	drop := func(ctx context.Context, repository, branch string) error {
+		return client.Setup(repository).DeleteBranch(ctx, branch)
+	}
+	ended, err := pulls.Close(t.Context(), client, ledger, c, plan, drop)
+	if err != nil || len(ended) != 2 || ended[0].Left != "" || ended[1].Left != "its last commit is not one of a run" {
+		t.Errorf("got %+v, %v", ended, err)
+	}
+	if diff := cmp.Diff(map[string]string{"ours": "closed", "merged": "merged", "closed": "closed", "theirs": "open"}, states()); diff != "" {
+		t.Error(diff)
+	}
+	if all := repository.PullRequests(); all[0].State != "closed" || all[3].State != "open" {
+		t.Errorf("on the forge: %+v", all)
+	}
+	if branches := git(t, repository.Dir, "for-each-ref", "--format=%(refname:short)", "refs/heads/agent-ci"); branches != "agent-ci/closed\nagent-ci/merged\nagent-ci/theirs" {
+		t.Errorf("branches left: %s", branches)
+	}
+	if ended, err = pulls.Close(t.Context(), client, ledger, c, plan, nil); err != nil || len(ended) != 1 {
+		t.Errorf("once more: %+v, %v", ended, err)
+	}
+	if wrong := server.Undescribed(); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+}

@@ -1,0 +1,171 @@
+package job
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Listed is a target with where it stands, for mistakes that are found later.
+type Listed struct {
+	Target
+	At Problem
+}
+
+// Listed are the targets of the campaign's list.
+func (c *Campaign) Listed() []Listed {
+	var all []Listed
+	for i, t := range c.Targets.List {
+		all = append(all, Listed{t, Problem{Key: fmt.Sprintf("targets.list[%d]", i)}})
+	}
+	return all
+}
+
+// ParseTargets reads a target from each line: words (OWNER/REPO, OWNER/REPO@SHA, OWNER/REPO#N, and
+// behind a blank a path) or an object of JSON. Blank lines and those that begin with # are none. The
+// error is Problems, each with its line of the file.
+func ParseTargets(file string, data []byte) ([]Listed, error) {
+	var all []Listed
+	var problems Problems
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		t, wrong := parseTarget(file, line)
+		for _, p := range wrong {
+			p.Line = number
+			problems = append(problems, p)
+		}
+		if len(problems) > maxProblems {
+			break
+		}
+		all = append(all, Listed{t, Problem{File: file, Line: number, Column: 1}})
+	}
+	if len(problems) > 0 {
+		return nil, problems[:min(len(problems), maxProblems)]
+	}
+	return all, nil
+}
+
+func parseTarget(file string, line []byte) (Target, Problems) {
+	k := campaignRoot().key("targets").key("list").elem
+	into := k.defaultValue()
+	t := reflect.New(k.typ)
+	t.Elem().Set(into)
+	d := &decoder{root: k, into: t.Elem(), report: make(report, 1), places: make(map[string]place), name: file, kind: File}
+	node, unfit := targetNode(line)
+	if unfit != nil {
+		unfit.File = file
+		return Target{}, Problems{*unfit}
+	}
+	d.top(node)
+	parsed := t.Elem().Interface().(Target)
+	if _, _, _, err := parsed.Where(); err != nil && len(d.report.problems()) == 0 {
+		d.complain("", node, err.Error())
+	}
+	return parsed, d.report.problems()
+}
+
+// targetNode is a line as the value of a target.
+func targetNode(line []byte) (*yaml.Node, *Problem) {
+	if line[0] == '{' {
+		return parse(line)
+	}
+	if unfit := checkText(line); unfit != nil {
+		return nil, unfit
+	}
+	place, path, _ := strings.Cut(string(line), " ")
+	name := "repository"
+	if strings.Contains(place, "#") {
+		name = "issue"
+	}
+	node := &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1, Content: []*yaml.Node{textNode(name), textNode(place)}}
+	if path = strings.TrimSpace(path); path != "" {
+		node.Content = append(node.Content, textNode("path"), textNode(path))
+	}
+	for _, each := range node.Content {
+		each.Line, each.Column = 1, 1
+	}
+	return node, nil
+}
+
+// Where are the repository (OWNER/REPO), the commit (empty for none) and the issue (0 for none) of a
+// target.
+func (t Target) Where() (repository, commit string, issue int, err error) {
+	repository, commit, _ = strings.Cut(t.Repository, "@")
+	if t.Issue != "" {
+		of, err := ParseIssue(t.Issue)
+		switch {
+		case err != nil:
+			return "", "", 0, err
+		case of.Repository == "":
+		case repository == "":
+			repository = of.Repository
+		case !strings.EqualFold(repository, of.Repository):
+			return "", "", 0, fmt.Errorf("names an issue of %s, which is another repository than %s", of.Repository, repository)
+		}
+		issue = of.Number
+	}
+	if repository == "" {
+		return "", "", 0, errors.New("names no repository")
+	}
+	return repository, commit, issue, nil
+}
+
+// Text is the text at a path of the job, such as pull_request.branch, with what is of a target in its
+// place; empty where there is none.
+func (t Template) Text(path string, values map[string]string) string {
+	found := ""
+	node := cloneNode(t.node)
+	eachHole(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
+	eachText(node, "", func(at string, text *yaml.Node) {
+		if at == path {
+			found = text.Value
+		}
+	})
+	return found
+}
+
+// Unset are the keys, of those at paths of groups, that the job does not set, with the values that
+// they begin with.
+func (t Template) Unset(paths []string) map[string]any {
+	unset := map[string]any{}
+	for _, path := range paths {
+		if k := keyAt(root(), path); !setAt(t.node, strings.Split(path, ".")) {
+			unset[path] = k.defaultValue().Interface()
+		}
+	}
+	return unset
+}
+
+func setAt(node *yaml.Node, path []string) bool {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value != path[0] || isNull(node.Content[i+1]) {
+			continue
+		}
+		return len(path) == 1 || setAt(node.Content[i+1], path[1:])
+	}
+	return false
+}
+
+// Sample is the job with samples for what is of a target, as a job file.
+func (t Template) Sample() ([]byte, error) {
+	values := map[string]string{}
+	for name, sample := range samples {
+		values["target."+name] = sample
+	}
+	eachHole(cloneNode(t.node), "", func(_ string, _ *yaml.Node, space, name string) string {
+		if space == "values" {
+			values["values."+name] = "x"
+		}
+		return ""
+	})
+	return t.Fill(values, nil)
+}
