@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Campaign is a campaign file with its defaults filled in: one job over many targets.
@@ -304,3 +306,17 @@ func (w Window) Holds(at time.Time) bool {
 
 // CampaignSchema is the JSON Schema (2020-12) of the campaign file, as Schema is of the job file.
 func CampaignSchema() []byte { return encodeSchema(campaignRoot(), "agent-ci campaign") }
+
+// IsCampaign says whether a file is of a campaign, by a key that no job has.
+func IsCampaign(data []byte) bool {
+	node, unfit := parse(data)
+	if unfit != nil || node == nil || node.Kind != yaml.MappingNode {
+		return false
+	}
+	for pair := range slices.Chunk(node.Content, 2) {
+		if name := pair[0].Value; root().key(name) == nil && campaignRoot().key(name) != nil {
+			return true
+		}
+	}
+	return false
+}
