@@ -63,7 +63,7 @@ var campaignHelp = []struct{ name, about, example string }{
 	{"run", "run the targets that may start, until none may", "agent-ci campaign run bump.yml"},
 	{"approve", "let the targets behind the pilot run", "agent-ci campaign approve bump.yml --by octocat"},
 	{"status", "tell how far the campaign is", "agent-ci campaign status bump.yml\nagent-ci campaign status bump.yml --format html > campaign.html"},
-	{"resume", "go on with a campaign that was stopped, and have run again what failed", "agent-ci campaign resume bump.yml --reason model_error/rate_limited"},
+	{"resume", "go on with a campaign that was stopped, and have run again what failed", "agent-ci campaign resume bump.yml --reason model_failed/rate_limit"},
 	{"settle", "book what runs elsewhere came to", "agent-ci campaign settle bump.yml"},
 	{"close", "close the pull requests of the campaign", "agent-ci campaign close bump.yml"},
 	{"export", "write a line for each target", "agent-ci campaign export bump.yml > targets.csv"},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -40,21 +41,26 @@ func counts(s campaign.Status) (all []string) {
 
 // spending are the lines that tell what was used.
 func spending(s campaign.Status) []string {
-	lines := []string{fmt.Sprintf("%d runs, %.2f dollars and %d tokens spent%s", s.Runs, s.Spent.USD, s.Spent.Tokens, of(s.Budget.USD, "dollars"))}
-	if s.Claimed != (campaign.Claim{}) {
-		lines[0] += fmt.Sprintf("; %.2f dollars claimed", s.Claimed.USD)
+	line := fmt.Sprintf("%d runs; %s spent", s.Runs, dollars(s.Spent.USD, s.Budget.USD))
+	if s.Claimed.USD > 0 {
+		line += fmt.Sprintf(", %.2f claimed", s.Claimed.USD)
 	}
+	line += fmt.Sprintf("; %s tokens", transcript.Thousands(s.Spent.Tokens))
+	if s.Budget.Tokens > 0 {
+		line += " of " + transcript.Thousands(s.Budget.Tokens)
+	}
+	lines := []string{line}
 	if s.Budget.USDPerDay > 0 {
-		lines = append(lines, fmt.Sprintf("%.2f dollars spent today (UTC), by all campaigns of the ledger%s", s.SpentDay, of(s.Budget.USDPerDay, "dollars")))
+		lines = append(lines, dollars(s.SpentDay, s.Budget.USDPerDay)+" spent today (UTC), by all campaigns of the ledger")
 	}
 	return lines
 }
 
-func of(bound float64, unit string) string {
+func dollars(spent, bound float64) string {
 	if bound == 0 {
-		return ""
+		return fmt.Sprintf("%.2f dollars", spent)
 	}
-	return fmt.Sprintf(" of %.2f %s", bound, unit)
+	return fmt.Sprintf("%.2f of %.2f dollars", spent, bound)
 }
 
 // waiting tells why targets wait; empty where none does.
@@ -191,7 +197,7 @@ func markdownRow(s campaign.Status, r campaign.Row) string {
 }
 
 // repository is what a repository is called in an address.
-var repository = regexp.MustCompile(`^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$`)
+var repository = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 // pullLink is the address of a target's pull request on the pages of the forge, whatever a report
 // says of it.
