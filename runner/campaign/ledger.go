@@ -162,7 +162,7 @@ func hold(path string, now time.Time) (*os.File, error) {
 	}
 	host, _ := os.Hostname()
 	words := fmt.Sprintf("process %d on %s since %s\n", os.Getpid(), host, now.UTC().Format(time.RFC3339))
-	if err := f.Truncate(0); err == nil {
+	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(words), 0)
 	}
 	if err != nil {

@@ -164,8 +164,10 @@ func TestWhatACampaignLacks(t *testing.T) {
 		{"a job that is not YAML", "version: 1\nname: bump\n" + oneTarget + "job_file: torn.yml", "torn.yml:1:1: is not YAML: did not find expected node content"},
 		{"mistakes of the job beside it", "version: 1\nname: bump\n" + oneTarget + "job_file: job.yml", "job.yml:2:16: task.prompt: ${{ target.nmae }} is nothing that a target has; did you mean ${{ target.name }}?\njob.yml:3:10: limits.turn: unknown key; did you mean limits.turns?"},
 		{"a target that waits for itself", campaignStart + "targets: {list: [{repository: o/a, name: a, after: [a]}]}", `campaign.yml:4:53: targets.list[0].after[0]: makes a circle: "a" waits for this target`},
-		{"a circle", campaignStart + "targets:\n  list:\n    - {repository: o/a, name: a, after: [c]}\n    - {repository: o/b, name: b, after: [a]}\n    - {repository: o/c, name: c, after: [b]}\n    - {repository: o/d, name: d, after: [c]}\n",
-			"campaign.yml:6:42: targets.list[0].after[0]: makes a circle: \"c\" waits for this target\ncampaign.yml:7:42: targets.list[1].after[0]: makes a circle: \"a\" waits for this target\ncampaign.yml:8:42: targets.list[2].after[0]: makes a circle: \"b\" waits for this target"},
+		{
+			"a circle", campaignStart + "targets:\n  list:\n    - {repository: o/a, name: a, after: [c]}\n    - {repository: o/b, name: b, after: [a]}\n    - {repository: o/c, name: c, after: [b]}\n    - {repository: o/d, name: d, after: [c]}\n",
+			"campaign.yml:6:42: targets.list[0].after[0]: makes a circle: \"c\" waits for this target\ncampaign.yml:7:42: targets.list[1].after[0]: makes a circle: \"a\" waits for this target\ncampaign.yml:8:42: targets.list[2].after[0]: makes a circle: \"b\" waits for this target",
+		},
 		{"a name of nobody", campaignStart + "targets: {list: [{repository: o/a, after: [b]}]}", `campaign.yml:4:44: targets.list[0].after[0]: names no target: none has the name "b"`},
 	} {
 		_, err := LoadCampaign("campaign.yml", []byte(c.text), func(name string) ([]byte, error) {

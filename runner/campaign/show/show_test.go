@@ -34,7 +34,7 @@ func status(targets int) campaign.Status {
 	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	s := campaign.Status{
 		Version: 1, Campaign: "bump", Template: "aa", Plan: "bb", Ledger: "cc", Counts: map[campaign.Class]int{}, Server: "https://github.com", Runs: targets,
-		Wait: campaign.Wait{Why: campaign.WaitStopped, Words: "3 of the last 4 runs ended with " + hostile[0], Until: at},
+		Wait:    campaign.Wait{Why: campaign.WaitStopped, Words: "3 of the last 4 runs ended with " + hostile[0], Until: at},
 		History: []campaign.Moment{{At: at, Targets: targets}, {At: at.Add(time.Hour), Targets: targets, Settled: targets / 2, SpentUSD: 1.5}},
 	}
 	s.Budget.USD, s.Budget.USDPerDay = 100, 10
