@@ -53,7 +53,7 @@ e2e: race build ## what takes longer: race detector, some kills, the scripts and
 	@.ci/image bin/agent-ci $(IMAGE_IS)
 
 kills: ## 100 kills of each kind in both ways to work
-	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 15m -v -run '^TestKilled' ./cmd/agent-ci
+	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -v -run '^TestKilled' ./cmd/agent-ci
 	AGENT_CI_WORK_IN=checkout AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilled' -skip UnderLandlock ./cmd/agent-ci
 
 checkout: ## the scripts and the battery where commands work in the checkout itself, as they do without overlays

@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -42,8 +43,8 @@ func (c *Checkout) IsFolder(tree Tree, path string) (bool, error) {
 	return kindOf(e) == BaseFolder, nil
 }
 
-// WithFile is a change set in which a file has some content. The work tree is not touched, and
-// does not hold the new change set.
+// WithFile is a change set in which a file has some content; one that was executable stays so. The
+// work tree is not touched, and does not hold the new change set.
 func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
 	if !objects.ValidPath(path) {
 		return nil, fmt.Errorf("put %q into a change: it is no path of a checkout", path)
@@ -52,11 +53,38 @@ func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, con
 	if err != nil {
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}
-	tree, err := c.objects.Apply(cs.Tree.hash(), []objects.Edit{{Path: path, Mode: index.Regular, ID: id}})
+	was, err := c.objects.Find(cs.Tree.hash(), path)
+	if err != nil {
+		return nil, fmt.Errorf("put %q into a change: %w", path, err)
+	}
+	edit := objects.Edit{Path: path, Mode: index.Regular, ID: id}
+	if was.Mode == index.Executable {
+		edit.Mode = was.Mode
+	}
+	tree, err := c.objects.Apply(cs.Tree.hash(), []objects.Edit{edit})
 	if err != nil {
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}
 	return c.otherTree(ctx, cs, Tree(tree.String()))
+}
+
+// WithExact is WithFile for a file that the work tree has in these bytes, in which git sees others by
+// its attributes there: the work tree holds the new change set as it holds the other one.
+func (c *Checkout) WithExact(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
+	other, err := c.WithFile(ctx, cs, path, content)
+	if err != nil {
+		return nil, err
+	}
+	other.snapshot, other.stats, other.alike = cs.snapshot, cs.stats, cs.alike
+	if slices.ContainsFunc(other.Files, func(f File) bool { return f.Path == path }) {
+		return other, nil
+	}
+	e, err := c.objects.Find(other.Tree.hash(), path)
+	if err != nil {
+		return nil, fmt.Errorf("find %q in tree %s: %w", path, other.Tree, err)
+	}
+	other.alike = append(slices.Clip(cs.alike), objects.Difference{Path: path, Old: e, New: e})
+	return other, nil
 }
 
 // Without is a change set that leaves a path as it is in the base, likewise.

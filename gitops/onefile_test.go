@@ -46,6 +46,12 @@ func TestWithFile(t *testing.T) {
 		}
 	}
 
+	r.Write("run.sh", "true\n")
+	r.Chmod("run.sh", 0o755)
+	if with, err := c.WithFile(t.Context(), changes(t, c, snap), "run.sh", []byte("false\n")); err != nil || with.Files[1].NewMode != "100755" {
+		t.Errorf("a program becomes %+v, %v", with.Files, err)
+	}
+
 	without, err := c.Without(t.Context(), with, "a")
 	if err != nil || len(without.Files) != 1 || without.Files[0].Path != "dir/new/c" {
 		t.Errorf("without a: %+v, %v", without, err)

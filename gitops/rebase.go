@@ -20,6 +20,8 @@ import (
 type MergeConflict struct {
 	Path string
 	Why  string // "both changed the same lines"
+	// Marked says that the file has both sides between marks; else it is as on the new base.
+	Marked bool
 }
 
 // MergeError is a change set that doesn't go onto another base, or another change.
@@ -51,6 +53,23 @@ func (c *Checkout) Rebase(ctx context.Context, cs *ChangeSet, base Base) (*Chang
 	}
 	moved.keepProblems(cs.Problems)
 	return moved, nil
+}
+
+// RebaseMarked is Rebase that goes on where the two conflict: lines of both stand between
+// marks then, which labels name, and a file that has no lines, or is on one side alone, is
+// as on the new base.
+func (c *Checkout) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, labels merge.Labels) (*ChangeSet, []MergeConflict, error) {
+	m, err := c.takeAll(ctx, cs.Base.Tree, cs.Tree, base, "the new base", &labels)
+	if err != nil {
+		return nil, nil, fmt.Errorf("rebase the change: %w", err)
+	}
+	m.leaveBlocked()
+	moved, err := m.changeSet(ctx, base)
+	if err != nil {
+		return nil, nil, fmt.Errorf("rebase the change: %w", err)
+	}
+	moved.keepProblems(cs.Problems)
+	return moved, m.conflicts, nil
 }
 
 // Merge makes the change set that a parent takes over from its fork: from the parent's
@@ -88,11 +107,23 @@ func (c *Checkout) Part(ctx context.Context, from, to Tree, take func(path strin
 // merge makes the change set from onto, which is told by a name, to a tree with what
 // differs between two others.
 func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name string) (*ChangeSet, error) {
+	m, err := c.takeAll(ctx, old, now, onto, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.conflicts) > 0 {
+		return nil, &MergeError{With: name, Conflicts: m.conflicts}
+	}
+	return m.changeSet(ctx, onto)
+}
+
+// takeAll decides on each path that differs between two trees.
+func (c *Checkout) takeAll(ctx context.Context, old, now Tree, onto Base, name string, labels *merge.Labels) (*treeMerge, error) {
 	changes, err := c.objects.Differences(ctx, old.hash(), now.hash())
 	if err != nil {
 		return nil, err
 	}
-	m := treeMerge{Checkout: c, old: old.hash(), onto: onto.Tree.hash(), name: name, gone: map[string]bool{}}
+	m := &treeMerge{Checkout: c, old: old.hash(), onto: onto.Tree.hash(), name: name, labels: labels, gone: map[string]bool{}}
 	for _, d := range changes {
 		m.gone[d.Path] = d.New.Mode == 0
 	}
@@ -101,15 +132,38 @@ func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name str
 			return nil, fmt.Errorf("%q: %w", d.Path, err)
 		}
 	}
-	if len(m.conflicts) > 0 {
-		slices.SortFunc(m.conflicts, func(a, b MergeConflict) int { return strings.Compare(a.Path, b.Path) })
-		return nil, &MergeError{With: name, Conflicts: m.conflicts}
-	}
-	tree, err := c.objects.Apply(m.onto, m.edits)
+	m.sortConflicts()
+	return m, nil
+}
+
+// leaveBlocked leaves out edits in whose way stands what is as on the new base: a file where
+// the edit needs a folder, or a folder with a file that is kept where it needs a file.
+func (m *treeMerge) leaveBlocked() {
+	kept := slices.DeleteFunc(slices.Clone(m.conflicts), func(c MergeConflict) bool { return c.Marked })
+	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
+		i := slices.IndexFunc(kept, func(c MergeConflict) bool {
+			return strings.HasPrefix(e.Path, c.Path+"/") || strings.HasPrefix(c.Path, e.Path+"/")
+		})
+		if i < 0 || e.Mode == 0 {
+			return false
+		}
+		m.conflict(e.Path, "%q is in its way on %s", kept[i].Path, m.name)
+		return true
+	})
+	m.sortConflicts()
+}
+
+func (m *treeMerge) sortConflicts() {
+	slices.SortFunc(m.conflicts, func(a, b MergeConflict) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// changeSet is what the merge makes of the tree that it goes onto.
+func (m *treeMerge) changeSet(ctx context.Context, onto Base) (*ChangeSet, error) {
+	tree, err := m.objects.Apply(m.onto, m.edits)
 	if err != nil {
 		return nil, err
 	}
-	return c.changeSet(ctx, onto, Tree(tree.String()))
+	return m.Checkout.changeSet(ctx, onto, Tree(tree.String()))
 }
 
 // keepProblems adds what only a look at the work tree could find.
@@ -127,6 +181,7 @@ type treeMerge struct {
 	*Checkout
 	old, onto plumbing.Hash
 	name      string          // of onto
+	labels    *merge.Labels   // of marks in conflicts; nil for none
 	gone      map[string]bool // paths of the change; true where it deletes them
 	edits     []objects.Edit
 	conflicts []MergeConflict
@@ -134,7 +189,7 @@ type treeMerge struct {
 }
 
 func (m *treeMerge) conflict(path, format string, args ...any) {
-	m.conflicts = append(m.conflicts, MergeConflict{path, fmt.Sprintf(format, args...)})
+	m.conflicts = append(m.conflicts, MergeConflict{Path: path, Why: fmt.Sprintf(format, args...)})
 }
 
 func (m *treeMerge) edit(path string, e objects.Entry) {
@@ -169,13 +224,15 @@ func (m *treeMerge) take(ctx context.Context, d objects.Difference) error {
 		return m.missing(ctx, d)
 	case d.New.Mode == 0:
 		m.conflict(d.Path, "deleted here and changed on %s", m.name)
-	case d.Old.Mode == 0:
-		m.conflict(d.Path, "added here and on %s, each in another way", m.name)
+	case d.Old.Mode == 0 && m.labels == nil:
+		m.conflict(d.Path, addedTwice, m.name)
 	default:
 		return m.both(d, there)
 	}
 	return nil
 }
+
+const addedTwice = "added here and on %s, each in another way"
 
 // fileAbove is the file of the new base, if any, that stands where a folder on the
 // way to a path would be.
@@ -246,10 +303,10 @@ func (m *treeMerge) movedTo(ctx context.Context, id plumbing.Hash) (string, erro
 	return m.moves[id], nil
 }
 
-// both is for a path that all three have, changed on both sides.
+// both is for a path that all three have, changed on both sides, or that both sides added.
 func (m *treeMerge) both(d objects.Difference, there objects.Entry) error {
 	for _, e := range []objects.Entry{d.Old, d.New, there} {
-		if e.Mode != index.Regular && e.Mode != index.Executable {
+		if e.Mode != 0 && e.Mode != index.Regular && e.Mode != index.Executable {
 			m.conflict(d.Path, "both changed it, and it is a link or a submodule on one side")
 			return nil
 		}
@@ -260,8 +317,13 @@ func (m *treeMerge) both(d objects.Difference, there objects.Entry) error {
 		if err != nil {
 			return err
 		}
+		if why != "" && d.Old.Mode == 0 {
+			why = fmt.Sprintf(addedTwice, m.name)
+		}
 		if why != "" {
-			m.conflict(d.Path, "%s", why)
+			m.conflicts = append(m.conflicts, MergeConflict{Path: d.Path, Why: why, Marked: !id.IsZero()})
+		}
+		if id.IsZero() {
 			return nil
 		}
 		merged.ID = id
@@ -281,10 +343,14 @@ func threeWay[T comparable](base, ours, theirs T) T {
 // mergedFile is how large a file may be whose lines are merged.
 const mergedFile = 4 << 20
 
-// text merges the lines of three blobs; why says what keeps it from doing so.
+// text merges the lines of three blobs, of which the base may not be there; why says what
+// keeps it from doing so. The id is of a text with marks then, or none.
 func (m *treeMerge) text(base, ours, theirs plumbing.Hash) (id plumbing.Hash, why string, err error) {
 	var texts [3]string
 	for i, blob := range []plumbing.Hash{base, ours, theirs} {
+		if blob.IsZero() {
+			continue
+		}
 		data, err := m.objects.BlobBytes(blob, mergedFile)
 		switch {
 		case errors.As(err, new(*objects.TooLargeError)):
@@ -298,8 +364,12 @@ func (m *treeMerge) text(base, ours, theirs plumbing.Hash) (id plumbing.Hash, wh
 	}
 	merged, ok := merge.Lines(texts[0], texts[1], texts[2])
 	if !ok {
-		return id, "both changed the same lines", nil
+		why = "both changed the same lines"
+		if m.labels == nil {
+			return id, why, nil
+		}
+		merged = merge.Marked(texts[0], texts[1], texts[2], *m.labels)
 	}
 	id, err = m.objects.WriteBytes(plumbing.BlobObject, []byte(merged))
-	return id, "", err
+	return id, why, err
 }

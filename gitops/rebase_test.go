@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/gitops/merge"
 )
 
 // drifted is a repository with a base, a change on it and a base that moved.
@@ -38,7 +42,64 @@ func drifted(t testing.TB, base, change, moved func(repo)) (r repo, before, afte
 		t.Fatal(err)
 	}
 	rebased, err = c.Rebase(t.Context(), cs, onto)
+	if errors.As(err, new(*gitops.MergeError)) {
+		checkMarked(t, r, c, cs, onto)
+	}
 	return r, before, after, rebased, err
+}
+
+// checkMarked looks at what is made of a change that conflicts: each file that is told of
+// has both sides between marks as git puts them, or is as on the new base.
+func checkMarked(t testing.TB, r repo, c *gitops.Checkout, cs *gitops.ChangeSet, onto gitops.Base) {
+	t.Helper()
+	moved, conflicts, err := c.RebaseMarked(t.Context(), cs, onto, merge.Labels{Ours: "ours", Base: "base", Theirs: "theirs"})
+	if err != nil || len(conflicts) == 0 {
+		t.Errorf("marked: %d conflicts, %v", len(conflicts), err)
+		return
+	}
+	fileOf := func(of *gitops.ChangeSet, path string) (f gitops.File) {
+		if i := slices.IndexFunc(of.Files, func(f gitops.File) bool { return f.Path == path }); i >= 0 {
+			f = of.Files[i]
+		}
+		return f
+	}
+	for _, conflict := range conflicts {
+		is, was := fileOf(moved, conflict.Path), fileOf(cs, conflict.Path)
+		if !conflict.Marked {
+			if is.Path != "" {
+				t.Errorf("%q (%s) is not as on the new base", conflict.Path, conflict.Why)
+			}
+			continue
+		}
+		git := exec.Command("git", "merge-file", "-p", "--diff3", "-L", "ours (agent-ci)", "-L", "base (agent-ci)", "-L", "theirs (agent-ci)")
+		for i, id := range []string{was.NewID, was.OldID, is.OldID} {
+			name := filepath.Join(t.TempDir(), fmt.Sprint(i))
+			if err := os.WriteFile(name, blobOf(t, c, id), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			git.Args = append(git.Args, name)
+		}
+		want, _ := git.Output() // which exits with the number of conflicts
+		gittest.Same(t, conflict.Path, strings.ReplaceAll(string(want), "=======\n", "======= theirs (agent-ci)\n"), string(blobOf(t, c, is.NewID)))
+	}
+}
+
+// blobOf is the content of a file; nothing for one that is not there.
+func blobOf(t testing.TB, c *gitops.Checkout, id string) []byte {
+	t.Helper()
+	if strings.Trim(id, "0") == "" {
+		return nil
+	}
+	content, _, err := c.Blob(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	data, err := io.ReadAll(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 func TestRebase(t *testing.T) {
@@ -68,6 +129,8 @@ func TestRebase(t *testing.T) {
 		{"a file becomes a folder", three, func(r repo) { r.Remove("a"); r.Write("a/b", "b\n") }, func(r repo) { r.Write("other", "o\n") }, ""},
 		{"a link", func(r repo) { r.Link("x", "l") }, func(r repo) { r.Remove("l"); r.Link("y", "l") }, func(r repo) { r.Write("other", "o\n") }, ""},
 		{"a link both ways", func(r repo) { r.Link("x", "l") }, func(r repo) { r.Remove("l"); r.Link("y", "l") }, func(r repo) { r.Remove("l"); r.Link("z", "l") }, "link"},
+		{"a file that changed becomes a folder", three, func(r repo) { r.Remove("a"); r.Write("a/b", "b\n") }, func(r repo) { r.Write("a", "X\n") }, "deleted here"},
+		{"a folder that changed becomes a file", func(r repo) { r.Write("d/1", "1\n") }, func(r repo) { r.Remove("d"); r.Write("d", "file\n") }, func(r repo) { r.Write("d/1", "2\n") }, "deleted here"},
 		{"odd names", three, func(r repo) { r.Write("a b\t\"ü\\\n", "x\n") }, func(r repo) { r.Write("ä/\x01", "y\n") }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/repair"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
@@ -30,6 +31,7 @@ type assignment struct {
 	source   *intake.Source // of the task; nil where it comes from a record
 	model    worker.Model
 	output   settings.OutputSchema
+	red      *repair.Case // that is to be repaired; nil for another task
 }
 
 func (a assignment) job() *job.Job { return &a.settings.Job }
@@ -128,6 +130,9 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 	}
 	if pull != nil {
 		a = in.by(a, set.OnBranch(pull.Head), ws)
+	}
+	if a, err = in.lookAtChecks(ctx, a, pull); err != nil {
+		return a, err
 	}
 	if a.task, err = a.source.Read(ctx, pull); err != nil {
 		return a, err

@@ -44,6 +44,7 @@ func (in *invocation) finish(ctx context.Context, so *reached, left *departure, 
 	late, cancel = in.late(ctx)
 	defer cancel()
 	in.concludeProgress(late, so, stop)
+	in.concludeRepair(late, so, stop)
 	result := so.result(in.rec, stop, err)
 	in.rec.Rest() // its file goes with the working files
 	files, err := in.rec.Digests(late)

@@ -57,6 +57,7 @@ func (h *history) take(known *transcript.View, e transcript.Event) error {
 	if err == nil {
 		err = h.hooks.Take(e)
 	}
+	h.conversation.Written = worker.Writing(h.job.Model)
 	if h.conversation.CallLimit = h.job.Limits.ToolCalls; err == nil && e.By() == "" {
 		err = h.conversation.Take(e)
 	}
@@ -87,8 +88,10 @@ func (h *history) ended() bool { return h.Finished != nil && !h.left }
 
 // onPull says that the run goes on with a pull request, whose change was in the
 // checkout before the agent began.
-func (h *history) onPull() bool {
-	return h.Task.Subject == nil && h.Task.Source == "event" && strings.Contains(h.Task.URL, "/pull/")
+func (h *history) onPull() bool { return onPull(h.View) }
+
+func onPull(v *transcript.View) bool {
+	return v.Task.Subject == nil && v.Task.Source == "event" && strings.Contains(v.Task.URL, "/pull/")
 }
 
 // onHead says that the run works on the head of a pull request that it says something on.

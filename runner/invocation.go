@@ -44,6 +44,7 @@ type invocation struct {
 	dir      string    // the checkout, or a folder in it
 	publish  string    // --publish
 	operator string    // path of the operator's file; empty for none
+	repairs  string    // the pull request that a command names to be repaired; empty for none
 	script   string    // path of a scripted session; empty where a model is asked
 	began    time.Time // less the time that a run which goes on did not live
 	hurry    context.Context

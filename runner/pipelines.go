@@ -28,12 +28,14 @@ import (
 // run is a run from its event to its outcome. A nil error means that the stages
 // left the outcome to finish, which reads it off what was reached.
 func (in *invocation) run(ctx context.Context, so *reached) error {
-	event := intake.ReadEvent(ctx, surroundings(in.env))
+	event, err := in.event(ctx)
+	if err != nil {
+		return err
+	}
 	ws, noCheckout := in.openHere(ctx, event.Base())
 	if so.workspace = ws; noCheckout != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var err error
 	if so.settings, err = in.configure(ctx, ws); err != nil {
 		return err
 	}
@@ -93,6 +95,9 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 	if err := so.task.FitsBase(base.Branch, workspace.BaseName(base)); err != nil {
 		return err
 	}
+	if err := in.decideRepair(ctx, so); err != nil {
+		return err
+	}
 	if err := so.source.NotDone(ctx, so.task, base.Branch, base.SHA); err != nil {
 		return err
 	}
@@ -133,6 +138,9 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 		return err
 	}
 	in.showProgress(ctx, so)
+	if err := in.beginRepair(ctx, so); err != nil {
+		return err
+	}
 	if err := so.startHooks(ctx); err != nil {
 		return err
 	}
@@ -261,10 +269,9 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if guides, err = in.readGuides(so); err != nil {
 		return nil, err
 	}
-	if so.agents = h.Agents; len(so.agents) > 0 {
-		if err := team.Resume(in.rec, so.boxes, so.agents); err != nil {
-			return nil, err
-		}
+	so.agents = h.Agents
+	if err := team.Resume(in.rec, so.boxes, so.agents); err != nil { // also of one that the record has no word of yet
+		return nil, err
 	}
 	return guides, in.makeAgent(ctx, so, in.people(so))
 }
@@ -437,12 +444,19 @@ func (in *invocation) layEarlierChange(ctx context.Context, so *reached, event i
 		return nil
 	}
 	from := so.project.forge.Repository(event.Repository)
-	change, err := in.onForge(so.project, so.workspace).EarlierChange(ctx, from, so.task.Pull, so.workspace.Base(), so.takeEarlierLessons)
-	if err != nil || change == nil {
+	laid, err := in.onForge(so.project, so.workspace).EarlierChange(ctx, from, so.task.Pull, so.workspace.Base(), so.takeEarlierLessons)
+	if err != nil || laid == nil {
 		return err
 	}
-	if err := so.workspace.LayOver(ctx, change); err != nil {
+	so.earlier = laid.Change
+	if err := so.workspace.LayOver(ctx, laid.Change); err != nil {
 		return fmt.Errorf("go on with pull request #%d: %w", so.task.Pull.Number, err)
 	}
-	return nil
+	if laid.Clean() {
+		so.laidAlone = so.red != nil && so.red.Clashes && len(so.red.Red) == 0
+		return nil
+	}
+	in.rec.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
+		workspace.BaseName(so.workspace.Base()), so.task.Pull.Number, laid.Names())
+	return so.agent.Tell(laid.Words())
 }

@@ -51,6 +51,12 @@ type reached struct {
 	found       workspace.Found      // how the checkout of a run that goes on was
 	committed   string               // commit that the run made before it was killed
 
+	repair  repairing
+	earlier *gitops.ChangeSet // of the pull request that the run goes on with; nil for none
+	// laidAlone says that all that is to be done was to lay it over the new base, which went
+	// without a conflict: the checks decide whether the agent has to work.
+	laidAlone bool
+
 	baseline transcript.Verify
 	kept     *verify.Kept         // nil: nothing is kept of bases, or believed
 	table    transcript.Verify    // the last one

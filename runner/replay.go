@@ -354,7 +354,7 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 	for _, a := range p.recorded.Agents {
 		answers.agents.of(a.ID).waits = a.Status != agents.Completed
 	}
-	p.so.waits = &team.Recorded{Answers: map[transcript.CallRef]transcript.ToolFinished{}, Told: map[int]bool{}}
+	p.so.waits = &team.Recorded{Answers: map[transcript.CallRef]transcript.ToolFinished{}, Told: map[int]bool{}, Ended: map[string]bool{}}
 	if len(p.recorded.listed.Hooks) > 0 {
 		past := p.recorded.hooks
 		past.Replays, past.Rounds, past.More = true, 0, ""

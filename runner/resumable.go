@@ -57,6 +57,8 @@ func (h *history) mayGoOn(pending bool) error {
 		return workspace.CannotResume("it was stopped before its agent had begun to look at the pull request; start a new one")
 	case h.onPull() && !h.worked():
 		return workspace.CannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
+	case h.Task.Repair != nil:
+		return workspace.CannotResume("it repaired a pull request, which may have moved on since; the next repair begins anew")
 	case h.onPull() && !intake.OfRun(h.Workspace.Branch):
 		return workspace.CannotResume("it went on with a person's pull request; ask there again")
 	case h.Started.Scripted != "":
@@ -84,7 +86,7 @@ func (h *history) withinLimit() error {
 // canGoOn says whether a run that ended so can go on. What a scripted session or a
 // record answered to, or what joined a person's branch, cannot.
 func (in *invocation) canGoOn(so *reached, o outcome.Outcome) bool {
-	return in.rec.Begun() && so.workspace != nil && in.script == "" && !so.replays && so.task.Mode != intake.Join && slices.Contains(goesOn, o)
+	return in.rec.Begun() && so.workspace != nil && in.script == "" && !so.replays && so.task.Mode != intake.Join && so.task.Repair == nil && slices.Contains(goesOn, o)
 }
 
 // resumeHint tells a person how a run that was stopped goes on.

@@ -19,6 +19,9 @@ type Options struct {
 	Issue      string // as job.ParseIssue reads it
 	Prompt     string
 	PromptFile string // path, or - for Stdin
+	// Repair is the pull request of a run, as job.ParseIssue reads it, whose red checks are
+	// to be mended: the task, whatever the event is. The job has task.from: event then.
+	Repair string
 
 	Dir      string // the checkout, or a folder in it
 	Out      string // run directory; empty means a new one in the usual place
@@ -49,7 +52,7 @@ func Run(ctx context.Context, o Options) record.Result {
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
 	in.dir, in.publish, in.script = o.Dir, o.Publish, o.Replay
-	in.operator = o.Operator
+	in.operator, in.repairs = o.Operator, o.Repair
 	in.keepBaselines, in.tools = !o.NoBaselineCache, o.Tools
 	inVain := false
 	result := in.attended(ctx, func(so *reached, left *departure) record.Result {

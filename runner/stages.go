@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/rules"
@@ -137,9 +138,15 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 		return err
 	}
 	for attempt := attempts + 1; ; {
-		work, err := so.agent.Run(ctx)
-		if so.stopped = work.Stopped; err != nil {
-			return err
+		laid := so.laidAlone // which nobody has to be paid for, unless the checks are red
+		so.laidAlone = false
+		work := so.agent.Work()
+		if !laid {
+			var err error
+			work, err = so.agent.Run(ctx)
+			if so.stopped = work.Stopped; err != nil {
+				return err
+			}
 		}
 		if err := inGrace(ctx, whole, so.takeChange); err != nil {
 			return err
@@ -147,6 +154,9 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 		so.noteTime(ctx, whole)
 		if err := work.WithoutAnswers(so.task.Issue); err != nil {
 			return err
+		}
+		if laid && so.change.Empty() { // the base has all of it
+			break
 		}
 		if nudged, err := so.nudge(); err != nil || nudged {
 			if err != nil {
@@ -184,6 +194,11 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 		}
 		attempt++
 	}
+	if !so.change.Empty() {
+		if err := so.tellUnshown(so.change); err != nil {
+			return err
+		}
+	}
 	return so.stoppedUnlessDraft()
 }
 
@@ -191,6 +206,10 @@ func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached,
 // where the job wants them left out.
 func (so *reached) takeChange(ctx context.Context) error {
 	change, err := so.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+		change, err := so.inExactBytes(ctx, change)
+		if err != nil {
+			return change, err
+		}
 		found, err := so.lessonsIn(change)
 		if err != nil {
 			return change, err
@@ -234,7 +253,7 @@ func (in *invocation) giveBackRefused(ctx, whole context.Context, so *reached) (
 	if !errors.As(err, &stop) {
 		return false, err
 	}
-	if stop.Outcome == outcome.PolicyViolation && so.stopped != nil {
+	if stop.Outcome != outcome.BudgetExceeded && so.stopped != nil {
 		return false, nil
 	}
 	if so.job().VerifyAttempts > 0 && so.stopped == nil {
@@ -277,7 +296,7 @@ func (in *invocation) judge(ctx context.Context, so *reached) error {
 }
 
 func (in *invocation) judged(so *reached, j *job.Job, change *gitops.ChangeSet) judge.Case {
-	return judge.Case{Record: in.rec, Job: j, Change: change, Blob: so.workspace.Checkout().Blob, Written: so.writtenHere}
+	return judge.Case{Record: in.rec, Job: j, Change: change, Blob: so.workspace.Checkout().Blob, Written: so.writtenHere, Repairs: so.repaired()}
 }
 
 // judging judges a change that follows its base.
@@ -294,6 +313,9 @@ func (in *invocation) publishChange(ctx context.Context, so *reached) error {
 		return err
 	}
 	if err := in.judge(ctx, so); err != nil {
+		return err
+	}
+	if err := so.keepsTests(); err != nil {
 		return err
 	}
 	if so.task.Subject != nil {
@@ -314,9 +336,14 @@ func (in *invocation) publishChange(ctx context.Context, so *reached) error {
 
 // proposal is the change with all that is told of it.
 func (in *invocation) proposal(so *reached) publish.Proposal {
+	_, cost := so.spent()
+	summary := so.work().Summary
+	if summary == "" && so.task.Repair != nil {
+		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", so.workspace.Base().Branch)
+	}
 	p := publish.Proposal{
-		RunID: in.rec.ID, Job: so.job(), Task: so.task, Base: so.workspace.Base(), Change: so.change, Table: so.table,
-		Summary: so.work().Summary, Stopped: so.stopped, Key: so.key, InCheckout: so.change, Committed: so.committed,
+		Cost: cost, RunID: in.rec.ID, Job: so.job(), Task: so.task, Base: so.workspace.Base(), Change: so.change, Table: so.table,
+		Summary: summary, Stopped: so.stopped, Key: so.key, InCheckout: so.change, Committed: so.committed,
 		Follow: publish.Follow{Judge: in.judging(so), Onto: so.onto}, Ask: in.askOfDraft(so),
 	}
 	if so.boxes != nil && so.checks().Clean() && so.stopped == nil {

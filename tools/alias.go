@@ -3,6 +3,7 @@ package tools
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // alias is a name that other agents give to a tool of ours. Which names and
@@ -11,10 +12,10 @@ import (
 type alias struct {
 	names   []string // lower case: agents differ in capitals
 	targets []string // tools that do the same; the first that is offered answers
-	// shape is what arguments under these names mean, where that is not what they
-	// mean under the tool's own; missing are those that need not be given.
-	shape   []synonym
-	missing map[string]any
+	// shape is what arguments under these names mean to a tool, where that is not what they
+	// mean under its own; missing are those that need not be given.
+	shape   map[string][]synonym
+	missing map[string]map[string]any
 }
 
 var aliases = []alias{
@@ -23,34 +24,34 @@ var aliases = []alias{
 			"bash", "sh", "shell", "shell_command", "local_shell", "container.exec", "command", "execute", "run", "run_command", "exec",
 			"exec_command", "execute_command", "run_shell_command", "run_terminal_cmd", "terminal",
 		},
-		targets: []string{"exec_command", "shell_command", "shell"},
+		targets: []string{"exec_command", "shell_command", "shell", "bash"},
 	},
 	{
-		names:   []string{"todowrite", "todo_write", "write_todos", "todo", "plan"},
-		targets: []string{"update_plan"},
+		names:   []string{"todowrite", "todo_write", "write_todos", "todo", "plan", "update_plan"},
+		targets: []string{"update_plan", "todowrite"},
 	},
 	{
 		names:   []string{"applypatch", "patch"},
 		targets: []string{"apply_patch"},
 	},
 	{
-		names:   []string{"read", "view", "view_file", "open_file", "cat"},
-		targets: []string{"read_file"},
+		names:   []string{"read", "read_file", "view", "view_file", "open_file", "cat"},
+		targets: []string{"read_file", "read"},
 	},
 	{
-		names:   []string{"ls", "list", "list_directory", "list_files"},
-		targets: []string{"list_dir"},
-		missing: map[string]any{"dir_path": "."},
+		names:   []string{"ls", "list", "list_dir", "list_directory", "list_files"},
+		targets: []string{"list_dir", "list"},
+		missing: map[string]map[string]any{"list_dir": {"dir_path": "."}},
 	},
 	{
-		names:   []string{"grep", "rg", "ripgrep", "grep_search", "search", "search_files", "search_file_content"},
-		targets: []string{"grep_files"},
+		names:   []string{"grep", "rg", "ripgrep", "grep_search", "search", "search_files", "search_file_content", "grep_files"},
+		targets: []string{"grep_files", "grep"},
 	},
 	{
 		names:   []string{"glob", "find_files", "file_search"},
-		targets: []string{"grep_files"},
-		shape:   renamed("include", "pattern", "query"),
-		missing: map[string]any{"pattern": ""},
+		targets: []string{"grep_files", "glob"},
+		shape:   map[string][]synonym{"grep_files": renamed("include", "pattern", "query")},
+		missing: map[string]map[string]any{"grep_files": {"pattern": ""}},
 	},
 	{
 		names:   []string{"read_image", "open_image"},
@@ -72,35 +73,52 @@ var aliases = []alias{
 
 // synonyms are the shapes in which a tool's arguments come from models that
 // learned another tool, in the order in which they are tried.
-var synonyms = map[string][]synonym{
-	"exec_command":  commandSynonyms("cmd", "command", commandLine),
-	"shell_command": commandSynonyms("command", "cmd", commandLine),
-	"shell":         commandSynonyms("command", "cmd", argumentVector),
-	"update_plan":   converted(planSteps, "plan", "plan", "todos", "steps"),
-	"apply_patch":   renamed("input", "patch", "patchText"),
-	"read_file":     renamed("file_path", "path", "filePath", "absolute_path", "target_file", "file"),
-	"list_dir":      renamed("dir_path", "path", "directory", "dirPath"),
-	"grep_files": slices.Concat(
-		renamed("pattern", "query", "regex"),
-		renamed("include", "glob", "include_pattern"),
-		converted(globOfType, "include", "type"),
-		renamed("path", "directory", "dir_path"),
-		renamed("limit", "head_limit", "max_results"),
-		renamed("ignore_case", "-i", "case_insensitive"),
-	),
-	"view_image":         renamed("path", "file_path", "filePath", "image_path"),
-	"load_skill":         renamed("name", "skill", "skill_name"),
-	"request_user_input": converted(oneQuestion, "questions", "question", "questions"),
-	"spawn_agent":        slices.Concat(renamed("message", "prompt", "task"), renamed("agent_type", "role", "subagent_type")),
-	"send_input":         renamed("target", "id", "agent_id"),
-	"resume_agent":       renamed("id", "agent_id", "target"),
-	"wait_agent":         converted(oneOrMore, "targets", "targets", "ids", "agent_ids", "target", "id", "agent_id"),
-	"close_agent":        renamed("target", "id", "agent_id"),
-	"merge_agent":        renamed("id", "agent_id", "target"),
-	"send_message":       renamed("target", "id", "agent_name"),
-	"followup_task":      renamed("target", "id", "agent_name"),
-	"interrupt_agent":    renamed("target", "id", "agent_name"),
-}
+var synonyms = sync.OnceValue(func() map[string][]synonym {
+	return map[string][]synonym{
+		"exec_command":  commandSynonyms("cmd", "command", commandLine),
+		"shell_command": commandSynonyms("command", "cmd", commandLine),
+		"shell":         commandSynonyms("command", "cmd", argumentVector),
+		"update_plan":   converted(planSteps, "plan", "plan", "todos", "steps"),
+		"apply_patch":   renamed("input", "patch", "patchText"),
+		"read_file":     renamed("file_path", "path", "filePath", "absolute_path", "target_file", "file"),
+		"list_dir":      renamed("dir_path", "path", "directory", "dirPath"),
+		"grep_files": slices.Concat(
+			renamed("pattern", "query", "regex"),
+			renamed("include", "glob", "include_pattern"),
+			converted(globOfType, "include", "type"),
+			renamed("path", "directory", "dir_path"),
+			renamed("limit", "head_limit", "max_results"),
+			renamed("ignore_case", "-i", "case_insensitive"),
+		),
+		"bash": slices.Concat(
+			converted(commandLine, "command", "command", "cmd", "script"), renamed("workdir", "cwd"), renamed("timeout", "timeout_ms"),
+		),
+		"read": renamed("filePath", "file_path", "path", "absolute_path", "target_file", "file"),
+		"list": renamed("path", "dir_path", "directory", "dirPath"),
+		"glob": slices.Concat(renamed("pattern", "query", "include"), renamed("path", "directory", "dir_path")),
+		"grep": slices.Concat(
+			renamed("pattern", "query", "regex"), renamed("include", "glob", "include_pattern"), converted(globOfType, "include", "type"), renamed("path", "directory", "dir_path"),
+		),
+		"edit": slices.Concat(
+			renamed("filePath", "file_path", "path"), renamed("oldString", "old_string", "old_str"), renamed("newString", "new_string", "new_str"), renamed("replaceAll", "replace_all"),
+		),
+		"write":              slices.Concat(renamed("filePath", "file_path", "path"), renamed("content", "contents", "file_text", "text")),
+		"todowrite":          converted(todoItems, "todos", "todos", "plan", "steps"),
+		"task":               slices.Concat(renamed("prompt", "message", "task"), renamed("subagent_type", "agent_type", "role")),
+		"view_image":         renamed("path", "file_path", "filePath", "image_path"),
+		"load_skill":         renamed("name", "skill", "skill_name"),
+		"request_user_input": converted(oneQuestion, "questions", "question", "questions"),
+		"spawn_agent":        slices.Concat(renamed("message", "prompt", "task"), renamed("agent_type", "role", "subagent_type")),
+		"send_input":         renamed("target", "id", "agent_id"),
+		"resume_agent":       renamed("id", "agent_id", "target"),
+		"wait_agent":         converted(oneOrMore, "targets", "targets", "ids", "agent_ids", "target", "id", "agent_id"),
+		"close_agent":        renamed("target", "id", "agent_id"),
+		"merge_agent":        renamed("id", "agent_id", "target"),
+		"send_message":       renamed("target", "id", "agent_name"),
+		"followup_task":      renamed("target", "id", "agent_name"),
+		"interrupt_agent":    renamed("target", "id", "agent_name"),
+	}
+})
 
 // commandSynonyms are the shapes of a tool that has its command under a name, and
 // others of its kind under another.
@@ -156,9 +174,9 @@ func translate(tool, called string, arguments map[string]any) {
 	if found := aliasOf(called); called != tool && found != nil {
 		other = *found
 	}
-	move(other.shape, arguments)
-	move(synonyms[tool], arguments)
-	for name, value := range other.missing {
+	move(other.shape[tool], arguments)
+	move(synonyms()[tool], arguments)
+	for name, value := range other.missing[tool] {
 		if _, given := arguments[name]; !given {
 			arguments[name] = value
 		}
@@ -266,6 +284,28 @@ func planStep(item any) any {
 		delete(todo, unused)
 	}
 	return todo
+}
+
+// todoItems turns plan steps into todo items.
+func todoItems(value any) any {
+	items, ok := value.([]any)
+	if !ok {
+		return value
+	}
+	todos := make([]any, len(items))
+	for i, item := range items {
+		if text, ok := item.(string); ok {
+			item = map[string]any{"content": text, "status": "pending"}
+		}
+		if step, ok := item.(map[string]any); ok {
+			move(renamed("content", "step", "description", "title"), step)
+			for _, unused := range []string{"activeForm", "step", "description", "title"} {
+				delete(step, unused)
+			}
+		}
+		todos[i] = item
+	}
+	return todos
 }
 
 // oneOrMore makes a list of one text.

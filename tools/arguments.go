@@ -42,7 +42,7 @@ var published = map[string]struct{ silent bool }{
 // does not fit the tool.
 func (t *target) prepare() error {
 	e, call := t.entry, t.Call
-	if call.Form.builtin() || call.Form == Freeform && e.takesText() {
+	if call.Form.builtin() || (call.Form == Freeform || call.Form == Written) && e.takesText() {
 		t.ready = call
 		return nil
 	}

@@ -84,6 +84,10 @@ const (
 	// Search is a tool_search_call; the input is its arguments, as a JSON object, which
 	// are checked as those of a Function are.
 	Search
+
+	// Written is a call that the runner found in the text of a model that has no tools. The input is
+	// what the tool takes: text, or arguments as a JSON object.
+	Written
 )
 
 // builtin says whether the call is an item of the API's own whose input has no schema here.

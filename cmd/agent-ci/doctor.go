@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/doctor"
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -22,9 +23,10 @@ func doctorCommand() command {
 		about: "tell what confinement, git and API access this machine really gives",
 		details: `
 Each way to confine commands is tried, not guessed. Nothing leaves this machine
-unless --online is given: then the model's API is asked for its list of models,
-which costs nothing, and GitHub about the repository, each once. No secret is
-printed. With --mcp the servers of tools that .github/agent-ci.yml names are
+unless --online is given: then GitHub is asked about the repository, and the
+model's API for its list of models and by a small request for each of what a run
+needs of it, which costs some thousand tokens; it tells how many, and which
+settings make the endpoint work. No secret is printed. With --mcp the servers of tools that .github/agent-ci.yml names are
 started as in a run and asked for their tools, and ended; agent-ci validate --mcp
 does it for those of a job.
 
@@ -145,6 +147,7 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 	}
 	line("model", "%s at %s, %s", d.Model.Name, d.Model.BaseURL, let)
 	line("", "%s", answerWords(d.Model.Answer))
+	showEndpoint(func(text string) { line("", "%s", text) }, d.Model.Endpoint)
 	line("github", "%s at %s, token: %s", orNone(d.GitHub.Repository), d.GitHub.APIURL, d.GitHub.Token)
 	line("", "%s", answerWords(d.GitHub.Answer))
 	if d.GitHub.Scopes != "" {
@@ -155,6 +158,41 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 	if len(permitted) > 0 {
 		line("", "permissions: %s", strings.Join(slices.Sorted(maps.Keys(permitted)), ", "))
 	}
+}
+
+// showEndpoint tells what was found out of an endpoint, and the settings as a job has them.
+func showEndpoint(line func(string), e *doctor.Endpoint) {
+	if e == nil {
+		return
+	}
+	for _, c := range e.Capabilities {
+		words := "yes"
+		if !c.Works {
+			words = "no: " + progress.Printable(c.Note)
+		}
+		line(c.Name + ": " + words)
+	}
+	cost := ""
+	if e.CostUSD != nil {
+		cost = fmt.Sprintf(", %.4f US dollars", *e.CostUSD)
+	}
+	line(fmt.Sprintf("%d requests, %d tokens%s", e.Requests, e.Tokens, cost))
+	if len(e.Settings) == 0 {
+		return
+	}
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(e.Settings)) {
+		keys = append(keys, key+": "+settingWords(e.Settings[key]))
+	}
+	line("set in the job: model: {" + strings.Join(keys, ", ") + "}")
+}
+
+// settingWords is the YAML of a setting.
+func settingWords(value any) string {
+	if quirks, is := value.([]model.Quirk); is {
+		return model.ListOf(quirks)
+	}
+	return fmt.Sprint(value)
 }
 
 func orNone(s string) string { return cmp.Or(s, "none") }

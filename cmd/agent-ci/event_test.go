@@ -79,6 +79,17 @@ var events = map[string]struct {
 	"ran": {"workflow_run", 2, func(_ *testscript.TestScript, a []string) object {
 		return object{"action": "completed", "workflow_run": object{"head_repository": object{"full_name": a[0]}}, "sender": account(a[1])}
 	}},
+	"forked": {"workflow_run", 1, func(_ *testscript.TestScript, a []string) object {
+		return object{"action": "completed", "workflow_run": object{"head_repository": object{"full_name": a[0]}, "conclusion": "failure"}, "sender": account("stranger")}
+	}},
+	"workflow": {"workflow_run", 1, func(ts *testscript.TestScript, a []string) object {
+		return object{"action": "completed", "workflow_run": ask(ts, http.MethodGet, "actions/runs/"+a[0], nil), "sender": account("octocat")}
+	}},
+	"suite": {"check_suite", 3, func(ts *testscript.TestScript, a []string) object {
+		return object{"action": "completed", "sender": account("octocat"), "check_suite": object{
+			"id": 5, "head_branch": a[0], "head_sha": tipOf(ts, a[0]), "conclusion": a[1], "app": object{"slug": a[2]}, "pull_requests": []object{},
+		}}
+	}},
 	"starred": {"watch", 1, func(_ *testscript.TestScript, a []string) object {
 		return object{"action": "started", "sender": account(a[0])}
 	}},
@@ -166,11 +177,7 @@ func makeFork(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: fork NUMBER")
 	}
-	w, pull := worldOf(ts), asked(ts, "pulls", args[0])
-	pull["head"].(object)["repo"].(object)["full_name"] = "stranger/widgets"
-	body, err := json.Marshal(pull)
-	ts.Check(err)
-	w.forge.On(http.MethodGet, fmt.Sprintf("/repos/%s/%s/pulls/%s", w.repo.Owner, w.repo.Name, args[0]), forgetest.Reply{Body: string(body)}, 100)
+	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.HeadRepository = "stranger/widgets" })
 }
 
 func addComment(ts *testscript.TestScript, number, login, association, body string) object {

@@ -187,7 +187,7 @@ func writeStarter(p process, repo string, workflows, recipes []string) (provider
 		if err != nil {
 			return provider, err
 		}
-		if err := writeNew(p, root, to, provider.Of(built().Pinned(content))); err != nil {
+		if err := writeNew(p, root, to, provider.Of(built().Pinned(watchThose(p, root, to, content)))); err != nil {
 			return provider, err
 		}
 	}

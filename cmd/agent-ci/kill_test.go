@@ -143,11 +143,18 @@ func (w *killWorld) agent(after time.Duration, args ...string) (string, bool) {
 // watched runs agent-ci beside what watch begins, and ends that with it.
 func (w *killWorld) watched(watch func(program *os.Process) (stop func()), args ...string) (string, bool) {
 	w.t.Helper()
+	return w.read(io.Discard, watch, args...)
+}
+
+// read is watched with a reader of what agent-ci prints on standard output.
+func (w *killWorld) read(by io.Writer, watch func(program *os.Process) (stop func()), args ...string) (string, bool) {
+	w.t.Helper()
 	argv := append(append(w.within[:len(w.within):len(w.within)], binary), args...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = w.env, w.dir
 	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
+	both := io.MultiWriter(&out, by)
+	cmd.Stdout, cmd.Stderr = both, both
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}

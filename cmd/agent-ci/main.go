@@ -103,7 +103,7 @@ func (c command) run(ctx context.Context, p process, args []string) int {
 // commands are listed in this order.
 func commands() []command {
 	return []command{
-		runCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), runsCommand(), campaignCommand(), learnCommand(), fetchCommand(), applyPatchCommand(),
+		runCommand(), repairCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), runsCommand(), campaignCommand(), learnCommand(), fetchCommand(), applyPatchCommand(),
 		policyCommand(), hooksCommand(), skillsCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
 	}
 }

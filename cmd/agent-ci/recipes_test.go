@@ -63,6 +63,7 @@ func runWorkflow(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	known := map[string]string{
 		"secrets.OPENAI_API_KEY": ts.Getenv("OPENAI_API_KEY"), "github.token": ts.Getenv("GITHUB_TOKEN"), "github.event_name": ts.Getenv("GITHUB_EVENT_NAME"),
+		"secrets.AGENT_CI_TOKEN || github.token": ts.Getenv("GITHUB_TOKEN"),
 	}
 	for _, arg := range args[1:] {
 		name, value, _ := strings.Cut(arg, "=")
@@ -146,6 +147,11 @@ var needed = [][4]string{
 	{"GET", "/repos/octo/widgets/pulls", "pull-requests", "read"},
 	{"GET", "/repos/octo/widgets/pulls/*", "pull-requests", "read"},
 	{"GET", "/repos/octo/widgets/pulls/*/*", "pull-requests", "read"},
+	{"GET", "/repos/octo/widgets/commits/*/check-runs", "checks", "read"},
+	{"GET", "/repos/octo/widgets/commits/*/status", "statuses", "read"},
+	{"GET", "/repos/octo/widgets/actions/*/*", "actions", "read"},
+	{"GET", "/repos/octo/widgets/actions/*/*/*", "actions", "read"},
+	{"POST", "/repos/octo/widgets/actions/runs/*/rerun-failed-jobs", "actions", "write"},
 	{"GET", "/repos/octo/widgets/issues/*", "issues", "read"},
 	{"GET", "/repos/octo/widgets/issues/*/comments", "issues", "read"},
 }
@@ -194,7 +200,7 @@ func checkPermissions(ts *testscript.TestScript, neg bool, args []string) {
 // docs/recipes.md tells of it.
 func TestEachRecipeHasARun(t *testing.T) {
 	folders, err := filepath.Glob("recipes/*")
-	if err != nil || len(folders) != 7 {
+	if err != nil || len(folders) != 8 {
 		t.Fatalf("%d recipes, %v", len(folders), err)
 	}
 	page := read(t, "../../docs/recipes.md")

@@ -139,6 +139,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	maps.Copy(commands, serviceCommands)
 	maps.Copy(commands, toolServerCommands)
 	maps.Copy(commands, pullCommands)
+	maps.Copy(commands, checkCommands)
 	maps.Copy(commands, feedbackCommands)
 	maps.Copy(commands, recipeCommands)
 	maps.Copy(commands, attachmentCommands)

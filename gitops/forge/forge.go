@@ -117,6 +117,26 @@ type Repository interface {
 	// RequestReviewers asks accounts and teams (slugs) of the owner's organisation
 	// for a review.
 	RequestReviewers(ctx context.Context, number int, users, teams []string) error
+	// Checks reads what checks and statuses say of a commit, at most MaxChecks.
+	Checks(ctx context.Context, sha string) ([]Check, error)
+	WorkflowRun(ctx context.Context, id int64) (*WorkflowRun, error)
+	// WorkflowJobs reads the jobs of a run of a workflow, each in its newest attempt, at
+	// most MaxChecks.
+	WorkflowJobs(ctx context.Context, runID int64) ([]Job, error)
+	// JobLog opens the log of a job, which may be of any length. A log that is not kept
+	// any more, or not there yet, is an error of kind NotFound.
+	JobLog(ctx context.Context, jobID int64) (io.ReadCloser, error)
+	// RerunFailedJobs has the failed jobs of a run, and those that depend on them, run
+	// again. A token that may not gives the kind Forbidden.
+	RerunFailedJobs(ctx context.Context, runID int64) error
+	// PullRequestsWith are the open pull requests whose head is a commit.
+	PullRequestsWith(ctx context.Context, sha string) ([]*PullRequest, error)
+	// CommitAccounts are whose a commit is.
+	CommitAccounts(ctx context.Context, sha string) (CommitAccounts, error)
+	// PushedBy is who made a branch point to a commit, which is nothing that a commit
+	// could say; nobody where the server does not tell.
+	PushedBy(ctx context.Context, branch, sha string) (User, error)
+
 	// SetMilestone puts an issue or pull request into the open milestone with a
 	// title, or else with that number; an error of kind NotFound when there is none.
 	SetMilestone(ctx context.Context, number int, title string) error

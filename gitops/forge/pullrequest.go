@@ -1,16 +1,19 @@
 package forge
 
 type PullRequest struct {
-	Number  int
-	NodeID  string // the server's own, where the number does not name it
-	URL     string
-	State   string // open or closed
-	Draft   bool
-	Merged  bool
-	Title   string
-	Body    string
-	Head    string // the branch that is to be merged
-	HeadSHA string
+	Number int
+	NodeID string // the server's own, where the number does not name it
+	URL    string
+	State  string // open or closed
+	Draft  bool
+	Merged bool
+	// Mergeable is how it stands to its base: MergeableClean and others, or blocked, behind,
+	// unstable, …; "" where the server did not say, as in lists.
+	Mergeable string
+	Title     string
+	Body      string
+	Head      string // the branch that is to be merged
+	HeadSHA   string
 	// HeadRepository is OWNER/NAME of where Head is, which is elsewhere for a
 	// fork; empty when that is gone.
 	HeadRepository string

@@ -77,11 +77,11 @@ func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a 
 	what := call{doing: fmt.Sprintf("download the artifact %q of %.100s", c.printable(a.Name), r.fullName), permission: readActions}
 	var place *url.URL
 	err := r.do(ctx, what, func() (err error) {
-		place, err = r.placeOfArtifact(ctx, a.ID)
+		place, err = r.placeOf(ctx, fmt.Sprintf("repos/%s/actions/artifacts/%d/zip", r.fullName, a.ID))
 		return err
 	})
 	if err != nil {
-		return ofExpired(err)
+		return ofExpired(err, "it is not kept any more: artifacts are for as many days as retention-days of the workflow says")
 	}
 	if err := c.fetchArchive(ctx, place, a.Digest, to, most); err != nil {
 		return c.storeFailure(ctx, what, place, err)
@@ -89,17 +89,17 @@ func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a 
 	return nil
 }
 
-// ofExpired says what the status of an artifact means that is not kept any more.
-func ofExpired(err error) error {
+// ofExpired says what the status of something means that is not kept any more.
+func ofExpired(err error, why string) error {
 	if e, ok := errors.AsType[*forge.Error](err); ok && e.Status == http.StatusGone {
-		e.Remedy = "it is not kept any more: artifacts are for as many days as retention-days of the workflow says"
+		e.Remedy = why
 	}
 	return err
 }
 
-// placeOfArtifact asks the API where an archive is.
-func (r *repository) placeOfArtifact(ctx context.Context, id int64) (*url.URL, error) {
-	request, err := r.rest.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/actions/artifacts/%d/zip", r.fullName, id), nil)
+// placeOf asks the API where an archive or a log is.
+func (r *repository) placeOf(ctx context.Context, path string) (*url.URL, error) {
+	request, err := r.rest.NewRequest(http.MethodGet, path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -119,34 +119,44 @@ func (r *repository) placeOfArtifact(ctx context.Context, id int64) (*url.URL, e
 		if err := gh.CheckResponse(response); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("it answered %d and no place of the archive", response.StatusCode)
+		return nil, fmt.Errorf("it answered %d and no place of it", response.StatusCode)
 	}
 	place, err := response.Location()
 	if err != nil {
-		return nil, errors.New("it names no place of the archive")
+		return nil, errors.New("it names no place of it")
 	}
 	return place, nil
 }
 
-// fetchArchive gets an archive from a place that the API named.
-func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string, to io.Writer, most int64) error {
+// fetchFrom opens what is at a place that the API named.
+func (c *Client) fetchFrom(ctx context.Context, place *url.URL) (*http.Response, error) {
 	if err := c.mayStore(ctx, place); err != nil {
-		return err
+		return nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), nil)
 	if err != nil {
-		return withoutAddress(err)
+		return nil, withoutAddress(err)
 	}
 	request.Header.Set("User-Agent", defaultUserAgent)
 	response, err := c.storeClient().Do(request)
 	if err != nil {
-		return withoutAddress(err)
+		return nil, withoutAddress(err)
+	}
+	if response.StatusCode != http.StatusOK {
+		discard(response)
+		return nil, fmt.Errorf("it answered %d", response.StatusCode)
+	}
+	return response, nil
+}
+
+// fetchArchive gets an archive from a place that the API named.
+func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string, to io.Writer, most int64) error {
+	response, err := c.fetchFrom(ctx, place)
+	if err != nil {
+		return err
 	}
 	defer response.Body.Close()
-	switch {
-	case response.StatusCode != http.StatusOK:
-		return fmt.Errorf("it answered %d", response.StatusCode)
-	case response.ContentLength > most:
+	if response.ContentLength > most {
 		return tooLarge(most)
 	}
 	sum := sha256.New()
@@ -172,7 +182,7 @@ func (c *Client) storeFailure(ctx context.Context, what call, place *url.URL, er
 	}
 	e := &forge.Error{Kind: forge.Unavailable, Doing: what.doing, Message: c.printable(place.Host + ": " + err.Error()), Remedy: "try again later", Err: err}
 	if errors.As(err, new(*redirectError)) {
-		e.Kind, e.Remedy = forge.Other, "check the API URL: GitHub does not keep artifacts there"
+		e.Kind, e.Remedy = forge.Other, "check the API URL: GitHub keeps nothing there"
 	}
 	return e
 }

@@ -155,6 +155,10 @@ func TestForgePullRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if pull.Mergeable != forge.MergeableClean {
+		t.Errorf("it is %q to its base", pull.Mergeable)
+	}
+	pull.Mergeable = "" // which a list does not say
 	if found, err := handle.FindPullRequest(ctx, "feature/topic", ""); err != nil || !cmp.Equal(found, pull) {
 		t.Errorf("%v: found %s", err, cmp.Diff(pull, found))
 	}

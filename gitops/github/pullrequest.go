@@ -140,16 +140,17 @@ func (r *repository) pullRequest(ctx context.Context, what call, send func() (*g
 
 func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
 	return &forge.PullRequest{
-		Number:  pull.GetNumber(),
-		NodeID:  pull.GetNodeID(),
-		URL:     pull.GetHTMLURL(),
-		State:   pull.GetState(),
-		Draft:   pull.GetDraft(),
-		Merged:  pull.GetMerged() || pull.MergedAt != nil, // a list has only the latter
-		Title:   pull.GetTitle(),
-		Body:    pull.GetBody(),
-		Head:    pull.GetHead().GetRef(),
-		HeadSHA: pull.GetHead().GetSHA(), HeadRepository: pull.GetHead().GetRepo().GetFullName(),
+		Number:    pull.GetNumber(),
+		NodeID:    pull.GetNodeID(),
+		URL:       pull.GetHTMLURL(),
+		State:     pull.GetState(),
+		Draft:     pull.GetDraft(),
+		Merged:    pull.GetMerged() || pull.MergedAt != nil, // a list has only the latter
+		Mergeable: pull.GetMergeableState(),
+		Title:     pull.GetTitle(),
+		Body:      pull.GetBody(),
+		Head:      pull.GetHead().GetRef(),
+		HeadSHA:   pull.GetHead().GetSHA(), HeadRepository: pull.GetHead().GetRepo().GetFullName(),
 		Base:   pull.GetBase().GetRef(),
 		Author: userFrom(pull.GetUser()),
 		Labels: names(pull.Labels, (*gh.Label).GetName), Milestone: pull.GetMilestone().GetTitle(),

@@ -1,4 +1,4 @@
-// Package merge merges texts three ways, line by line (diff3): what one side
+// Package merge compares texts line by line, and merges them three ways (diff3): what one side
 // changed of the base is taken, and what both changed differently is a
 // conflict. It owns how lines are matched. It knows nothing of git, files and
 // modes.
@@ -20,27 +20,61 @@ func Lines(base, ours, theirs string) (merged string, ok bool) {
 	case ours == base:
 		return theirs, true
 	}
+	return newMerger(base, ours, theirs, nil).run()
+}
+
+// Labels say in the marks of a conflict whose lines are whose.
+type Labels struct{ Ours, Base, Theirs string }
+
+// sign ends each mark, by which it is found again, whatever else looks like one.
+const sign = " (agent-ci)"
+
+// Marks are before the lines of ours, the base, and theirs, and behind all.
+func (l Labels) Marks() [4]string {
+	return [4]string{"<<<<<<< " + l.Ours + sign, "||||||| " + l.Base + sign, "======= " + l.Theirs + sign, ">>>>>>> " + l.Theirs + sign}
+}
+
+// IsMark says whether a line, without its end, is a mark of Marked.
+func IsMark(line string) bool {
+	if !strings.HasSuffix(line, sign) {
+		return false
+	}
+	marks := Labels{}.Marks()
+	return slices.ContainsFunc(marks[:], func(mark string) bool { return strings.HasPrefix(line, strings.TrimSuffix(mark, sign)) })
+}
+
+// Marked merges as Lines does, and puts the lines of ours, the base and theirs between
+// marks where they conflict.
+func Marked(base, ours, theirs string, labels Labels) string {
+	if merged, ok := Lines(base, ours, theirs); ok {
+		return merged
+	}
+	merged, _ := newMerger(base, ours, theirs, &labels).run()
+	return merged
+}
+
+func newMerger(base, ours, theirs string, labels *Labels) *merger {
 	b, a, z := split(base), split(ours), split(theirs)
-	m := merger{base: b, sides: [2]side{{text: a, hunks: diff(b, a)}, {text: z, hunks: diff(b, z)}}}
-	return m.run()
+	return &merger{base: b, labels: labels, sides: [2]side{{text: a, hunks: Hunks(b, a)}, {text: z, hunks: Hunks(b, z)}}}
 }
 
 func split(text string) []string { return slices.Collect(strings.Lines(text)) }
 
-// hunk says that the lines [base0,base1) of the base are [new0,new1) of a side.
-type hunk struct{ base0, base1, new0, new1 int }
+// Hunk says that the lines [Base0,Base1) of the base are [New0,New1) of another text.
+type Hunk struct{ Base0, Base1, New0, New1 int }
 
 // side is one of the two, with the hunks that are not dealt with yet.
 type side struct {
 	text  []string
-	hunks []hunk
+	hunks []Hunk
 }
 
 type merger struct {
-	base  []string
-	sides [2]side
-	at    int // lines of the base that are dealt with
-	out   strings.Builder
+	base   []string
+	labels *Labels // of marks; nil to end at a conflict
+	sides  [2]side
+	at     int // lines of the base that are dealt with
+	out    strings.Builder
 }
 
 func (m *merger) run() (string, bool) {
@@ -57,14 +91,14 @@ func (m *merger) run() (string, bool) {
 // touch it.
 func (m *merger) next() bool {
 	low, high := m.first(), -1
-	var taken [2][]hunk
+	var taken [2][]Hunk
 	for grew := true; grew; {
 		grew = false
 		for i := range m.sides {
 			s := &m.sides[i]
-			for len(s.hunks) > 0 && s.hunks[0].base0 <= max(high, low) {
+			for len(s.hunks) > 0 && s.hunks[0].Base0 <= max(high, low) {
 				taken[i] = append(taken[i], s.hunks[0])
-				high = max(high, s.hunks[0].base1)
+				high = max(high, s.hunks[0].Base1)
 				s.hunks, grew = s.hunks[1:], true
 			}
 		}
@@ -78,10 +112,27 @@ func (m *merger) next() bool {
 		m.write(ours)
 	case len(taken[0]) == 0, slices.Equal(ours, theirs):
 		m.write(theirs)
-	default:
+	case m.labels == nil:
 		return false
+	default:
+		m.conflict(ours, m.base[low:high], theirs)
 	}
 	return true
+}
+
+// conflict writes parts between marks, each mark on a line of its own.
+func (m *merger) conflict(parts ...[]string) {
+	marks := m.labels.Marks()
+	for i, mark := range marks {
+		m.out.WriteString(mark + "\n")
+		if i == len(parts) {
+			break
+		}
+		m.write(parts[i])
+		if last := len(parts[i]) - 1; last >= 0 && !strings.HasSuffix(parts[i][last], "\n") {
+			m.out.WriteString("\n")
+		}
+	}
 }
 
 // first is where the first hunk that is left begins in the base.
@@ -89,7 +140,7 @@ func (m *merger) first() int {
 	first := len(m.base)
 	for _, s := range m.sides {
 		if len(s.hunks) > 0 {
-			first = min(first, s.hunks[0].base0)
+			first = min(first, s.hunks[0].Base0)
 		}
 	}
 	return first
@@ -97,12 +148,12 @@ func (m *merger) first() int {
 
 // region is what a side has in place of the lines [low,high) of the base, which
 // hold all of hunks.
-func (s *side) region(hunks []hunk, low, high int) []string {
+func (s *side) region(hunks []Hunk, low, high int) []string {
 	if len(hunks) == 0 {
 		return nil // never used: the other side is taken
 	}
 	first, last := hunks[0], hunks[len(hunks)-1]
-	return s.text[first.new0-(first.base0-low) : last.new1+(high-last.base1)]
+	return s.text[first.New0-(first.Base0-low) : last.New1+(high-last.Base1)]
 }
 
 func (m *merger) write(lines []string) {
@@ -116,8 +167,8 @@ func (m *merger) write(lines []string) {
 // more conflicts and never a wrong merge, and bounds time and memory.
 const mostEdits = 1500
 
-// diff lists the hunks by which text differs from base.
-func diff(base, text []string) []hunk {
+// Hunks are those by which text differs from base.
+func Hunks(base, text []string) []Hunk {
 	head := 0
 	for head < len(base) && head < len(text) && base[head] == text[head] {
 		head++
@@ -127,11 +178,11 @@ func diff(base, text []string) []hunk {
 		tail++
 	}
 	a, b := numbered(base[head:len(base)-tail], text[head:len(text)-tail])
-	var hunks []hunk
+	var hunks []Hunk
 	at, to := 0, 0
 	add := func(i, j int) { // all before the pair i, j is changed
 		if i > at || j > to {
-			hunks = append(hunks, hunk{head + at, head + i, head + to, head + j})
+			hunks = append(hunks, Hunk{head + at, head + i, head + to, head + j})
 		}
 	}
 	for _, pair := range matches(a, b) {

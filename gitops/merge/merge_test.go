@@ -146,3 +146,33 @@ func TestProperties(t *testing.T) {
 		}
 	})
 }
+
+var labels = merge.Labels{Ours: "a", Base: "o", Theirs: "b"}
+
+func TestMarked(t *testing.T) {
+	for name, c := range map[string]struct{ base, ours, theirs, want string }{
+		"no conflict":     {"1\n2\n3\n", "1\n2\n4\n", "0\n2\n3\n", "0\n2\n4\n"},
+		"one of two":      {"1\n2\n3\n4\n5\n", "x\n2\n3\n4\ny\n", "1\n2\n3\n4\nz\n", "x\n2\n3\n4\n<<<<<<< a (agent-ci)\ny\n||||||| o (agent-ci)\n5\n======= b (agent-ci)\nz\n>>>>>>> b (agent-ci)\n"},
+		"two":             {"1\n2\n3\n", "x\n2\ny\n", "v\n2\nw\n", "<<<<<<< a (agent-ci)\nx\n||||||| o (agent-ci)\n1\n======= b (agent-ci)\nv\n>>>>>>> b (agent-ci)\n2\n<<<<<<< a (agent-ci)\ny\n||||||| o (agent-ci)\n3\n======= b (agent-ci)\nw\n>>>>>>> b (agent-ci)\n"},
+		"no last newline": {"1", "2", "3", "<<<<<<< a (agent-ci)\n2\n||||||| o (agent-ci)\n1\n======= b (agent-ci)\n3\n>>>>>>> b (agent-ci)\n"},
+		"no base":         {"", "1\n", "2\n", "<<<<<<< a (agent-ci)\n1\n||||||| o (agent-ci)\n======= b (agent-ci)\n2\n>>>>>>> b (agent-ci)\n"},
+		"one deleted all": {"1\n2\n", "", "1\n3\n", "<<<<<<< a (agent-ci)\n||||||| o (agent-ci)\n1\n2\n======= b (agent-ci)\n1\n3\n>>>>>>> b (agent-ci)\n"},
+	} {
+		if got := merge.Marked(c.base, c.ours, c.theirs, labels); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+}
+
+func TestMarksAreFoundAgain(t *testing.T) {
+	for _, mark := range labels.Marks() {
+		if !merge.IsMark(mark) || merge.IsMark(" "+mark) || merge.IsMark(mark+" ") {
+			t.Errorf("%q", mark)
+		}
+	}
+	for _, line := range []string{"", "<<<<<<< HEAD", "=======", "x (agent-ci)", "<<<<<< a (agent-ci)"} {
+		if merge.IsMark(line) {
+			t.Errorf("%q is none", line)
+		}
+	}
+}

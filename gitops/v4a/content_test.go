@@ -104,6 +104,8 @@ func TestNotes(t *testing.T) {
 		"two places":           {"a\nb\na\n", "@@\n-a\n+x\n", []string{`a hunk without an "@@" line of its own fits line 1 and line 3; the first was changed.`}},
 		"two places, one said": {"a\nb\na\nb\na\n", "@@\n-b\n+B\n@@ a\n-b\n+B\n", nil},
 		"each of two places":   {"a\nb\na\n", "@@\n-a\n+x\n@@\n-a\n+y\n", nil},
+		"line numbers":         {"a\nb\n", "@@ -1 +1 @@\n-a\n+x\n@@ -2 +2 @@\n-b\n+y\n", []string{`line numbers after "@@" were read over; the lines of a hunk alone say where it is.`}},
+		"parent above":         {"A\na\nb\n", "@@ A\n-a\n+x\n@@ A\n-b\n+y\n", []string{`an "@@" line names line 1, above the hunk before it; the hunk was looked for further below.`}},
 		"the end of two":       {"a\nb\na\n", "@@\n-a\n+x\n*** End of File\n", nil},
 	}
 	for name, tt := range tests {

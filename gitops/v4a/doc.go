@@ -14,7 +14,7 @@
 // reads the bare diff of the Responses API's apply_patch_call as OpenAI's
 // Agents SDKs apply it: an anchor that is not found is passed over, a created
 // file ends where the diff ends, and an updated file keeps or keeps lacking
-// its final newline.
+// its final newline. In both, "@@" lines with line numbers are read over.
 //
 // On purpose, and other than there: Unicode punctuation is folded here too; a
 // CR alone ends a line, mixed endings stay mixed, and a byte order mark belongs
@@ -34,6 +34,10 @@
 //
 // # Differences from Codex, each on purpose
 //
+//   - An "@@ line" that is nowhere below the hunk before, but in one place above it,
+//     names what the hunk is in, where nothing between the two can be meant.
+//   - Line numbers after "@@" are read over where a hunk fits one place alone. A
+//     note tells of both.
 //   - Added lines under an "@@ line" go below that line, not to the end of the file.
 //   - "@@" lines may be stacked; each one narrows the place found by the one before.
 //   - A byte order mark need not be repeated in the patch to match a first line.

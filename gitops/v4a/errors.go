@@ -24,6 +24,7 @@ type MatchError struct {
 	patchLine int      // of the first line that does not match where it should
 	want      []string // what was looked for: an "@@" line or the hunk's old lines
 	context   bool     // want is an "@@" line
+	unclear   bool     // want is there more than once, and nothing says which is meant
 	below     int      // the line of the file below which it was looked for; 0 is the whole file
 	hint      string   // what is probably wrong, or empty
 	near      int      // the line of the file, from 1, at which the place most like it starts, or 0
@@ -33,9 +34,12 @@ type MatchError struct {
 func (e *MatchError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: hunk %d (line %d of the patch) ", e.file, e.hunk, e.patchLine)
-	if e.context {
+	switch {
+	case e.unclear:
+		b.WriteString("fits more than one place")
+	case e.context:
 		fmt.Fprintf(&b, "names a line that is not in the file%s: %q", e.where(), clip(e.want[0]))
-	} else {
+	default:
 		fmt.Fprintf(&b, "expects lines that are not in the file%s", e.where())
 	}
 	if e.hint != "" {
@@ -43,7 +47,7 @@ func (e *MatchError) Error() string {
 	}
 	if e.near == 0 {
 		if !e.context && e.hint == "" {
-			b.WriteString("; the file has nothing like them. Expected:\n" + excerpt(e.want))
+			b.WriteString("; the file has nothing like them. Expected:\n" + Excerpt(e.want))
 		}
 		return b.String()
 	}
@@ -64,8 +68,8 @@ const (
 	shownLead  = 40  // of those, before what the error is about
 )
 
-// excerpt renders the first lines of an expectation.
-func excerpt(lines []string) string {
+// Excerpt renders the first lines of an expectation, long ones cut.
+func Excerpt(lines []string) string {
 	var b strings.Builder
 	for i, l := range lines {
 		if i == shownLines {

@@ -39,8 +39,12 @@ func TestMatchErrorTeaches(t *testing.T) {
 			"f: hunk 1 (line 4 of the patch) expects lines that are not in the file; they are at line 5, which is not the end of the file: leave \"*** End of File\" out",
 		},
 		"line numbers": {
-			"@@ -1,2 +1,2 @@\n-\ttwo()\n",
+			"@@ -1,2 +1,2 @@\n+\ttwo()\n",
 			"f: hunk 1 (line 3 of the patch) names a line that is not in the file: \"-1,2 +1,2 @@\"; \"@@\" takes no line numbers: a whole line of the file follows it, or nothing",
+		},
+		"line numbers alone say where": {
+			"@@ -9 +9 @@\n-\tone()\n",
+			"f: hunk 1 (line 4 of the patch) fits more than one place; line numbers after \"@@\" are not read, and its lines are at line 4 and line 9: name a line above them, \"@@ \" and the whole line",
 		},
 		"part of a line": {
 			"@@ func g\n-\ttwo()\n",

@@ -1,6 +1,7 @@
 package v4a
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -22,6 +23,25 @@ func (p *placer) mismatch(i int) error {
 	line, diff, missing := p.nearest(want.lines)
 	e.near, e.diff, e.patchLine = line, diff, h.patchLine(missing)
 	return e
+}
+
+// unclear explains that line numbers alone would say which place of a hunk is meant.
+func (p *placer) unclear(i, at int) error {
+	h := &p.section.Hunks[i]
+	return &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.first, want: oldLines(h.Lines), unclear: true, hint: fmt.Sprintf(
+		`line numbers after "@@" are not read, and its lines are at line %d and line %d: name a line above them, "@@ " and the whole line`, at+1, p.last(p.sought[i].old)+1)}
+}
+
+// Nearest finds the place of a text that is most like some lines. It returns the
+// line, from 1, at which the difference to show starts, and that difference: "-" is
+// what is wanted, "+" what is there. Nothing where no line resembles any.
+func Nearest(text string, want []string) (line int, diff string) {
+	if len(want) == 0 {
+		return 0, ""
+	}
+	p := newPlacer(newFinder(context.Background(), newText(text)), &Section{})
+	line, diff, _ = p.nearest(want)
+	return line, diff
 }
 
 // patchLine returns the line of the patch that holds an old line.

@@ -35,6 +35,7 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 		placed = p.appendTo(placed, t.lines())
 	}
 	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
+	notes = append(notes, pl.notes...)
 	return placed, append(notes, pl.ambiguous(starts)...), nil
 }
 
@@ -57,7 +58,10 @@ type placer struct {
 	*finder
 	section *Section
 	sought  []sought
-	cursor  int // the next hunk starts here or below
+	cursor  int      // the next hunk starts here or below
+	notes   []string // of "@@" lines that are none of those which the format has
+	// The hunk that is placed has line numbers after "@@", which were read over.
+	numbered bool
 }
 
 // sought is what is looked for to place a hunk.
@@ -108,18 +112,25 @@ func (p *placer) needle(lines []string) *needle {
 
 func (p *placer) place(i int) (placement, error) {
 	h, s := &p.section.Hunks[i], &p.sought[i]
-	if err := p.narrow(i); err != nil {
+	parent, err := p.narrow(i)
+	if err != nil {
 		return placement{}, err
+	}
+	if parent != nil && p.hides(parent, s.old) {
+		return placement{}, p.missingContext(i, parent.context)
 	}
 	if len(s.old.lines) == 0 {
 		return placement{at: p.additionLine(h), lines: h.Lines}, nil
 	}
 	if at, ok := p.locate(h, s.old); ok {
+		if p.numbered && !h.EndOfFile && p.last(s.old) > at {
+			return placement{}, p.unclear(i, at)
+		}
 		p.cursor = at + len(s.old.lines)
 		return placement{at: at, lines: h.Lines}, nil
 	}
 	if s.shorter != nil {
-		if at, ok := p.locate(h, s.shorter); ok {
+		if at, ok := p.locate(h, s.shorter); ok && (parent == nil || !p.hides(parent, s.shorter)) {
 			p.cursor = at + len(s.shorter.lines)
 			return placement{at: at, lines: withoutLastEmpty(h.Lines)}, nil
 		}
@@ -127,29 +138,86 @@ func (p *placer) place(i int) (placement, error) {
 	return placement{}, p.mismatch(i)
 }
 
-// narrow moves the cursor below the hunk's "@@" lines.
-func (p *placer) narrow(i int) error {
+// parent is an "@@" line that stands above the cursor.
+type parent struct{ context, line int }
+
+// narrow moves the cursor below the hunk's "@@" lines. One that has line numbers, as
+// in other formats, is read over. One that stands above the cursor, and nowhere
+// else, names what the hunk is in: it is returned, and what it says is true as long
+// as what is looked for next is not between the two.
+func (p *placer) narrow(i int) (in *parent, err error) {
+	p.numbered = false
 	for k, n := range p.sought[i].contexts {
 		if p.section.bare {
-			p.narrowBare(n)
+			p.narrowBare(n, k > 0)
 			continue
 		}
 		at, ok := p.seek(n, p.cursor)
-		if !ok {
-			return p.missingContext(i, k)
+		switch {
+		case ok && in != nil && p.hides(in, n):
+			return nil, p.missingContext(i, in.context)
+		case ok:
+			p.cursor, in, p.numbered = at+1, nil, false
+		case p.isNumbered(i, k):
+			p.numbered = true
+			p.note(`line numbers after "@@" were read over; the lines of a hunk alone say where it is.`)
+		default:
+			line, above := p.above(n)
+			if !above || in != nil && line < in.line {
+				return nil, p.missingContext(i, k)
+			}
+			in = &parent{k, line}
+			p.note(fmt.Sprintf(`an "@@" line names line %d, above the hunk before it; the hunk was looked for further below.`, line+1))
 		}
-		p.cursor = at + 1
 	}
-	return nil
+	return in, nil
 }
 
-// narrowBare moves the cursor below an anchor unless the anchor is nowhere or
-// already above the cursor.
-func (p *placer) narrowBare(n *needle) {
+// note tells of something once.
+func (p *placer) note(note string) {
+	if len(p.notes) < fewHunks && !slices.Contains(p.notes, note) {
+		p.notes = append(p.notes, note)
+	}
+}
+
+// isNumbered reports whether an "@@" line has line numbers that nothing hangs on.
+func (p *placer) isNumbered(i, k int) bool {
+	return lineNumbers.MatchString(p.section.Hunks[i].Context[k]) && (len(p.sought[i].old.lines) > 0 || p.text.lines() == 0)
+}
+
+// above finds an "@@" line which stands in one place only, above the cursor.
+func (p *placer) above(n *needle) (line int, ok bool) {
+	p.index(folded)
+	span := n.spans[folded]
+	return span.first, span.first >= 0 && span.first == span.last && span.first < p.cursor
+}
+
+// last is where lines stand last, however loosely they are compared.
+func (p *placer) last(n *needle) int {
+	p.index(folded)
+	return n.spans[folded].last
+}
+
+// hides reports whether lines stand between a parent and the cursor, where they may
+// be meant as well as below. Lines that are none are there.
+func (p *placer) hides(in *parent, n *needle) bool {
+	at, ok := p.seek(n, in.line+1)
+	return ok && at < p.cursor
+}
+
+// narrowBare moves the cursor below an anchor unless the anchor is nowhere or, being
+// the first one of a hunk, already above the cursor.
+func (p *placer) narrowBare(n *needle, stacked bool) {
 	for _, pass := range [...]pass{exact, ends} {
 		p.index(pass)
-		if first := n.spans[pass].first; first >= p.cursor {
-			p.cursor = first + 1
+		switch span := n.spans[pass]; {
+		case span.first >= p.cursor:
+			p.cursor = span.first + 1
+			return
+		case stacked && span.last >= p.cursor:
+			if at, ok := p.scan(n, pass, p.cursor); ok {
+				p.cursor = at + 1
+			}
 			return
 		}
 	}

@@ -94,6 +94,13 @@ func TestUpdate(t *testing.T) {
 		"blanks after end of file":       {"a\n", "@@\n-a\n+A\n*** End of File\n  \n\t\n", "A\n"},
 		"end of file above all hunks":    {"a\nb\n", "*** End of File\n@@\n-a\n+A\n", "A\nb\n"},
 		"nothing changes":                {"a\nb\n", "@@\n a\n b\n", "a\nb\n"},
+		"line numbers":                   {"a\nb\n", "@@ -1,2 +1,2 @@\n-b\n+C\n", "a\nC\n"},
+		"line numbers and a heading":     {"a\nb\n", "@@ -1,2 +1,2 @@ func a\n-b\n+C\n", "a\nC\n"},
+		"line numbers, empty file":       {"", "@@ -0,0 +1 @@\n+C\n", "C\n"},
+		"line numbers of the file":       {"x\n@@\n-1 +1\nx\n", "@@ -1 +1\n-x\n+y\n", "x\n@@\n-1 +1\ny\n"},
+		"parent above":                   {"A\nf\nx\ng\nx\n", "@@ A\n f\n-x\n+1\n@@ A\n g\n-x\n+2\n", "A\nf\n1\ng\n2\n"},
+		"parent above, child below":      {"A\nf\nx\ng\nx\n", "@@ A\n f\n-x\n+1\n@@ A\n@@ g\n-x\n+2\n", "A\nf\n1\ng\n2\n"},
+		"parents above":                  {"A\nf\nx\ny\n", "@@ A\n@@ f\n-x\n+1\n@@ A\n@@ f\n-y\n+2\n", "A\nf\n1\n2\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -110,14 +117,19 @@ func TestUpdate(t *testing.T) {
 
 func TestUpdateRefused(t *testing.T) {
 	tests := map[string]struct{ text, hunks string }{
-		"no such line":                 {"a\nb\n", "@@\n-c\n+C\n"},
-		"no such context":              {"a\nb\n", "@@ c\n-b\n+C\n"},
-		"context is part of a line":    {"def f():\nb\n", "@@ def f\n-b\n+C\n"},
-		"line numbers":                 {"a\nb\n", "@@ -1,2 +1,2 @@\n-b\n+C\n"},
-		"hunks out of order":           {"a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A\n"},
-		"not at the end of file":       {"a\nb\nc\n", "@@\n-a\n+A\n*** End of File\n"},
-		"old lines longer than file":   {"a\n", "@@\n a\n b\n-c\n"},
-		"folding does not touch bytes": {"\xff–\nb\n", "@@\n \xff-\n-b\n"},
+		"no such line":                  {"a\nb\n", "@@\n-c\n+C\n"},
+		"no such context":               {"a\nb\n", "@@ c\n-b\n+C\n"},
+		"context is part of a line":     {"def f():\nb\n", "@@ def f\n-b\n+C\n"},
+		"line numbers, additions alone": {"a\nb\n", "@@ -1,2 +1,2 @@\n+C\n"},
+		"parent above, lines before":    {"A\nx\ny\nx\n", "@@\n-y\n+Y\n@@ A\n-x\n+X\n"},
+		"parent above, in two places":   {"A\ny\nA\nz\nx\n", "@@\n-z\n+Z\n@@ A\n-x\n+X\n"},
+		"parent above, child before":    {"A\nf\ny\nB\nf\nx\n", "@@\n-y\n+Y\n@@ A\n@@ f\n-x\n+X\n"},
+		"parent above, additions alone": {"A\nx\ny\n", "@@\n-y\n+Y\n@@ A\n+X\n"},
+		"parent above, outer one below": {"A\nB\ny\nx\n", "@@\n-y\n+Y\n@@ B\n@@ A\n-x\n+X\n"},
+		"hunks out of order":            {"a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A\n"},
+		"not at the end of file":        {"a\nb\nc\n", "@@\n-a\n+A\n*** End of File\n"},
+		"old lines longer than file":    {"a\n", "@@\n a\n b\n-c\n"},
+		"folding does not touch bytes":  {"\xff–\nb\n", "@@\n \xff-\n-b\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -28,6 +28,7 @@ type Event struct {
 	Review        *Review        `json:"review"`
 	PullRequest   *PullRequest   `json:"pull_request"`
 	WorkflowRun   *WorkflowRun   `json:"workflow_run"`
+	CheckSuite    *CheckSuite    `json:"check_suite"`
 	Inputs        map[string]any `json:"inputs"`         // of workflow_dispatch
 	ClientPayload map[string]any `json:"client_payload"` // of repository_dispatch
 }
@@ -108,7 +109,35 @@ func (r *Repository) Name() string {
 
 // WorkflowRun is a run of another workflow, which may have been for a fork.
 type WorkflowRun struct {
-	HeadRepository *Repository `json:"head_repository"`
+	ID             int64        `json:"id"`
+	Name           string       `json:"name"`
+	Event          string       `json:"event"`      // that started it
+	Conclusion     string       `json:"conclusion"` // success, failure, timed_out, …; "" until it is completed
+	Attempt        int          `json:"run_attempt"`
+	HeadSHA        string       `json:"head_sha"`
+	HeadBranch     string       `json:"head_branch"`
+	HeadRepository *Repository  `json:"head_repository"`
+	PullRequests   []PullNumber `json:"pull_requests"` // of its branch; none for a fork's
+}
+
+// CheckSuite is what an app's checks of a commit came to.
+type CheckSuite struct {
+	ID           int64        `json:"id"`
+	Conclusion   string       `json:"conclusion"` // as of a WorkflowRun
+	HeadSHA      string       `json:"head_sha"`
+	HeadBranch   string       `json:"head_branch"` // "" for a fork's
+	App          App          `json:"app"`
+	PullRequests []PullNumber `json:"pull_requests"` // as of a WorkflowRun
+}
+
+// App is who made checks.
+type App struct {
+	Slug string `json:"slug"`
+}
+
+// PullNumber is a pull request of which an event tells little more.
+type PullNumber struct {
+	Number int `json:"number"`
 }
 
 // OnIssueAt is when something happened to the issue of the event: when it was

@@ -38,6 +38,11 @@ type Request struct {
 	On        *Comment
 	Prompt    string
 	Commanded bool // by words, which may ask for more work on what is there
+	// Repair asks for red checks of the pull request to be mended: of the one whose head
+	// is SHA, where the event does not name it. Nobody asks for that, so that there is no
+	// Actor: the head decides.
+	Repair bool
+	SHA    string
 }
 
 // Request is the task that e asks for; nil, and why not, when it asks for none.
@@ -50,6 +55,8 @@ func (e *Event) Request(t Triggers) (*Request, string) {
 		"workflow_dispatch":           (*Event).dispatchRequest,
 		"repository_dispatch":         (*Event).dispatchRequest,
 		"schedule":                    (*Event).scheduleRequest,
+		"workflow_run":                (*Event).workflowRunRequest,
+		"check_suite":                 (*Event).checkSuiteRequest,
 	}[e.Name]
 	if !known {
 		return nil, fmt.Sprintf("the event %s brings no task: give the job one", e.Name)
@@ -176,6 +183,37 @@ func (e *Event) dispatchRequest(Triggers) (*Request, string) {
 
 func (e *Event) scheduleRequest(Triggers) (*Request, string) {
 	return nil, "a schedule brings no task: give the job one (task.prompt, task.prompt_file or task.issue)"
+}
+
+// redConclusions are those of checks after which there is something to mend.
+var redConclusions = []string{"failure", "timed_out", "startup_failure"}
+
+func (e *Event) workflowRunRequest(Triggers) (*Request, string) {
+	run := e.WorkflowRun
+	switch {
+	case run == nil || e.Action != "completed":
+		return nil, fmt.Sprintf("a run of a workflow that was %s asks for nothing", e.Action)
+	case !slices.Contains(redConclusions, run.Conclusion):
+		return nil, fmt.Sprintf("the run of the workflow ended as %q, and there is nothing to repair", run.Conclusion)
+	}
+	return RepairRequest("workflow run "+run.Name, 0, run.HeadSHA), ""
+}
+
+func (e *Event) checkSuiteRequest(Triggers) (*Request, string) {
+	suite := e.CheckSuite
+	switch {
+	case suite == nil || e.Action != "completed":
+		return nil, fmt.Sprintf("a check suite that was %s asks for nothing", e.Action)
+	case !slices.Contains(redConclusions, suite.Conclusion):
+		return nil, fmt.Sprintf("the check suite ended as %q, and there is nothing to repair", suite.Conclusion)
+	}
+	return RepairRequest("check suite", 0, suite.HeadSHA), ""
+}
+
+// RepairRequest asks for red checks to be mended: of the pull request with that number,
+// or, for 0, of the one whose head is the commit.
+func RepairRequest(trigger string, number int, sha string) *Request {
+	return &Request{Trigger: trigger, Number: number, SHA: sha, OnPull: true, Repair: true, Commanded: true}
 }
 
 // text is a value of an input, which may be a number.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -33,6 +34,8 @@ type Conversation struct {
 	// Fallbacks are the models to go on with where that of the settings can't, in their
 	// order.
 	Fallbacks []Speaker
+	// Written takes apart what the model writes, where it has no tools; else it is nil.
+	Written Writing
 	// Plan is the agent's plan in words, which outlives every compaction. It may
 	// be nil.
 	Plan func() string
@@ -72,8 +75,9 @@ type state struct {
 	position
 	spent    Spent
 	found    foundTools
-	numbered int             // calls that got a number
-	said     string          // the last words
+	numbered int    // calls that got a number
+	said     string // the last words
+	tries    tries
 	recorded json.RawMessage // settings as the transcript last saw them
 	lastTold string          // that its turn is the last, in the request whose answer a killed run had last
 }
@@ -233,7 +237,7 @@ func (c *Conversation) again(s model.Settings) model.Settings {
 	now := c.Settings
 	s.Model, s.Effort, s.Summary, s.Serial, s.ServiceTier = now.Model, now.Effort, now.Summary, now.Serial, now.ServiceTier
 	s.Stored = s.Stored && now.Stored
-	s.Additional, s.Context, s.Flat = now.Additional, now.Context, now.Flat
+	s.Additional, s.Context, s.Flat, s.Chat = now.Additional, now.Context, now.Flat, now.Chat
 	return s
 }
 
@@ -260,6 +264,11 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 	case !c.Settings.Flat && model.Grouped(c.Settings.Tools) && failure.RefusesNamespaces():
 		c.warn("no_namespaces", "The model's API refuses namespaces of tools; from here on their tools stand by themselves in each request: %s", failure.Message)
 		c.Settings.Flat = true
+		return true, nil
+	case failure.Quirk != "":
+		c.Settings.Chat = append(slices.Clip(c.Settings.Chat), failure.Quirk)
+		c.warn("endpoint_quirk", "The model's API refuses what Chat Completions have elsewhere; from here on requests are made by model.chat: %s, which the job may set: %s",
+			model.ListOf(c.Settings.Chat), failure.Detail())
 		return true, nil
 	case failure.Kind == model.ContextLength:
 		return c.shrink(ctx)
@@ -295,7 +304,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 	if err != nil {
 		return nil, err
 	}
-	if text := t.text(); text != "" && !settings.Speaking {
+	if text := t.lastWords(); text != "" && !settings.Speaking {
 		c.said = text
 	}
 	return t, nil
@@ -308,6 +317,7 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 	if t.cutDown {
 		response.Output = t.items
 	}
+	t.write()
 	if response.Uncounted {
 		c.warn("no_usage", "The model's API does not tell how many tokens it used, or numbers that cannot be true: one is counted for every four bytes that were sent and received instead.")
 	}
@@ -409,7 +419,13 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	for i, result := range results {
+		c.tries.see(t.calls[i], result.Failed)
+	}
 	if err := c.halted(); err != nil || len(results) == 0 {
+		return err
+	}
+	if err := c.tries.usedUp(); err != nil {
 		return err
 	}
 	return c.notStuck()

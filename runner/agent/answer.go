@@ -89,6 +89,7 @@ type answer struct {
 	cut     bool              // the last call is not whole
 	hosted  int               // calls that the API ran itself
 	denials []json.RawMessage // answers to what the API asks a person for
+	words   []string          // as the model wrote them, remarks among them
 	said    []string
 	remarks []string // what the model said on its way, as commentary
 	refused []string // what the model said in refusing; it may have said more
@@ -123,7 +124,7 @@ func (a *answer) speak(item outputItem) {
 	for _, part := range item.Content {
 		text, refusal = text+part.Text, refusal+part.Refusal
 	}
-	a.refused = append(a.refused, refusal)
+	a.words, a.refused = append(a.words, text), append(a.refused, refusal)
 	if item.Phase == "commentary" {
 		a.remarks = append(a.remarks, strings.TrimSpace(text))
 		return
@@ -134,6 +135,14 @@ func (a *answer) speak(item outputItem) {
 // text is what the model says: its remarks only where there is nothing else.
 func (a *answer) text() string {
 	return cmp.Or(joined(a.said), joined(a.remarks))
+}
+
+// lastWords are what the model says, where what it writes is nothing to be done.
+func (a *answer) lastWords() string {
+	if slices.ContainsFunc(a.calls, func(call tools.Call) bool { return call.Form == tools.Written }) {
+		return ""
+	}
+	return a.text()
 }
 
 // remarksOnly says whether the model spoke as one who has more to do.

@@ -26,6 +26,11 @@ const (
 	lastAt = 0.95
 )
 
+// LastTurnAt is when the model gets its last turn by the time that is used; false where that has no limit.
+func (l Limits) LastTurnAt() (at time.Time, limited bool) {
+	return l.Began.Add(time.Duration(lastAt * float64(l.Time))), l.Time > 0
+}
+
 // budget is one limit and what of it is used.
 type budget struct {
 	reason, key string

@@ -328,6 +328,12 @@ func TestChatCallsAreToldApart(t *testing.T) {
 			chunk(`{"index":1,"id":"three","function":{"name":"read_file","arguments":"{}"}}`),
 		"numbers without order": chunk(`{"index":5,"id":"two","function":{"name":"read_file"}}`) + chunk(`{"index":2,"id":"three","function":{"name":"read_file"}}`) +
 			chunk(`{"index":5,"function":{"arguments":"{}"}},{"index":2,"function":{"arguments":"{}"}}`),
+		"no numbers, in pieces": chunk(`{"id":"two","function":{"name":"read_file","arguments":"{"}}`) + chunk(`{"function":{"arguments":"}"}}`) +
+			chunk(`{"id":"three","function":{"name":"read_file","arguments":"{}"}}`),
+		"all in each piece": chunk(`{"id":"two","function":{"name":"read_file","arguments":"{"}}`) + chunk(`{"id":"two","function":{"name":"read_file","arguments":"}"}}`) +
+			chunk(`{"index":1,"id":"three","function":{"name":"read_file","arguments":"{"}}`) + chunk(`{"index":1,"id":"three","function":{"name":"read_file","arguments":"}"}}`),
+		"arguments as an object": chunk(`{"index":0,"id":"two","function":{"name":"read_file","arguments":{}}},{"index":1,"id":"three","function":{"name":"read_file","arguments":null}}`) +
+			chunk(`{"index":1,"function":{"arguments":{}}}`),
 		"no numbers": chunk(`{"id":"two","function":{"name":"read_file","arguments":"{}"}},{"id":"three","function":{"name":"read_file","arguments":"{}"}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -344,6 +350,22 @@ func TestChatCallsAreToldApart(t *testing.T) {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestChatCallsWithoutIDs has calls told apart, and given ids of their own.
+func TestChatCallsWithoutIDs(t *testing.T) {
+	for name, calls := range map[string]string{
+		"none":              `{"function":{"name":"read_file","arguments":"{}"}},{"function":{"name":"read_file","arguments":"{}"}}`,
+		"none and no other": `{"index":0,"id":"","function":{"name":"read_file","arguments":"{}"}},{"index":0,"id":"","function":{"name":"read_file","arguments":"{}"}}`,
+		"the same":          `{"index":0,"id":"same","function":{"name":"read_file","arguments":"{}"}},{"index":1,"id":"same","function":{"name":"read_file","arguments":"{}"}}`,
+	} {
+		f, server := chat(t)
+		server.replace[1] = stream(`data: {"id":"c2","choices":[{"delta":{"tool_calls":[` + calls + `]}}]}` + "\n\ndata: [DONE]\n\n")
+		server.replace[2] = stream(chatStreams[3])
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 2 || f.box.asked[0].ID == f.box.asked[1].ID || f.box.asked[0].ID == "" {
+			t.Errorf("%s: Run = %q, %v after %+v", name, said, err, f.box.asked)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func (t *intake) item(raw json.RawMessage) {
 	}
 	t.upTo = append(t.upTo, len(t.items))
 	t.calls[before].Refused = t.refused
-	t.calls[before].Number, t.calls[before].Turn, t.calls[before].Agent = t.c.numbered+len(t.calls), t.c.spent.Turns, t.c.Name
+	t.calls[before] = numbered(t.calls[before], t.c.numbered+len(t.calls), t.c.spent.Turns, t.c.Name)
 	if t.unrun == "" {
 		t.unrun = t.obstacle()
 	}
@@ -136,6 +136,7 @@ func (t *intake) drop() {
 func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
 	defer t.abort()
 	results = t.batch.Wait()
+	results = append(results, t.c.inTurn(t.ctx, t.calls[len(results):t.handed], false)...) // those that were written
 	items, err = outputsOf(t.calls, t.c.definitions, func(n int, _ tools.Call) tools.Result {
 		if n < len(results) {
 			return results[n]

@@ -91,8 +91,12 @@ type approvalResponse struct {
 func outputsOf(calls []tools.Call, define define, result func(n int, call tools.Call) tools.Result) ([]json.RawMessage, error) {
 	items := make([]json.RawMessage, 0, len(calls))
 	var words []json.RawMessage
+	results := make([]tools.Result, len(calls))
 	for n, call := range calls {
 		got := result(n, call)
+		if results[n] = got; call.Form == tools.Written {
+			continue
+		}
 		raw, err := outputOf(call, got, define)
 		if err != nil {
 			return nil, err
@@ -106,7 +110,12 @@ func outputsOf(calls []tools.Call, define define, result func(n int, call tools.
 			words = append(words, raw)
 		}
 	}
-	return append(items, words...), nil
+	items = append(items, words...)
+	raw, err := answerTo(calls, results)
+	if err != nil || raw == nil {
+		return items, err
+	}
+	return append(items, raw), nil
 }
 
 func outputOf(call tools.Call, result tools.Result, define define) (json.RawMessage, error) {

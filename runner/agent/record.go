@@ -145,7 +145,7 @@ func (c *Conversation) recordRetry(f *model.Failure, wait time.Duration) error {
 func (c *Conversation) Started(s tools.Started) error {
 	_, err := c.Log.Append(transcript.TypeToolStarted, transcript.ToolStarted{
 		Turn: s.Call.Turn, Number: s.Call.Number, Caller: s.Call.Caller, Program: s.Call.Program, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
-		Ready: s.Ready, Refused: s.Refused,
+		Ready: s.Ready, Refused: s.Refused, Written: s.Call.Form == tools.Written,
 	})
 	if err == nil {
 		err = c.Log.Sync() // commands change things too, whatever the tool says

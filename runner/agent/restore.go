@@ -22,6 +22,8 @@ import (
 type Past struct {
 	// CallLimit is limits.tool_calls at the time of the next event; 0 for none.
 	CallLimit int
+	// Written is that of the Conversation at the time of the next event.
+	Written Writing
 
 	state
 	ended   bool              // the model has said its last words, and nobody has answered
@@ -131,7 +133,10 @@ func (p *Past) request(d transcript.ModelRequest) error {
 // scripts may go on.
 func (p *Past) answered() {
 	for _, call := range p.open {
-		p.found.adopt(call, tools.Result{Found: foundBy(p.finished[refOf(call)])})
+		done, ok := p.finished[refOf(call)]
+		if p.found.adopt(call, tools.Result{Found: foundBy(done)}); ok {
+			p.tries.see(call, done.Failed)
+		}
 	}
 	p.open, p.denials = nil, nil
 	maps.DeleteFunc(p.started, func(ref transcript.CallRef, _ start) bool { return ref.Caller == 0 || p.finished[ref].Number > 0 })
@@ -152,11 +157,12 @@ func (p *Past) withoutOrder(d transcript.ModelRequest) *position {
 }
 
 // finish takes an end. What goes on after a budget was used up has been given
-// more of it.
+// more of it, and a model that did not get its edits right tries anew.
 func (p *Past) finish(d transcript.RunFinished) error {
 	if d.Outcome == string(outcome.BudgetExceeded) {
 		p.lastTold = ""
 	}
+	p.tries = 0
 	return nil
 }
 
@@ -187,8 +193,32 @@ func (p *Past) response(d transcript.ModelResponse) error {
 		p.aside, err = outputsOf(said.calls, nil, refuse)
 		return err
 	}
+	if d.Status != transcript.Incomplete {
+		p.write(&said)
+	}
 	p.owe(said)
 	return nil
+}
+
+// write takes the calls that stand in the words of an answer.
+func (p *Past) write(said *answer) {
+	for _, call := range p.Written.written(*said) {
+		said.calls = append(said.calls, call)
+		p.hand(said)
+	}
+}
+
+// hand takes the last call of an answer so far.
+func (p *Past) hand(said *answer) {
+	switch {
+	case p.unrun != "":
+	case said.cut:
+		p.unrun = cutWords
+	case p.CallLimit > 0 && p.spent.Calls+p.nested+said.hosted+p.handed >= p.CallLimit:
+		p.unrun = limitWords
+	default:
+		p.handed++
+	}
 }
 
 // read takes the items of an answer as they were taken when they came: which
@@ -201,14 +231,8 @@ func (p *Past) read(items []json.RawMessage) (answer, error) {
 		if err := said.add(item); err != nil {
 			return said, err
 		}
-		switch {
-		case len(said.calls) == before || p.unrun != "":
-		case said.cut:
-			p.unrun = cutWords
-		case p.CallLimit > 0 && p.spent.Calls+p.nested+said.hosted+p.handed >= p.CallLimit:
-			p.unrun = limitWords
-		default:
-			p.handed++
+		if len(said.calls) > before {
+			p.hand(&said)
 		}
 	}
 	return said, nil
@@ -216,13 +240,13 @@ func (p *Past) read(items []json.RawMessage) (answer, error) {
 
 // owe takes what an answer asks for and says.
 func (p *Past) owe(said answer) {
-	if text := said.text(); text != "" {
+	if text := said.lastWords(); text != "" {
 		p.said = text
 	}
 	p.ended = !said.asks() && said.text() != "" && !said.remarksOnly()
 	p.open, p.denials = said.calls, said.denials
 	for i := range p.open {
-		p.open[i].Number, p.open[i].Turn = p.numbered+i+1, p.spent.Turns
+		p.open[i] = numbered(p.open[i], p.numbered+i+1, p.spent.Turns, "")
 	}
 	p.numbered += len(p.open)
 	p.spent.Calls += p.handed + said.hosted
@@ -274,16 +298,20 @@ func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
 }
 
 // foundOut takes over what a run found out by its requests: that the provider has lost
-// the conversation which was left to it, that there is no flex tier.
+// the conversation which was left to it, that there is no flex tier, how the endpoint differs.
 func (c *Conversation) foundOut(settings json.RawMessage) {
 	var s struct {
-		Store bool   `json:"store"`
-		Tier  string `json:"service_tier"`
+		Store bool          `json:"store"`
+		Tier  string        `json:"service_tier"`
+		Chat  []model.Quirk `json:"chat"`
 	}
 	known := json.Unmarshal(settings, &s) == nil && settings != nil
 	c.Settings.Stored = c.Settings.Stored && known && s.Store
 	if known && c.Settings.ServiceTier == model.FlexTier {
 		c.Settings.ServiceTier = s.Tier
+	}
+	if len(s.Chat) > 0 {
+		c.Settings.Chat = s.Chat
 	}
 }
 
@@ -360,7 +388,7 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 			c.Finished(tools.Finished{Call: call, Tool: call.Name, Result: results[call.Number]})
 		}
 	}
-	for i, result := range c.Tools.Dispatch(ctx, fresh) {
+	for i, result := range c.runLeft(ctx, p, fresh, results) {
 		results[fresh[i].Number] = result
 	}
 	outputs, err := outputsOf(p.open, c.definitions, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
@@ -370,10 +398,22 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	c.Add(append(outputs, p.denials...)...)
 	for _, call := range p.open {
 		c.found.adopt(call, results[call.Number])
+		c.tries.see(call, results[call.Number].Failed)
 	}
 	err = c.tellScripts(p)
 	p.open, p.denials = nil, nil
 	return cmp.Or(err, ctx.Err())
+}
+
+// runLeft runs the calls of an answer that had not begun, those that were written behind the
+// others. results are those of calls before them.
+func (c *Conversation) runLeft(ctx context.Context, p *Past, fresh []tools.Call, results map[int]tools.Result) []tools.Result {
+	written := slices.IndexFunc(fresh, func(call tools.Call) bool { return call.Form == tools.Written })
+	if written < 0 {
+		return c.Tools.Dispatch(ctx, fresh)
+	}
+	unedited := slices.ContainsFunc(p.open, func(call tools.Call) bool { return isEdit(call) && results[call.Number].Failed })
+	return append(c.Tools.Dispatch(ctx, fresh[:written]), c.inTurn(ctx, fresh[written:], unedited)...)
 }
 
 // dropSummary takes the order of a summary, and what the model answered to it, out

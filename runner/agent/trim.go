@@ -56,7 +56,7 @@ func (c *Conversation) byTrimming(target int64) (*compaction, error) {
 func emptyOutputs(items []json.RawMessage, save int64) error {
 	programs := running(items)
 	for i := 0; i < len(items) && save > 0; i++ {
-		if kind := kindOf(items[i]); !kind.isOutput() || programs[kind.program()] || len(items[i]) < 4*len(removedOutput) {
+		if kind := kindOf(items[i]); !kind.isOutput() && !answersWriting(items[i]) || programs[kind.program()] || len(items[i]) < 4*len(removedOutput) {
 			continue
 		}
 		emptied, err := withoutOutput(items[i])
@@ -72,8 +72,11 @@ func emptyOutputs(items []json.RawMessage, save int64) error {
 // withoutOutput is an output item that says that its output was removed, in the
 // form of its kind. That of a shell_call keeps how its commands ended.
 func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
-	if kindOf(item).Type == searchOutputType {
+	switch {
+	case kindOf(item).Type == searchOutputType:
 		return withoutTools(item)
+	case answersWriting(item):
+		return model.Encode(message("user", writtenWords+removedOutput))
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(item, &fields); err != nil {
@@ -106,8 +109,9 @@ func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	if from == 0 {
 		return items
 	}
-	// What a thought belongs to follows it, so that neither is left alone.
-	for from < most && from > 0 && kindOf(items[from-1]).Type == "reasoning" {
+	// What a thought belongs to follows it, and what came of words follows those, so that neither is
+	// left alone.
+	for from < most && (kindOf(items[from-1]).Type == "reasoning" || answersWriting(items[from])) {
 		from++
 	}
 	return paired(items[from:])

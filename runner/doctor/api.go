@@ -78,6 +78,7 @@ type Model struct {
 	Auth     string `json:"auth"`
 	Identity string `json:"identity,omitempty"`
 	Answer
+	Endpoint *Endpoint `json:"endpoint,omitempty"` // where it was asked
 }
 
 func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
@@ -108,6 +109,8 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 		d.fault("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", from, answer.Status), "Set a key that is valid for this API.")
 	case answer.Status >= http.StatusInternalServerError:
 		d.note("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
+	case key != "" || asked.APIKeyEnv == "":
+		d.examineEndpoint(ctx, p, model.Endpoint{BaseURL: base, APIKey: key})
 	}
 }
 

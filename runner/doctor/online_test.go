@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -9,8 +10,8 @@ import (
 	"testing"
 )
 
-// The model's API and GitHub are asked once each, and what they say of key and
-// token is told.
+// The model's API and GitHub are asked, and what they say of key and token is told. An API that
+// does not let the key in is not tried.
 func TestDiagnoseAsksAboutKeyAndToken(t *testing.T) {
 	const key, token = "sk-key-of-the-model-0123456789", "github_pat_0123456789abcdef0123456789"
 	for _, c := range []struct {
@@ -34,6 +35,8 @@ func TestDiagnoseAsksAboutKeyAndToken(t *testing.T) {
 				switch r.URL.Path {
 				case "/v1/models":
 					c.models(w, r)
+				case "/v1/responses":
+					answering(200, calling)(w, r)
 				case "/api/repos/octo/widgets":
 					c.github(w, r)
 				}
@@ -47,6 +50,11 @@ func TestDiagnoseAsksAboutKeyAndToken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			let := c.want == nil || strings.Contains(c.want[0], "GitHub") || strings.Contains(c.want[0], "octo")
+			if tried := asked["/v1/responses"] == "Bearer "+key; tried != let || tried != (d.Model.Endpoint != nil) {
+				t.Errorf("the endpoint was tried: %v", tried)
+			}
+			delete(asked, "/v1/responses")
 			if asked["/v1/models"] != "Bearer "+key || asked["/api/repos/octo/widgets"] != "Bearer "+token || len(asked) != 2 {
 				t.Errorf("asked %v", asked)
 			}
@@ -70,6 +78,42 @@ func TestDiagnoseAsksAboutKeyAndToken(t *testing.T) {
 		})
 	}
 }
+
+// TestTrialsAreBounded asks an endpoint that refuses everything, each time for another reason, and
+// repeats the key.
+func TestTrialsAreBounded(t *testing.T) {
+	const key = "sk-key-of-the-model-0123456789"
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/models" {
+			return
+		}
+		asked++
+		w.WriteHeader(400)
+		_, _ = w.Write([]byte(`{"error": {"message": "` + key + ` unknown: stream stream_options parallel_tool_calls reasoning_effort max_completion_tokens, System role not supported, roles must alternate"}}`))
+	}))
+	defer server.Close()
+	d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: []string{
+		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(t.TempDir(), "state"), "OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + server.URL + "/v1",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked == 0 || asked > mostRequests || d.Model.Endpoint == nil || d.Model.Endpoint.Requests != asked || !d.Broken() {
+		t.Errorf("after %d requests the diagnosis is %s", asked, told)
+	}
+	if strings.Contains(string(told), key) {
+		t.Errorf("the key is told: %s", told)
+	}
+}
+
+// calling is an answer with a call.
+const calling = `{"id": "resp_1", "object": "response", "status": "completed", "usage": {"input_tokens": 900, "output_tokens": 9}, "output": [` +
+	`{"type": "function_call", "id": "fc_1", "call_id": "call_1", "status": "completed", "name": "report", "arguments": "{}"}]}`
 
 func answering(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -137,7 +137,7 @@ func (h *Hooks) aspects(one Hook, tool string, call tools.Call) (all []aspect) {
 		shown = h.named(call)
 	}
 	as := shape(one.Compat, tool, shown)
-	if (one.Compat != job.CompatClaude || tool != applyPatch) && one.concerns(tool, call, names(one.Compat, tool, as)...) {
+	if (one.Compat != job.CompatClaude || !changesFiles(tool)) && one.concerns(tool, call, names(one.Compat, tool, as)...) {
 		all = append(all, aspect{tool, call, shown, as, true})
 	}
 	return all

@@ -80,7 +80,7 @@ func (o outcomeOf) withheld(words string) outcomeOf {
 // resultQuestions are what a hook is asked of a result: of the call, and of each patch that a
 // command applied, or each of its files.
 func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result tools.Result) (all []question) {
-	if one.Compat == job.CompatClaude && (tool == applyPatch || len(h.patchesIn(tool, call)) > 0) {
+	if one.Compat == job.CompatClaude && (changesFiles(tool) || len(h.patchesIn(tool, call)) > 0) {
 		all = h.patchedFiles(one, call, result)
 	}
 	was := result.Output

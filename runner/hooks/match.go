@@ -22,20 +22,28 @@ func (h Hook) concerns(tool string, call tools.Call, names ...string) bool {
 // names are those that a tool goes by in a form.
 func names(compat, tool string, as shaped) []string {
 	all := []string{tool}
+	if tools.Edits(tool) { // who guards patches guards these
+		all = append(all, applyPatch)
+	}
 	if resourceTools[tool] {
 		server, _ := as.Input["server"].(string)
-		if all = append(all, allServers); server != "" {
-			all[1] += server + "__" + tool
+		if server == "" {
+			all = append(all, allServers)
+		} else {
+			all = append(all, allServers+server+"__"+tool)
 		}
 	}
 	if compat == "" {
 		return all
 	}
-	if all = append(all, as.Tool); tool == applyPatch {
+	if all = append(all, as.Tool); changesFiles(tool) {
 		all = append(all, "Edit", "Write", "MultiEdit")
 	}
 	return all
 }
+
+// changesFiles says whether a tool of agent-ci is asked about by the files that it changes.
+func changesFiles(tool string) bool { return tool == applyPatch || tools.Edits(tool) }
 
 // resourceTools reach what servers of tools have besides tools: hooks on the tools of a server are
 // asked of its resources as well.

@@ -34,8 +34,10 @@ func shape(compat, tool string, call tools.Call) shaped {
 	switch {
 	case tools.RunsCommands(tool):
 		as := map[string]any{"command": commandText(tool, call)}
-		if ms, ok := input["timeout_ms"].(float64); ok {
-			as["timeout"] = ms
+		for _, name := range []string{"timeout_ms", "timeout"} {
+			if ms, ok := input[name].(float64); ok {
+				as["timeout"] = ms
+			}
 		}
 		return shaped{"Bash", as}
 	case tool == applyPatch && compat == job.CompatCodex:
@@ -51,11 +53,23 @@ func claudeShape(tool string, input map[string]any) shaped {
 	switch tool {
 	case "read_file":
 		return shaped{"Read", some(input, "file_path", "offset", "limit")}
+	case "read":
+		as := some(input, "offset", "limit")
+		as["file_path"] = input["filePath"]
+		return shaped{"Read", as}
+	case "list":
+		return shaped{"LS", some(input, "path")}
+	case "glob":
+		return shaped{"Glob", some(input, "pattern", "path")}
+	case "task":
+		return shaped{"Task", some(input, "description", "prompt", "subagent_type")}
+	case "todowrite":
+		return shaped{"TodoWrite", some(input, "todos")}
 	case "view_image":
 		return shaped{"Read", map[string]any{"file_path": input["path"]}}
 	case "list_dir":
 		return shaped{"LS", map[string]any{"path": input["dir_path"]}}
-	case "grep_files":
+	case "grep_files", "grep":
 		as := some(input, "pattern", "path")
 		if glob, there := input["include"]; there {
 			as["glob"] = glob
@@ -230,7 +244,7 @@ func rewrittenCommand(tool string, call tools.Call, input map[string]any, comman
 		input["command"] = script
 	case tool == "exec_command":
 		input["cmd"] = command
-	case tool == "shell_command":
+	case tool == "shell_command", tool == "bash":
 		input["command"] = command
 	default:
 		input["command"] = script
@@ -241,7 +255,7 @@ func rewrittenCommand(tool string, call tools.Call, input map[string]any, comman
 // ownNames gives arguments that Claude Code calls otherwise agent-ci's names.
 func ownNames(tool string, input map[string]any) map[string]any {
 	renamed := map[string]map[string]string{
-		"list_dir": {"path": "dir_path"}, "grep_files": {"glob": "include"}, "view_image": {"file_path": "path"},
+		"list_dir": {"path": "dir_path"}, "grep_files": {"glob": "include"}, "grep": {"glob": "include"}, "read": {"file_path": "filePath"}, "view_image": {"file_path": "path"},
 	}[tool]
 	own := map[string]any{}
 	for name, value := range input {

@@ -52,7 +52,7 @@ func commentPart(kind string, c forge.Comment) clean.Part {
 // asksOrTells says of a comment that it asked for this run, or that a run told
 // there what it did.
 func (s *Source) asksOrTells(c forge.Comment) bool {
-	return strings.HasPrefix(c.Body, JoinMark) || strings.HasPrefix(c.Body, body.CommentMark) || IsFeedback(c.Body) || s.Request != nil && c.ID == s.Request.WordsID
+	return strings.HasPrefix(c.Body, JoinMark) || strings.HasPrefix(c.Body, RepairMark) || strings.HasPrefix(c.Body, body.CommentMark) || IsFeedback(c.Body) || s.Request != nil && c.ID == s.Request.WordsID
 }
 
 // isAfter says whether any of the times is later than the task was asked for.
@@ -109,8 +109,14 @@ func (s *Source) ownQuestions(ctx context.Context) func(forge.Comment) bool {
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return func(forge.Comment) bool { return false }
 	}
-	own := ofAccount(func() (string, error) { return s.Forge.ActingAs(ctx) })
+	own := TokensComments(ctx, s.Forge)
 	return func(c forge.Comment) bool { return strings.HasPrefix(c.Body, QuestionsMark) && own(c) }
+}
+
+// TokensComments says of comments whether they are of the account that the token acts
+// under, and of no other, App or not.
+func TokensComments(ctx context.Context, on forge.Forge) func(forge.Comment) bool {
+	return ofAccount(func() (string, error) { return on.ActingAs(ctx) })
 }
 
 // OwnComments says of comments whether they are an App's or of the token's own

@@ -24,7 +24,7 @@ func (t Task) FitsBase(branch, name string) error {
 // request for the same task, unless somebody asks for more in words, one that was
 // made of the same input, or the word that it came to nothing on this base.
 func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) error {
-	if t.Subject != nil || s.Request == nil && t.AskedAt.IsZero() || s.To.Name() == "" || !s.Event.HasToken {
+	if t.Subject != nil || t.Repair != nil || s.Request == nil && t.AskedAt.IsZero() || s.To.Name() == "" || !s.Event.HasToken {
 		return nil
 	}
 	if err := s.notFruitless(ctx, t, baseSHA); err != nil {

@@ -23,7 +23,8 @@ type Surroundings struct {
 type Event struct {
 	*actions.Event // nil where there is none
 	Surroundings
-	err error // why there is none
+	err    error            // why there is none
+	repair *actions.Request // of a command; nil where an event asks
 }
 
 // ReadEvent reads what the surroundings name. What is wrong with it is told once
@@ -65,6 +66,9 @@ func (e Event) missing() bool { return errors.Is(e.err, actions.ErrNoEvent) }
 // event that asks for nothing ends the run, before anything is asked of anybody.
 func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	switch {
+	case e.repair != nil:
+		asked := *e.repair
+		return &asked, e.ofRepository()
 	case j.Task.From != "event", j.Publish.Feedback() && e.onPull():
 		return nil, nil
 	case e.missing():

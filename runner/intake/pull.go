@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake/clean"
@@ -36,7 +37,7 @@ func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, e
 	if ModeOf(pull) == Continue {
 		t.Request = asking(words)
 	}
-	in.parts, in.progress = slices.Concat(in.parts, said, words), progress
+	in.parts, in.progress = slices.Concat(in.parts, said, words, s.Failing), progress
 	return s.withWords(t, in, fmt.Sprintf("Pull request #%d", pull.Number))
 }
 
@@ -117,11 +118,22 @@ func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
 		return input{}, err
 	case issue.PullRequest:
 		return input{}, nil
-	case isAfter(s.Request.At, issue.UpdatedAt):
+	}
+	askedAt := s.Request.At
+	if s.Request.Repair { // a run's own comment on the issue is later than its commit
+		why, err := s.distrust(ctx, s.here(), issue.Author)
+		if err != nil {
+			return input{}, err
+		}
+		if why == "" {
+			askedAt = time.Time{}
+		}
+	}
+	if isAfter(askedAt, issue.UpdatedAt) {
 		s.Record.Warn("edited_after_trigger", "%s was changed after more was asked for on the pull request; its text was not read.", ref)
 		return input{ref: ref, issue: issue}, nil
 	}
-	return s.issueInput(ctx, ref, issue, s.Request.At)
+	return s.issueInput(ctx, ref, issue, askedAt)
 }
 
 // requestParts are the words that ask for more, of the comment or review itself,

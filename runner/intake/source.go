@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/intake/clean"
@@ -26,6 +27,12 @@ type Source struct {
 	Record   *record.Record // gets warnings, and images
 	// Publishes says that the run publishes its change itself.
 	Publishes bool
+	// Failing is what is told of red checks that are to be mended. Repair says within
+	// which bounds; nil for another task.
+	Failing []clean.Part
+	Repair  *Repair
+
+	head *gitops.CommitInfo // of the pull request to be mended; nil for another task
 
 	// Prompt is what task.prompt or task.prompt_file asks for.
 	Prompt func(ctx context.Context) (string, error)
@@ -46,10 +53,10 @@ func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error
 		pull = nil // nothing goes on with it
 	}
 	t.Title, t.Text = cmp.Or(s.Job.Task.Title, t.Title), s.Record.Redact(t.Text)
-	t.Mode, t.Pull = ModeOf(pull), pull
+	t.Mode, t.Pull, t.Repair = ModeOf(pull), pull, s.Repair
 	t.Key, t.Branch = s.keyAndBranch(t)
 	switch {
-	case t.Subject != nil: // what is said there is all that there is to see
+	case t.Subject != nil, t.Repair != nil: // what is said there is all that there is to see
 	case s.Request != nil:
 		t.ProgressOn = s.Request.Number
 	case !t.AskedAt.IsZero() && t.Issue != nil:

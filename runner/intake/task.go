@@ -27,6 +27,9 @@ type Task struct {
 	Mode Mode
 	Pull *forge.PullRequest // that the run goes on with; nil for New
 
+	// Repair is what the run mends of that; nil for another task.
+	Repair *Repair
+
 	// Subject is what a run says something on; nil for one that makes a change.
 	Subject *Subject
 
@@ -74,7 +77,7 @@ func (t Task) Event() transcript.Task {
 	sum := sha256.Sum256([]byte(t.Text))
 	event := transcript.Task{
 		Source: t.Source, Title: t.Title, Text: t.Text, Request: t.Request, URL: t.URL, SHA256: hex.EncodeToString(sum[:]),
-		Snapshot: t.Snapshot, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.event(),
+		Snapshot: t.Snapshot, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.event(), Repair: t.Repair.event(),
 	}
 	if t.Issue != nil {
 		event.Issue = t.Issue.String()
@@ -90,7 +93,7 @@ func (t Task) Event() transcript.Task {
 func Recorded(told transcript.Task) Task {
 	t := Task{
 		Source: told.Source, Name: told.Source, Title: told.Title, Text: told.Text, Request: told.Request, URL: told.URL,
-		Snapshot: told.Snapshot, Trigger: told.Trigger, Actor: told.Actor, ActorID: told.ActorID, Subject: recordedSubject(told.Subject),
+		Snapshot: told.Snapshot, Trigger: told.Trigger, Actor: told.Actor, ActorID: told.ActorID, Subject: recordedSubject(told.Subject), Repair: recordedRepair(told.Repair),
 	}
 	if issue, err := job.ParseIssue(told.Issue); err == nil && issue.Repository != "" {
 		t.Issue, t.Name = &issue, "issue "+issue.String()

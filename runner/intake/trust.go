@@ -24,6 +24,9 @@ var writersEvents = map[string]bool{
 // with, nil for other tasks.
 func (s *Source) Admit(ctx context.Context) (*forge.PullRequest, error) {
 	e := s.Event
+	if s.Request != nil && s.Request.Repair {
+		return s.admitRepair(ctx)
+	}
 	if s.Request == nil && !e.InActions || writersEvents[e.EventName] || e.missing() {
 		return nil, nil
 	}

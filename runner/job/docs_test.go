@@ -89,6 +89,8 @@ func documentedType(k *key) string {
 		return "one of " + asCode(k.values) + ", or `{allow: [hosts]}`"
 	case len(k.values) == 1:
 		return "only " + asCode(k.values)
+	case k.kind == list && k.values != nil:
+		return "list of: " + asCode(k.values)
 	case k.values != nil:
 		return "one of " + asCode(k.values)
 	case k.kind == integer:

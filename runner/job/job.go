@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -35,6 +36,7 @@ type Job struct {
 	Trigger        Trigger              `json:"trigger"`
 	Trust          Trust                `json:"trust"`
 	Publish        Publish              `json:"publish"`
+	Repair         Repair               `json:"repair"`
 	PullRequest    PullRequest          `json:"pull_request"`
 	MCPServers     map[string]MCPServer `json:"mcp_servers"`
 	Hooks          map[string]Hook      `json:"hooks"`
@@ -81,6 +83,7 @@ type Model struct {
 	Headers         map[string]string `json:"headers"`
 	Query           map[string]string `json:"query"`
 	Wire            string            `json:"wire"` // responses, chat
+	Chat            []string          `json:"chat"` // quirks of the endpoint, with wire: chat
 	Stream          bool              `json:"stream"`
 	State           string            `json:"state"`             // client, server
 	ReasoningEffort string            `json:"reasoning_effort"`  // "" sends none, for models that don't reason
@@ -89,7 +92,7 @@ type Model struct {
 	ServiceTier     string            `json:"service_tier"`      // "" for the project's own
 	MaxOutputTokens int64             `json:"max_output_tokens"` // 0 for the model's own
 	ContextWindow   int64             `json:"context_window"`    // 0 for the one of the model's profile
-	Tools           string            `json:"tools"`             // auto, freeform, function, builtin, code
+	Tools           string            `json:"tools"`             // auto, freeform, function, builtin, code, ToolsOpenCode and so on
 	ParallelCalls   string            `json:"parallel_calls"`    // auto, on, off
 	Programmatic    bool              `json:"programmatic"`
 	Attempts        int               `json:"attempts"`
@@ -98,6 +101,19 @@ type Model struct {
 	Outage          Duration          `json:"outage"`
 	Idle            Duration          `json:"idle"`
 	Price           Price             `json:"price"`
+}
+
+// The values of model.tools that stand for what other agents have in the place of agent-ci's tools.
+const (
+	ToolsOpenCode   = "opencode"
+	ToolsAiderDiff  = "aider-diff"
+	ToolsAiderUdiff = "aider-udiff"
+	ToolsAiderWhole = "aider-whole"
+)
+
+// Writes says whether the model has no tools and writes what it wants done as text.
+func (m Model) Writes() bool {
+	return slices.Contains([]string{ToolsAiderDiff, ToolsAiderUdiff, ToolsAiderWhole}, m.Tools)
 }
 
 // Identity says as whom a run asks for a key, with auth: oidc.
@@ -227,6 +243,14 @@ type Trust struct {
 	Bots     []string `json:"bots"`  // logins
 	Forks    bool     `json:"forks"`
 	Comments string   `json:"comments"` // trusted, all, none
+}
+
+// Repair bounds what is done about red checks of a run's own pull request, all attempts
+// together.
+type Repair struct {
+	Attempts  int     `json:"attempts"`
+	CostUSD   float64 `json:"cost_usd"` // 0 for none
+	StopLabel string  `json:"stop_label"`
 }
 
 type PullRequest struct {

@@ -81,7 +81,7 @@ func newKey(byPath map[string]rule, path string, typ reflect.Type) *key {
 		}
 	case list:
 		k.elem = newKey(byPath, path+"[]", typ.Elem())
-		k.elem.form, k.elem.foreign, k.elem.filled, k.elem.example = k.form, k.foreign, true, strings.Trim(k.example, "[]")
+		k.elem.form, k.elem.values, k.elem.foreign, k.elem.filled, k.elem.example = k.form, k.values, k.foreign, true, strings.Trim(k.example, "[]")
 		if k.elem.kind == text {
 			k.example = "[a, b]"
 		}

@@ -40,7 +40,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Services:   map[string]Service{},
 		Model: Model{
 			Name: "gpt-5.4", APIKeyEnv: "OPENAI_API_KEY", Fallbacks: []string{}, Auth: "key", Identity: Identity{Token: "auto"}, Headers: map[string]string{}, Query: map[string]string{},
-			Wire: "responses", Stream: true, State: "client", ReasoningEffort: "medium", Tools: "auto", ParallelCalls: "auto",
+			Wire: "responses", Chat: []string{}, Stream: true, State: "client", ReasoningEffort: "medium", Tools: "auto", ParallelCalls: "auto",
 			Attempts: 6, Pause: Duration(500 * time.Millisecond), LongestPause: Duration(30 * time.Second),
 			Outage: Duration(10 * time.Minute), Idle: Duration(5 * time.Minute),
 			Price: Price{Tiers: []PriceTier{}, Service: map[string]Rates{}},
@@ -69,6 +69,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},
 		Trigger:        Trigger{Labels: []string{"agent-ci"}, Assignees: []string{}, Command: "/agent-ci"},
 		Publish:        Publish{As: "pull_request", Labels: []string{}},
+		Repair:         Repair{Attempts: 3, CostUSD: 10, StopLabel: "agent-ci-hands-off"},
 		PullRequest: PullRequest{
 			Labels: []string{}, Reviewers: []string{}, Teams: []string{}, Assignees: []string{}, Transcript: "full",
 			Commit: Commit{CoAuthor: true},

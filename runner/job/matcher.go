@@ -16,7 +16,7 @@ var hookTools = append([]string{
 
 // compatTools are names that they go by in the forms of others.
 var compatTools = map[string][]string{
-	CompatClaude: {"Bash", "Edit", "Write", "MultiEdit", "Read", "LS", "Grep", "TodoWrite"},
+	CompatClaude: {"Bash", "Edit", "Write", "MultiEdit", "Read", "LS", "Grep", "Glob", "Task", "TodoWrite"},
 	CompatCodex:  {"Bash", "Edit", "Write", "MultiEdit"},
 }
 
@@ -70,6 +70,9 @@ func (h Hook) mistaken(pattern string, own []string, whole bool) string {
 		}
 	}
 	known := slices.Concat(hookTools, compatTools[h.Compat], own)
+	if h.Compat == "" { // the forms of others have names of their own for these
+		known = slices.Concat(known, tools.OpenCode(), []string{"bash"})
+	}
 	if slices.ContainsFunc(known, func(name string) bool { return h.matches(pattern, name) }) || strings.Contains(pattern, "mcp") {
 		return ""
 	}

@@ -68,8 +68,25 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 			"job.yml:3:28: model.state: does not go with model.wire: chat; leave it out",
 			"job.yml:3:43: model.tools: does not go with model.wire: chat; leave it out",
 		}},
+		{"quirks of another wire", start + "model: {chat: [alternate]}", []string{"job.yml:3:15: model.chat: goes with model.wire: chat alone; set that, or leave it out"}},
+		{"a quirk that is none", start + "model: {wire: chat, chat: [alternates]}", []string{`job.yml:3:28: model.chat[0]: "alternates" is not one of ` + strings.Join(chatQuirks, ", ") + "; did you mean alternate?"}},
 		{"programs over chat", start + "model: {wire: chat, programmatic: true}", []string{"job.yml:3:35: model.programmatic: does not go with model.wire: chat; leave it out"}},
 		{"programs beside scripts", start + "model: {tools: code, programmatic: true}", []string{"job.yml:3:36: model.programmatic: does not go with model.tools: code, where the model's scripts call the tools; leave one of them out"}},
+		{"calls of a model that only writes", start + "model: {tools: aider-diff, programmatic: true}\ntools: {hosted: [web_search], js_repl: true}\nagents: {enabled: true}", []string{
+			"job.yml:3:42: model.programmatic: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
+			"job.yml:4:17: tools.hosted: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
+			"job.yml:4:40: tools.js_repl: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
+			"job.yml:5:19: agents.enabled: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
+		}},
+		{"questions and tools of the job for a model that only writes", "version: 1\ntask: {prompt: x, questions: ask}\nmodel: {tools: aider-whole}\nmemory: {propose: change}\n" +
+			"mcp_servers: {docs: {command: docs, tools: [search]}}\ntools: {dynamic: [{name: a, description: b, input_schema: {type: object}, run: [c]}]}", []string{
+			"job.yml:2:30: task.questions: does not go with model.tools: aider-whole, where the model writes edits and commands as text and can call nothing else; leave one of them out",
+			"job.yml:4:19: memory.propose: does not go with model.tools: aider-whole, where the model writes edits and commands as text and can call nothing else; leave one of them out",
+			"job.yml:5:14: mcp_servers: does not go with model.tools: aider-whole, where the model writes edits and commands as text and can call nothing else; leave one of them out",
+			"job.yml:6:18: tools.dynamic: does not go with model.tools: aider-whole, where the model writes edits and commands as text and can call nothing else; leave one of them out",
+		}},
+		{"writing over chat", start + "model: {wire: chat, tools: aider-udiff}", nil},
+		{"tools of OpenCode over chat", start + "model: {wire: chat, tools: opencode}", nil},
 		{"tools for no programs", start + "tools: {programmatic: [apply_patch]}", []string{"job.yml:3:23: tools.programmatic: is for programs, which model.programmatic does not let there be; set model.programmatic: true"}},
 		{
 			"tiers without a price", start + "model: {price: {tiers: [{above: 2, input: 1, output: 1}], service: {flex: {input: 1, output: 1}}}}",

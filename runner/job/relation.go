@@ -60,6 +60,7 @@ func (d *decoder) relations(needsTask bool) {
 	d.harmlessPass()
 	d.chatHasLess()
 	d.fitPrograms()
+	d.fitWritten()
 	d.fitPrice()
 	d.fitIdentity()
 	d.fitFallbacks()
@@ -154,6 +155,9 @@ func (d *decoder) distinctChecks() {
 func (d *decoder) chatHasLess() {
 	m := d.job.Model
 	if m.Wire != "chat" {
+		if len(m.Chat) > 0 {
+			d.complainAt(d.places["model.chat"], "model.chat", "goes with model.wire: chat alone; set that, or leave it out", "")
+		}
 		return
 	}
 	for _, key := range []struct {
@@ -225,6 +229,31 @@ func (d *decoder) fitPrograms() {
 	}
 	if !m.Programmatic && len(d.job.Tools.Programmatic) > 0 {
 		d.complainAt(d.places["tools.programmatic"], "tools.programmatic", "is for programs, which model.programmatic does not let there be; set model.programmatic: true", "")
+	}
+}
+
+// fitWritten refuses what a model would have to call that writes text alone.
+func (d *decoder) fitWritten() {
+	j := d.job
+	if !j.Model.Writes() {
+		return
+	}
+	for _, key := range []struct {
+		path  string
+		wrong bool
+	}{
+		{"model.programmatic", j.Model.Programmatic},
+		{"tools.hosted", len(j.Tools.Hosted) > 0},
+		{"tools.dynamic", len(j.Tools.Dynamic) > 0},
+		{"tools.js_repl", j.Tools.JSRepl},
+		{"mcp_servers", len(j.MCPServers) > 0},
+		{"agents.enabled", j.Agents.Enabled},
+		{"task.questions", j.Task.Questions == "ask"},
+		{"memory.propose", j.Memory.Proposes()},
+	} {
+		if key.wrong {
+			d.complainAt(d.places[key.path], key.path, "does not go with model.tools: "+j.Model.Tools+", where the model writes edits and commands as text and can call nothing else; leave one of them out", "")
+		}
 	}
 }
 

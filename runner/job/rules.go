@@ -94,6 +94,7 @@ var rules = []rule{
 	{path: "model.headers", about: "More headers for every request to the API. They are literal and end up in the transcript: a key belongs in the variable that api_key_env names.", example: "{X-Team: build}", names: headerName, form: headerValue},
 	{path: "model.query", about: "More query parameters for every request to the API. As literal as headers.", example: "{api-version: preview}", names: filledLine, form: oneLine},
 	{path: "model.wire", about: "The API that is spoken: the Responses API, or Chat Completions, for endpoints that have nothing else.", initial: "responses", values: []string{"responses", "chat"}},
+	{path: "model.chat", about: "In what the endpoint's Chat Completions differ from OpenAI's, with wire: chat (docs/model.md#endpoints). Most of it a run finds out itself, by a request that is refused; agent-ci doctor --online does so before.", example: "[no_system, alternate]", values: chatQuirks},
 	{path: "model.stream", about: "Whether answers are read as they are written. false is for endpoints that cannot; model.idle is then how long a whole answer may take.", initial: true},
 	{path: "model.state", about: "Who keeps the history: client sends it whole each turn and has nothing stored; server stores it and is sent what is new.", initial: "client", values: []string{"client", "server"}},
 	{path: "model.reasoning_effort", about: "How much the model thinks. Empty: nothing is sent, for models that don't reason.", initial: "medium", values: []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"}},
@@ -102,7 +103,7 @@ var rules = []rule{
 	{path: "model.service_tier", about: "The provider's tier of processing. Empty: that of the project. After two refusals because there is no room at flex, or one because there is no such tier, the run goes on at the default tier.", values: []string{"", "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}},
 	{path: "model.max_output_tokens", about: "Tokens that one answer may have, reasoning included. 0: the model's own limit.", span: &span{0, many}},
 	{path: "model.context_window", about: "Tokens that fit into one request with its answer. 0: what the model's profile says, 128000 for a model without one. At 85 % the conversation is made shorter.", span: &span{0, many}},
-	{path: "model.tools", about: "How the model gets tools: apply_patch freeform with a grammar, as a function, or as the tool that is built into the API, in which case commands run by the API's own shell tool too; code: all tools are called in scripts, which it writes; auto: what suits the model of freeform, function and code. Calls in the other forms are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin", "code"}},
+	{path: "model.tools", about: "How the model gets tools: apply_patch freeform with a grammar, as a function, or as the tool that is built into the API, in which case commands run by the API's own shell tool too; code: all tools are called in scripts, which it writes; opencode: tools with the names and arguments that OpenCode gives them; aider-diff, aider-udiff, aider-whole: none in the request, the model writes edits as text in Aider's formats, and what it wants to read and run in fenced blocks; auto: what suits the model of freeform, function and code. Calls in the other forms of tools are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin", "code", ToolsOpenCode, ToolsAiderDiff, ToolsAiderUdiff, ToolsAiderWhole}},
 	{path: "model.parallel_calls", about: "Whether the model may make several calls in one answer. auto: what its profile says.", initial: "auto", values: []string{"auto", "on", "off"}},
 	{path: "model.programmatic", about: "Whether the model may have the API run programs that call tools: those that read, and commands. Not every model and endpoint knows them."},
 	{path: "model.attempts", about: "How often a request is sent in all when its failure can pass.", initial: 6, span: &span{1, 100}},
@@ -230,6 +231,11 @@ var rules = []rule{
 	{path: "publish.as", about: "pull_request: a change, as a pull request. The others change no file and say something on the issue or pull request that the event or task.issue names: a review of a pull request with findings on lines of its diff; some of publish.labels, which are added; one comment, which later runs of the task bring up to date.", initial: "pull_request", values: []string{"pull_request", "review", "labels", "comment"}},
 	{path: "publish.labels", about: "The labels that publish.as: labels chooses from: no other is ever added. GitHub creates those that the repository does not have.", form: label, example: "[bug, question]"},
 
+	{path: "repair", about: "What is done about red checks of a run's own pull request, where an event of workflow_run or check_suite, or agent-ci repair, asks for it."},
+	{path: "repair.attempts", about: "How often agents may try, until a person pushes to the branch or asks for more. 0: never.", initial: 3, span: &span{0, 10}},
+	{path: "repair.cost_usd", about: "US dollars for the model, of all attempts together. 0 is no limit. An attempt has what is left, and at most limits.cost_usd. It holds where the price of the model is known.", initial: 2 * DefaultCostUSD},
+	{path: "repair.stop_label", about: "Label of a pull request with which it is left alone.", initial: "agent-ci-hands-off", form: label},
+
 	{path: "pull_request", about: "How a change is presented."},
 	{path: "pull_request.branch", about: "Branch that the change goes to. Empty: agent-ci/ and the task key.", form: branchForm},
 	{path: "pull_request.title", about: "Title. Empty: made from the task.", form: title},
@@ -292,6 +298,15 @@ var rules = []rule{
 	{path: "agents.roles.*.tools", about: "The tools that they may call, of those of agent-ci itself that the one that starts them has. Empty: all.", form: toolName, example: "[read_file, grep_files]"},
 	{path: "agents.roles.*.writes", about: "What they may change: nothing, a copy of their own, whose change is merged, or what the one that starts them works in, in turns with it. Empty: that of the built-in role, else none.", values: []string{"", "none", "own", "shared"}},
 }
+
+// chatQuirks are those that requests can be made to fit.
+var chatQuirks = []string{
+	"no_stream_options", "no_parallel_tool_calls", "no_reasoning_effort", "no_verbosity", "no_tool_choice", "no_response_format", "max_tokens", "no_additional_properties", "no_thoughts", "object_arguments",
+	"no_null", "single_calls", "no_system", "alternate", "text_calls",
+}
+
+// ChatQuirks are the values of model.chat.
+func ChatQuirks() []string { return slices.Clone(chatQuirks) }
 
 // treatments are what can become of a doubtful change.
 var treatments = []string{"fail", "warn", "allow"}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,9 @@ type Case struct {
 	// Written says which paths of the change the runner wrote itself, and not the agent: nothing
 	// protects these from it. It is nil for none.
 	Written func(*gitops.ChangeSet) ([]string, error)
+	// Repairs is what the pull request held that the change mends, whose workflows stay as
+	// they are; nil for another change.
+	Repairs *gitops.ChangeSet
 }
 
 // Judge refuses a change that the job's policy or limits forbid, and warns of what
@@ -40,6 +44,9 @@ func (c Case) Refusal(ctx context.Context) error {
 	if err := c.unwanted(); err != nil {
 		return err
 	}
+	if err := c.ownJudges(); err != nil {
+		return err
+	}
 	if err := c.size(); err != nil {
 		return err
 	}
@@ -50,6 +57,9 @@ func (c Case) Refusal(ctx context.Context) error {
 	if len(leaked) > 0 {
 		return outcome.Stopf(outcome.PolicyViolation, "secret",
 			"The change holds a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
+	}
+	if err := c.marks(ctx); err != nil {
+		return err
 	}
 	return c.paths()
 }
@@ -162,7 +172,7 @@ func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFi
 	}
 	files := make([]policy.ChangedFile, 0, len(change.Files))
 	for _, f := range change.Files {
-		if slices.Contains(written, f.Path) && f.NewMode == plainFile {
+		if slices.Contains(written, f.Path) && f.NewMode == cmp.Or(f.OldMode, plainFile) { // whose mode stays
 			continue
 		}
 		if top, _, _ := strings.Cut(f.Path, "/"); strings.EqualFold(top, ownFolder) { // for systems that tell no case apart too

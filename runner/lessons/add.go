@@ -36,10 +36,10 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 	data, indent := opened(data)
 	added := bytes.NewBuffer(slices.Clone(data))
 	if !bytes.HasSuffix(data, []byte("\n")) {
-		added.WriteByte('\n')
+		added.WriteString(lineEnd(data))
 	}
 	for _, l := range more {
-		added.WriteString(entry(l, indent))
+		added.WriteString(strings.ReplaceAll(entry(l, indent), "\n", lineEnd(data)))
 	}
 	after, problems := Parse(Path, added.Bytes())
 	if len(problems) > 0 {
@@ -75,6 +75,14 @@ func indentOf(data []byte, first *yaml.Node) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " "))])
 }
 
+// lineEnd is how the first line of a file ends.
+func lineEnd(data []byte) string {
+	if first, _, _ := bytes.Cut(data, []byte("\n")); bytes.HasSuffix(first, []byte("\r")) {
+		return "\r\n"
+	}
+	return "\n"
+}
+
 func entry(l memory.Lesson, indent string) string {
 	evidence := make([]string, len(l.Evidence))
 	for i, e := range l.Evidence {
@@ -101,6 +109,29 @@ func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson,
 	made, err := Append(before, added)
 	return added, err == nil && bytes.Equal(made, now)
 }
+
+// Exact is a file in the bytes that it was written in: those that it had before, or that Append gave
+// it. Where it differs from these in more than line ends it is given back as it is.
+func Exact(before, now []byte) []byte {
+	was, wrong := Parse(Path, before)
+	is, wrongNow := Parse(Path, now)
+	if len(wrong)+len(wrongNow) > 0 || len(is) < len(was) {
+		return now
+	}
+	made := before
+	if more := is[len(was):]; len(more) > 0 {
+		var err error
+		if made, err = Append(before, more); err != nil {
+			return now
+		}
+	}
+	if !bytes.Equal(withoutReturns(made), withoutReturns(now)) {
+		return now
+	}
+	return made
+}
+
+func withoutReturns(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }
 
 // isOf says that a lesson is a proposed one, its evidence pinned.
 func isOf(l, proposed memory.Lesson) bool {

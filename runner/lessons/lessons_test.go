@@ -77,6 +77,7 @@ func TestAppend(t *testing.T) {
 	second := memory.Lesson{ID: "l-2", Claim: `Say "no": it's #1 \ {x}.`, Evidence: []string{"run:r0", `a "b".go@abcdef0`}, Run: "r2", Date: "2026-02-01"}
 	for _, before := range []string{
 		"", kept, strings.TrimSuffix(kept, "\n"), "version: 1\nlessons: []\n", "version: 1\nlessons:\n", kept + "# the end\n",
+		strings.ReplaceAll(kept, "\n", "\r\n"), strings.ReplaceAll(strings.TrimSuffix(kept, "\n"), "\n", "\r\n"),
 		"version: 1\nlessons:\n- " + strings.ReplaceAll(strings.TrimPrefix(strings.SplitAfterN(kept, "lessons:\n", 2)[1], "  - "), "\n    ", "\n  "),
 	} {
 		was, _ := Parse(Path, []byte(before))
@@ -91,6 +92,9 @@ func TestAppend(t *testing.T) {
 		}
 		if !strings.Contains(before, "[]") && !bytes.HasPrefix(after, []byte(before)) {
 			t.Errorf("%q became\n%s", before, after)
+		}
+		if returns := bytes.Count(after, []byte("\r")); returns > 0 && returns != bytes.Count(after, []byte("\n")) {
+			t.Errorf("%q has lines that end in two ways:\n%q", before, after)
 		}
 		if added, ok := Added([]byte(before), after, []memory.Lesson{first, second}); !ok || len(added) != 1 {
 			t.Errorf("%q: what was added is not known again", before)
@@ -135,6 +139,29 @@ func TestAdded(t *testing.T) {
 	}
 	if _, ok := Added([]byte(kept), []byte(kept), []memory.Lesson{proposed}); ok {
 		t.Error("nothing was added")
+	}
+}
+
+// TestExact reads files as git does that changes their line ends.
+func TestExact(t *testing.T) {
+	returned := []byte(strings.ReplaceAll(kept, "\n", "\r\n"))
+	more, err := Append(returned, []memory.Lesson{{ID: "l-3", Claim: "c", Evidence: []string{"check:a"}, Run: "r", Date: "2026-01-31"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := bytes.Replace(more, []byte("80"), []byte("81"), 1)
+	for name, test := range map[string]struct{ before, now, want []byte }{
+		"as it was":            {returned, []byte(kept), returned},
+		"the other way round":  {[]byte(kept), returned, []byte(kept)},
+		"with a lesson behind": {returned, bytes.ReplaceAll(more, []byte("\r"), nil), more},
+		"with a remark":        {returned, append([]byte(kept), "# and so\n"...), append([]byte(kept), "# and so\n"...)},
+		"another entry":        {returned, other, other},
+		"fewer":                {returned, []byte("version: 1\nlessons: []\n"), []byte("version: 1\nlessons: []\n")},
+		"no file of lessons":   {returned, []byte("a: b\n"), []byte("a: b\n")},
+	} {
+		if got := Exact(test.before, test.now); !bytes.Equal(got, test.want) {
+			t.Errorf("%s: it is\n%q", name, got)
+		}
 	}
 }
 

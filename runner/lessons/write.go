@@ -58,11 +58,17 @@ func readPlain(root *os.Root) ([]byte, error) {
 
 func replace(root *os.Root, content []byte) error {
 	const fresh = Path + ".new"
+	if err := root.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) { // of an earlier one that was killed
+		return fmt.Errorf("write %s: %w", Path, err)
+	}
 	f, err := root.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", Path, err)
 	}
 	_, err = f.Write(content)
+	if info, none := root.Lstat(Path); none == nil {
+		err = errors.Join(err, f.Chmod(info.Mode().Perm()))
+	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = root.Rename(fresh, Path)
 	}

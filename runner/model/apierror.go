@@ -90,6 +90,10 @@ func (e *apiError) kind() string {
 // errorIn finds the error in the body of an answer. A page instead of JSON has
 // no more to say.
 func errorIn(body []byte) *apiError {
+	var several []json.RawMessage
+	if json.Unmarshal(body, &several) == nil && len(several) > 0 { // as Gemini has it
+		body = several[0]
+	}
 	var wrapped struct {
 		Error *apiError `json:"error"`
 	}

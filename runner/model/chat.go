@@ -63,7 +63,14 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 	if err != nil {
 		return nil, err
 	}
-	return exchange(ctx, c.idle, c.send, raw, r.Settings.Whole, &chatAnswer{observe: observe})
+	read := &chatAnswer{observe: observe, inText: callableInText(r.Settings), behind: len(r.History)}
+	answer, err := exchange(ctx, c.idle, c.send, raw, r.Settings.Whole, read)
+	if failure, is := errors.AsType[*Failure](err); is && (failure.Kind == InvalidRequest || failure.Kind == ServerError) {
+		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
+			failure.Kind = InvalidRequest // some call it an error of theirs that their template fails
+		}
+	}
+	return answer, err
 }
 
 func (c *Chat) send(ctx context.Context, raw []byte) (*http.Response, error) {
@@ -106,10 +113,11 @@ type chatChunk struct {
 }
 
 type chatDelta struct {
-	Thought string     `json:"reasoning_content"`
-	Content chatText   `json:"content"`
-	Refusal string     `json:"refusal"`
-	Calls   []chatCall `json:"tool_calls"`
+	Thought   chatText   `json:"reasoning_content"`
+	Reasoning chatText   `json:"reasoning"` // the same, by another name; some send both
+	Content   chatText   `json:"content"`
+	Refusal   string     `json:"refusal"`
+	Calls     []chatCall `json:"tool_calls"`
 }
 
 // chatText is a text, or the texts in a list of parts, which Mistral's models that
@@ -141,16 +149,29 @@ type chatCall struct {
 	Extra    json.RawMessage `json:"extra_content,omitempty"` // of Gemini, to it alone: the signature of its thoughts
 }
 
+// chatFunction has its arguments as a text, or as the object that it would be of.
 type chatFunction struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// textOf is the text that raw is the JSON of, or the JSON of what stands in its place.
+func textOf(raw json.RawMessage) string {
+	var text looseText
+	if len(raw) > 0 && json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // chatAnswer grows by chunks, which it reads.
 type chatAnswer struct {
 	observe Observer
+	inText  map[string]bool // tools that may be called in the text; nil for none
+	behind  int             // items of the conversation
 	id      string
 	thought strings.Builder
+	cameAs  string // of thought: see thinking
 	text    strings.Builder
 	refusal strings.Builder
 	calls   []chatCall
@@ -164,8 +185,8 @@ type chatAnswer struct {
 
 func (a *chatAnswer) event(data []byte) (*Response, error) { return nil, a.take(data) }
 
-func (a *chatAnswer) end() (*Response, error) {
-	if a.finish == "" {
+func (a *chatAnswer) end(said bool) (*Response, error) {
+	if a.finish == "" && !said {
 		return nil, &Failure{Kind: StreamCut, Message: "the stream ended before a finish_reason"}
 	}
 	return a.response()
@@ -205,7 +226,11 @@ func (a *chatAnswer) take(data []byte) error {
 }
 
 func (a *chatAnswer) add(delta chatDelta) {
-	a.thought.WriteString(delta.Thought)
+	thought := delta.Thought
+	if thought == "" && delta.Reasoning != "" {
+		thought, a.cameAs = delta.Reasoning, asReasoning
+	}
+	a.thought.WriteString(string(thought))
 	a.text.WriteString(string(delta.Content))
 	a.refusal.WriteString(delta.Refusal)
 	for _, piece := range delta.Calls {
@@ -215,21 +240,26 @@ func (a *chatAnswer) add(delta chatDelta) {
 		if len(piece.Extra) > 0 {
 			call.Extra = piece.Extra
 		}
-		call.Function.Name += piece.Function.Name
-		a.written[at].WriteString(piece.Function.Arguments)
+		if call.Function.Name != piece.Function.Name { // some repeat it with each piece
+			call.Function.Name += piece.Function.Name
+		}
+		a.written[at].WriteString(textOf(piece.Function.Arguments))
 	}
 }
 
-// callOf is the call that a piece belongs to. Some endpoints number every call
-// 0, some give each piece an id of its own: what has both another id and a name
-// begins another call.
+// callOf is the call that a piece belongs to. Some endpoints number every call 0, some none; some
+// give each piece an id of its own, some no call any. What has a name begins another call where
+// the one before it is another by its id, or is whole.
 func (a *chatAnswer) callOf(piece chatCall) (at int) {
 	index := len(a.calls)
 	if piece.Index != nil {
 		index = *piece.Index
 	}
 	at, known := a.at[index]
-	if !known || piece.Function.Name != "" && piece.ID != "" && a.calls[at].ID != "" && piece.ID != a.calls[at].ID {
+	if piece.Index == nil && len(a.calls) > 0 {
+		at, known = len(a.calls)-1, true
+	}
+	if !known || a.begins(piece, at) {
 		at = len(a.calls)
 		a.calls, a.written = append(a.calls, chatCall{}), append(a.written, new(strings.Builder))
 		if a.at == nil {
@@ -240,6 +270,18 @@ func (a *chatAnswer) callOf(piece chatCall) (at int) {
 	return at
 }
 
+// begins says that a piece is of another call than the one at a place.
+func (a *chatAnswer) begins(piece chatCall, at int) bool {
+	if piece.Function.Name == "" {
+		return false
+	}
+	if before := a.calls[at].ID; piece.ID != "" && before != "" && piece.ID != before {
+		return true
+	}
+	whole := a.written[at].Len() > 0 && madeObject(a.written[at].String()) == nil
+	return whole && textOf(piece.Function.Arguments) != ""
+}
+
 // response is the answer as items of the Responses API.
 func (a *chatAnswer) response() (*Response, error) {
 	if reason, cut := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}[a.finish]; cut {
@@ -248,13 +290,24 @@ func (a *chatAnswer) response() (*Response, error) {
 		return nil, f
 	}
 	var items []any
-	if thought := a.thought.String(); thought != "" {
-		items = append(items, map[string]any{
+	thought, cameAs, text := a.thought.String(), a.cameAs, a.text.String()
+	if thought == "" {
+		thought, cameAs, text = thoughtIn(text)
+	}
+	if thought != "" {
+		item := map[string]any{
 			"type": "reasoning", "id": "rs_" + a.id, "summary": []string{},
 			"content": []any{map[string]string{"type": "reasoning_text", "text": thought}},
-		})
+		}
+		if cameAs != "" {
+			item["came_as"] = cameAs
+		}
+		items = append(items, item)
 	}
-	if text := a.text.String(); text != "" {
+	if len(a.calls) == 0 && a.inText != nil {
+		text = a.callsIn(text)
+	}
+	if text != "" {
 		part := contentPart{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
 		items = append(items, messageItem{"message", "msg_" + a.id, "completed", "assistant", []contentPart{part}})
 	}
@@ -264,8 +317,13 @@ func (a *chatAnswer) response() (*Response, error) {
 			"content": []any{map[string]string{"type": "refusal", "refusal": refusal}},
 		})
 	}
+	given := map[string]bool{"": true}
 	for n, call := range a.calls {
-		id := cmp.Or(call.ID, fmt.Sprintf("call_%s_%d", a.id, n+1))
+		id := call.ID
+		if given[id] {
+			id = fmt.Sprintf("call_%s_%d", a.id, a.behind+n+1)
+		}
+		given[id] = true
 		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, a.written[n].String(), call.Extra})
 	}
 	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage(a.tier)}

@@ -18,6 +18,7 @@ type chatBody struct {
 	Verbosity       string          `json:"verbosity,omitempty"`
 	ServiceTier     string          `json:"service_tier,omitempty"`
 	MaxOutputTokens int64           `json:"max_completion_tokens,omitempty"`
+	MaxTokens       int64           `json:"max_tokens,omitempty"` // the same by its older name
 	Format          *chatFormat     `json:"response_format,omitempty"`
 	Stream          bool            `json:"stream"`
 	StreamOptions   map[string]bool `json:"stream_options,omitempty"`
@@ -36,11 +37,12 @@ type chatFormat struct {
 
 // chatMessage has text as its content or, for images, a list of chatPart.
 type chatMessage struct {
-	Role    string     `json:"role"`
-	Content any        `json:"content"`
-	Thought string     `json:"reasoning_content,omitempty"` // of the model, to those that gave it
-	Calls   []chatCall `json:"tool_calls,omitempty"`
-	CallID  string     `json:"tool_call_id,omitempty"`
+	Role      string     `json:"role"`
+	Content   any        `json:"content"`
+	Thought   string     `json:"reasoning_content,omitempty"` // of the model, to those that gave it
+	Reasoning string     `json:"reasoning,omitempty"`         // the same, by the other name
+	Calls     []chatCall `json:"tool_calls,omitempty"`
+	CallID    string     `json:"tool_call_id,omitempty"`
 }
 
 type chatPart struct {
@@ -75,7 +77,7 @@ func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
 	if s.ToolChoice == "none" && len(tools) > 0 {
 		b.ToolChoice = "none"
 	}
-	if !s.ParallelToolCalls && len(tools) > 0 {
+	if s.ParallelToolCalls != nil && !*s.ParallelToolCalls && len(tools) > 0 {
 		b.Parallel = new(bool)
 	}
 	if s.Reasoning != nil {
@@ -87,6 +89,7 @@ func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
 			b.Format = &chatFormat{"json_schema", map[string]any{"name": s.Text.Format.Name, "schema": s.Text.Format.Schema}}
 		}
 	}
+	b.fit(s.Chat)
 	return Encode(b)
 }
 
@@ -128,6 +131,7 @@ type chatItem struct {
 	Output    json.RawMessage `json:"output"`
 	Operation json.RawMessage `json:"operation"`
 	Content   []itemPart      `json:"content"`
+	CameAs    string          `json:"came_as"`
 }
 
 type itemPart struct {
@@ -142,11 +146,12 @@ const runnerWords = "[From the runner] "
 // chatMessages translates the history. There is one system message, and it is the
 // first: many templates refuse others. What the runner says later is a message of
 // the user. The thoughts, words and calls of one answer are one message: there are
-// endpoints that refuse calls without the thoughts before them. Images of outputs, which have no place there, stand in a message
-// of the user behind the outputs of the answer.
+// endpoints that refuse calls without the thoughts before them, in the form in which those came.
+// Images of outputs, which have no place there, stand in a message of the user behind the outputs
+// of the answer.
 func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage, error) {
 	messages := []chatMessage{{Role: "system", Content: instructions}}
-	thought := ""
+	var thought *chatItem
 	var images []chatPart
 	show := func() {
 		if len(images) > 0 {
@@ -165,10 +170,10 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 		last := &messages[len(messages)-1]
 		switch {
 		case item.Type == "reasoning":
-			thought = item.text()
+			thought = &item
 		case item.Type == "message" && item.Role == "assistant":
-			messages = append(messages, chatMessage{Role: "assistant", Content: item.text(), Thought: thought})
-			thought = ""
+			messages = append(messages, thinking(thought, item.text()))
+			thought = nil
 		case item.Type == "message" && item.Role == "developer" && len(messages) == 1:
 			last.Content = strings.Join([]string{last.Content.(string), item.text()}, "\n\n")
 		case item.Type == "message" && item.Role == "developer":
@@ -185,8 +190,8 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 				return nil, err
 			}
 			if last.Role != "assistant" {
-				messages = append(messages, chatMessage{Role: "assistant", Thought: thought})
-				thought = ""
+				messages = append(messages, thinking(thought, ""))
+				thought = nil
 				last = &messages[len(messages)-1]
 			}
 			last.Calls = append(last.Calls, call)
@@ -194,6 +199,31 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 	}
 	show()
 	return messages, nil
+}
+
+// thinking is a message of the model with the thought that it came with, if any.
+func thinking(thought *chatItem, text string) chatMessage {
+	m := chatMessage{Role: "assistant"}
+	if thought != nil {
+		text = m.think(thought.CameAs, thought.text(), text)
+	}
+	if text != "" {
+		m.Content = text
+	}
+	return m
+}
+
+// think puts a thought where the model had it, and gives the text of the message.
+func (m *chatMessage) think(cameAs, thought, text string) string {
+	switch cameAs {
+	case "":
+		m.Thought = thought
+	case asReasoning:
+		m.Reasoning = thought
+	default:
+		return strings.TrimRight(cameAs+thought+thoughtTags[cameAs]+"\n\n"+text, "\n")
+	}
+	return text
 }
 
 // output is the text of an output, and its images.
@@ -257,7 +287,7 @@ func madeObject(arguments string) any {
 // object, also where the model wrote none: endpoints read the history as JSON, and
 // would refuse all further requests.
 func (i chatItem) call() (chatCall, error) {
-	function := chatFunction{i.Name, i.Arguments}
+	name, text := i.Name, i.Arguments
 	var arguments any
 	switch i.Type {
 	case "function_call":
@@ -265,14 +295,15 @@ func (i chatItem) call() (chatCall, error) {
 	case "custom_tool_call":
 		arguments = map[string]string{"input": i.Input}
 	case "apply_patch_call":
-		function.Name, arguments = "apply_patch", i.Operation
+		name, arguments = "apply_patch", i.Operation
 	}
 	if arguments != nil {
 		raw, err := Encode(arguments)
 		if err != nil {
 			return chatCall{}, err
 		}
-		function.Arguments = string(raw)
+		text = string(raw)
 	}
-	return chatCall{ID: i.CallID, Type: "function", Function: function, Extra: i.Extra}, nil
+	quoted, err := Encode(text)
+	return chatCall{ID: i.CallID, Type: "function", Function: chatFunction{name, quoted}, Extra: i.Extra}, err
 }

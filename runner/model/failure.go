@@ -21,6 +21,7 @@ type Failure struct {
 	Attempts   int    // that were made; 0 and 1 are one
 	Lasting    bool   // no further attempt helps, whatever the kind
 	Advice     string // what to do before all else, in a sentence; empty for nothing
+	Quirk      Quirk  // of the endpoint, by which a request that fits it may succeed; empty for none
 }
 
 // Kind is what a failure is, and so what can be done about it.

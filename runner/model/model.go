@@ -35,6 +35,11 @@ type Settings struct {
 	Context    string
 	// Flat says that tools of namespaces stand by themselves, for an endpoint that knows no namespaces.
 	Flat bool
+	// Chat are the quirks of the endpoint's Chat Completions.
+	Chat []Quirk
+	// Wordy says that the model is told of no tools, and writes what it wants done: requests have
+	// nothing that is about tools.
+	Wordy bool
 	// Serial says that the model makes one call at a time.
 	Serial bool
 	// Whole says that an answer comes in one piece, not as a stream.
@@ -129,8 +134,8 @@ type body struct {
 	Model             string            `json:"model"`
 	Instructions      *string           `json:"instructions,omitempty"`
 	Tools             []json.RawMessage `json:"tools,omitzero"`
-	ToolChoice        string            `json:"tool_choice"`
-	ParallelToolCalls bool              `json:"parallel_tool_calls"`
+	ToolChoice        string            `json:"tool_choice,omitempty"`
+	ParallelToolCalls *bool             `json:"parallel_tool_calls,omitempty"`
 	Reasoning         *reasoning        `json:"reasoning,omitempty"`
 	Include           []string          `json:"include,omitempty"`
 	Store             bool              `json:"store"`
@@ -139,6 +144,7 @@ type body struct {
 	MaxOutputTokens   int64             `json:"max_output_tokens,omitempty"`
 	Text              *textSettings     `json:"text,omitempty"`
 	PromptCacheKey    string            `json:"prompt_cache_key,omitempty"`
+	Chat              []Quirk           `json:"chat,omitempty"` // of Chat Completions alone: it is translated, and not sent
 	Previous          string            `json:"previous_response_id,omitempty"`
 	Input             []json.RawMessage `json:"input"`
 }
@@ -178,33 +184,43 @@ func (r Request) Body() ([]byte, error) {
 // body is the body of a request without what is in it of the conversation.
 func (s Settings) body() (body, error) {
 	b := body{
-		Model: s.Model, Instructions: &s.Instructions, Tools: s.Tools,
-		ToolChoice: "auto", ParallelToolCalls: !s.Serial,
+		Model: s.Model, Instructions: &s.Instructions,
 		Store: s.Stored, Stream: !s.Whole, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
-		Text: s.text(), PromptCacheKey: s.CacheKey,
+		Text: s.text(), PromptCacheKey: s.CacheKey, Chat: s.Chat,
 	}
-	if b.Tools == nil {
-		b.Tools = []json.RawMessage{}
-	}
-	if s.Flat {
-		var err error
-		if b.Tools, err = flat(b.Tools); err != nil {
+	if !s.Wordy {
+		if err := s.tell(&b); err != nil {
 			return b, err
 		}
-	}
-	if s.Additional {
-		if err := b.open(); err != nil {
-			return b, err
-		}
-	}
-	if s.Speaking && len(b.Tools) > 0 {
-		b.ToolChoice = "none"
 	}
 	if s.Effort != "" || s.Summary != "" || s.Context != "" {
 		b.Reasoning = &reasoning{s.Effort, s.Summary, s.Context}
 		b.Include = []string{"reasoning.encrypted_content"} // also when stored: what is lost there is sent again
 	}
 	return b, nil
+}
+
+// tell puts into a body what it says of tools.
+func (s Settings) tell(b *body) (err error) {
+	parallel := !s.Serial
+	b.Tools, b.ToolChoice, b.ParallelToolCalls = s.Tools, "auto", &parallel
+	if b.Tools == nil {
+		b.Tools = []json.RawMessage{}
+	}
+	if s.Flat {
+		if b.Tools, err = flat(b.Tools); err != nil {
+			return err
+		}
+	}
+	if s.Additional {
+		if err := b.open(); err != nil {
+			return err
+		}
+	}
+	if s.Speaking && len(b.Tools) > 0 {
+		b.ToolChoice = "none"
+	}
+	return nil
 }
 
 // BodyFor is the JSON that m sends for r.

@@ -152,9 +152,9 @@ func (o *OpenAI) letIn(send func() error) error {
 type reader interface {
 	// event takes the next event of a stream. The last one may give the response.
 	event(data []byte) (*Response, error)
-	// end is what a stream comes to that ended without a response. A clean end of the
-	// connection says nothing of the answer.
-	end() (*Response, error)
+	// end is what a stream comes to that ended without a response, and whether it said that it
+	// ends. A clean end of the connection says nothing of the answer.
+	end(said bool) (*Response, error)
 	// whole takes an answer that came in one piece.
 	whole(raw []byte) (*Response, error)
 }
@@ -200,11 +200,12 @@ func readWhole(body io.Reader, read reader) (*Response, error) {
 }
 
 func readStream(stream ssestream.Decoder, read reader, alive func()) (*Response, error) {
-	for stream.Next() {
+	done := false
+	for !done && stream.Next() {
 		alive()
 		data := bytes.TrimSpace(stream.Event().Data)
-		if bytes.Equal(data, []byte("[DONE]")) {
-			break
+		if done = bytes.Equal(data, []byte("[DONE]")); done {
+			continue
 		}
 		if answer, err := read.event(data); answer != nil || err != nil {
 			return answer, err
@@ -213,7 +214,7 @@ func readStream(stream ssestream.Decoder, read reader, alive func()) (*Response,
 	if err := stream.Err(); err != nil {
 		return nil, requestFailure(err)
 	}
-	return read.end()
+	return read.end(done)
 }
 
 // beginsObject says that an answer is one JSON object, as an endpoint gives it that
@@ -300,7 +301,7 @@ func (r *itemReader) event(data []byte) (*Response, error) {
 	return nil, nil
 }
 
-func (r *itemReader) end() (*Response, error) {
+func (r *itemReader) end(bool) (*Response, error) {
 	return nil, &Failure{Kind: StreamCut, Message: "the stream ended before response.completed"}
 }
 

@@ -171,7 +171,7 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		return "has ended: " + d.Status + inBrackets(d.Reason)
 	}),
 	transcript.TypeToolStarted: words(func(d transcript.ToolStarted) string {
-		return strings.TrimRight(callIndent(d.Ref(), d.Program)+d.Tool+" "+transcript.Topic(d.Input), " ")
+		return strings.TrimRight(callIndent(d.Ref(), d.Program)+d.Tool+" "+transcript.Topic(d.Shown()), " ")
 	}),
 	transcript.TypeToolFinished: words(func(d transcript.ToolFinished) string {
 		if !d.Failed {

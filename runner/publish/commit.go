@@ -86,6 +86,7 @@ func (p *Proposal) message(title, chainHead, repository, coAuthor string) string
 	if p.Task.Snapshot != "" {
 		trailers = append(trailers, intake.InputTrailer+": "+p.Task.Snapshot)
 	}
+	trailers = append(trailers, p.Task.Repair.Trailers(p.Cost)...)
 	if coAuthor != "" {
 		trailers = append(trailers, "Co-authored-by: "+coAuthor)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/merge"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -149,13 +150,61 @@ func (p *Proposal) unverified() string {
 		gitops.Short(p.madeOn.SHA), gitops.Short(p.Base.SHA), p.Base.Branch)
 }
 
+// Laid is the earlier change of a pull request as a run that goes on has it.
+type Laid struct {
+	Change    *gitops.ChangeSet
+	Moved     bool // the base did since the change was made
+	Conflicts []gitops.MergeConflict
+	Labels    merge.Labels // of the marks in files of Conflicts
+}
+
+// Clean says that nothing of it conflicts with the base as that is by now.
+func (l *Laid) Clean() bool { return len(l.Conflicts) == 0 }
+
+// Names are the files that conflict, each with why.
+func (l *Laid) Names() string { return conflictsIn(&gitops.MergeError{Conflicts: l.Conflicts}) }
+
+// Words tell the agent which files are not merged; empty where all are.
+func (l *Laid) Words() string {
+	if l.Clean() {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "The base moved on since the earlier change was made, and the two conflict. The checkout has the new base with the earlier change merged in, but for these files:\n\n")
+	marked := false
+	for i, c := range l.Conflicts {
+		if i == mostTold {
+			fmt.Fprintf(&b, "- and %d more\n", len(l.Conflicts)-i)
+			break
+		}
+		is := "it is as on the new base, and the earlier change of it is left out"
+		if c.Marked {
+			is = "both sides stand in it, between marks"
+		}
+		fmt.Fprintf(&b, "- %q: %s (\"here\" is the earlier change); %s\n", c.Path, c.Why, is)
+	}
+	for _, c := range l.Conflicts {
+		marked = marked || c.Marked
+	}
+	if marked {
+		lines := l.Labels.Marks()
+		fmt.Fprintf(&b, "\nBetween the marks stand, in this order: after %q the lines of the earlier change, after %q those that both began from, and after %q, up to %q, those of the new base.",
+			lines[0], lines[1], lines[2], lines[3])
+	}
+	b.WriteString("\n\nFirst make each of these files what both sides meant, and leave no mark in it: a change with marks is not published.")
+	return b.String()
+}
+
+// mostTold is how many files that conflict the agent is told of.
+const mostTold = 100
+
 // EarlierChange is what a run's pull request in a repository holds, merged onto the
 // base as that is by now, for a run that goes on from there; nil where the branch
 // is gone. A branch that ends in a person's commit ends the run. apart takes off the change what is
 // to be made anew.
 func (f Forge) EarlierChange(
 	ctx context.Context, in forge.Repository, pull *forge.PullRequest, base gitops.Base, apart func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error),
-) (*gitops.ChangeSet, error) {
+) (*Laid, error) {
 	tip, err := intake.LookUpBranch(ctx, in, pull.Head)
 	if err != nil || tip == nil {
 		return nil, err
@@ -167,17 +216,15 @@ func (f Forge) EarlierChange(
 	if err == nil {
 		change, err = apart(ctx, change)
 	}
-	if err != nil || before.SHA == base.SHA {
-		return change, err
+	if err != nil {
+		return nil, err
 	}
-	onto, err := f.Workspace.Checkout().Rebase(ctx, change, base)
-	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
-		name := workspace.BaseName(base)
-		return nil, outcome.Stopf(outcome.Conflict, "base_moved",
-			"%s moved since pull request #%d was made, and the two do not go together: %s; merge %s there, or close it and ask again on the issue.",
-			name, pull.Number, conflictsIn(conflict), name).Because(conflict)
+	laid := &Laid{Change: change, Moved: before.SHA != base.SHA}
+	if laid.Moved {
+		laid.Labels = merge.Labels{Ours: fmt.Sprintf("pull request #%d", pull.Number), Base: "before", Theirs: workspace.BaseName(base)}
+		laid.Change, laid.Conflicts, err = f.Workspace.Checkout().RebaseMarked(ctx, change, base, laid.Labels)
 	}
-	return onto, err
+	return laid, err
 }
 
 // fetchChange is the change of a run's commit, on the base that it was made on.

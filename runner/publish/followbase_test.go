@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -233,32 +234,65 @@ func TestTheEarlierChange(t *testing.T) {
 	w.publish(w.toForge(), w.proposal("README.md", greeted))
 	w.git(w.dir, "checkout", "--quiet", "main")
 	pull := &forge.PullRequest{Number: 1, Head: taskBranch, Base: "main"}
-	earlier := func() (*gitops.ChangeSet, error) {
+	earlier := func() (*Laid, error) {
 		w.t.Helper()
 		w.run("20260301T100000Z-00000002")
 		to := w.toForge()
 		return to.EarlierChange(t.Context(), to.repository(), pull, w.Workspace.Base(), func(_ context.Context, whole *gitops.ChangeSet) (*gitops.ChangeSet, error) { return whole, nil })
 	}
-	change, err := earlier()
-	if err != nil || len(change.Files) != 1 || change.Files[0].Path != "README.md" {
-		t.Errorf("on its own base: %+v, %v", change, err)
+	laid, err := earlier()
+	if err != nil || len(laid.Change.Files) != 1 || laid.Change.Files[0].Path != "README.md" || laid.Moved || !laid.Clean() {
+		t.Fatalf("on its own base: %+v, %v", laid, err)
 	}
 	w.onForge("main", "README.md", begun, "Begin earlier")
 	w.git(w.dir, "pull", "--quiet", "origin", "main")
-	if change, err = earlier(); err != nil || change.Insertions != 1 || change.Deletions != 1 {
-		t.Errorf("on a base that moved: %+v, %v", change, err)
+	if laid, err = earlier(); err != nil || laid.Change.Insertions != 1 || laid.Change.Deletions != 1 || !laid.Moved || !laid.Clean() || laid.Words() != "" {
+		t.Errorf("on a base that moved: %+v, %v", laid, err)
 	}
 	w.onForge("main", "README.md", "Bye.\n", "Leave")
 	w.git(w.dir, "pull", "--quiet", "origin", "main")
-	_, err = earlier()
-	if stop := wantStop(t, err, "base_moved"); !strings.Contains(stop.Message, "main moved since pull request #1 was made") {
-		t.Error(stop.Message)
+	if laid, err = earlier(); err != nil || laid.Clean() || !laid.Conflicts[0].Marked {
+		t.Fatalf("on a base that clashes: %+v, %v", laid, err)
+	}
+	text, _, err := w.Workspace.Checkout().Blob(laid.Change.Files[0].NewID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	merged, err := io.ReadAll(text)
+	for _, line := range laid.Labels.Marks() {
+		if !strings.Contains(string(merged), line+"\n") || !strings.Contains(laid.Words(), line) {
+			t.Errorf("%v: it lacks %q:\n%s\n%s", err, line, merged, laid.Words())
+		}
+	}
+	for _, want := range []string{`"README.md": both changed the same lines`, "after \"<<<<<<< pull request #1 (agent-ci)\" the lines of the earlier change", "leave no mark in it"} {
+		if !strings.Contains(laid.Words(), want) {
+			t.Errorf("it lacks %q: %s", want, laid.Words())
+		}
 	}
 	w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
 	_, err = earlier()
 	wantStop(t, err, "foreign_commit")
 	w.git(w.repo.Dir, "update-ref", "-d", "refs/heads/"+taskBranch)
-	if change, err = earlier(); change != nil || err != nil {
-		t.Errorf("of a branch that is gone: %+v, %v", change, err)
+	if laid, err = earlier(); laid != nil || err != nil {
+		t.Errorf("of a branch that is gone: %+v, %v", laid, err)
+	}
+}
+
+// What has no lines to merge is as on the new base, and the agent is told of both sides.
+func TestWhatTheAgentIsToldOfConflicts(t *testing.T) {
+	t.Parallel()
+	laid := &Laid{}
+	for i := range mostTold + 2 {
+		laid.Conflicts = append(laid.Conflicts, gitops.MergeConflict{Path: fmt.Sprintf("f\n%d", i), Why: "deleted here and changed on the new base"})
+	}
+	words := laid.Words()
+	for _, want := range []string{`- "f\n0": deleted here and changed on the new base ("here" is the earlier change); it is as on the new base`, "- and 2 more\n"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("it lacks %q: %.600s", want, words)
+		}
+	}
+	if strings.Contains(words, "Between the marks") {
+		t.Error("it tells of marks where there are none")
 	}
 }

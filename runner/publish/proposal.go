@@ -25,6 +25,7 @@ type Proposal struct {
 	Change  *gitops.ChangeSet
 	Table   transcript.Verify // of the checks on the change
 	Summary string
+	Cost    *float64      // of the work in dollars; nil where it is not known
 	Stopped *outcome.Stop // the limit that ended the agent's work; nil: the agent ended
 	Key     *sshsig.Key   // that signs the commit; nil for none
 

@@ -77,6 +77,8 @@ func publishOver(ctx context.Context, to Destination, p *Proposal, out *Publicat
 	switch {
 	case before.foreign(p.Base):
 		return foreignCommit(p.Task.Branch, before)
+	case p.Task.Repair != nil && !before.madeBy(p) && before.lease() != p.Task.Repair.Head:
+		return overtaken(p.Task.Branch, before)
 	case before != nil && !before.madeBy(p) && before.holds(p):
 		take = to.means().adopt
 	}
@@ -84,4 +86,14 @@ func publishOver(ctx context.Context, to Destination, p *Proposal, out *Publicat
 		return err
 	}
 	return to.present(ctx, p, out)
+}
+
+// overtaken ends a repair whose pull request got another commit meanwhile: what it mends is
+// not there any more.
+func overtaken(branch string, now *tip) error {
+	if now == nil {
+		return outcome.Stopf(outcome.Skipped, "other_run", "Branch %s is gone since the repair began; nothing was pushed.", branch)
+	}
+	return outcome.Stopf(outcome.Skipped, "other_run",
+		"Another run (%s) pushed to %s since the repair began, and its change stands there; this one pushed nothing.", now.Trailer(gitops.TrailerRun), branch)
 }

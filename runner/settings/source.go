@@ -54,6 +54,17 @@ func (s *Settings) ForPerson() *Settings {
 	return &careful
 }
 
+// ForRepair are the settings of an attempt to repair a run's pull request: what is not
+// green is no repair. left are the dollars that it may cost; 0 for no bound.
+func (s *Settings) ForRepair(left float64) *Settings {
+	careful := *s
+	careful.Job.OnVerifyFailed, careful.Job.Limits.OnBudget = "none", "keep"
+	if limit := &careful.Job.Limits.CostUSD; left > 0 && (*limit == 0 || left < *limit) {
+		*limit = left
+	}
+	return &careful
+}
+
 // Given is what the surroundings of a run say of its settings.
 type Given struct {
 	JobFile    string // path; empty for none

@@ -2,6 +2,8 @@ package team
 
 import (
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
@@ -10,7 +12,7 @@ import (
 func (m *Member) used() (all agent.Used) {
 	if m.who == nil {
 		for _, a := range m.team.earlier {
-			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: dollars(a.CostUSD)})
+			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: dollars(a.Models, a.MostUSD)})
 		}
 	}
 	for _, c := range m.team.children {
@@ -24,22 +26,30 @@ func (m *Member) used() (all agent.Used) {
 // counts is what a child and those that it started used, or what is reserved for them where that
 // is more. While it works, only its share is known: all that it does stays within that.
 func (c *child) counts() agent.Used {
-	own := usedBy(c.spent, c.cost).Add(c.reserved)
+	own := c.used().Add(c.reserved)
 	if c.member != nil && c.stop == nil { // a share has room for the shares that are taken from it
 		own = own.Add(c.member.used())
 	}
 	return own
 }
 
-func usedBy(spent agent.Spent, cost *float64) agent.Used {
-	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: dollars(cost)}
+// used is what a child used itself, in the turns that have ended.
+func (c *child) used() agent.Used { return usedBy(c.spent, c.mostUSD-c.reserved.CostUSD) }
+
+func usedBy(spent agent.Spent, mostUSD float64) agent.Used {
+	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: dollars(spent.Models, mostUSD)}
 }
 
-func dollars(cost *float64) float64 {
-	if cost == nil {
-		return 0
+// dollars are what models have cost, as far as that is known. Where one that was fallen back to has
+// no price, all counts that might have been spent: what is not known is not free.
+func dollars(models []transcript.ModelUse, most float64) (sum float64) {
+	for _, m := range models {
+		if models[0].Price.Known() && !m.Price.Known() && m.Usage != (transcript.Usage{}) {
+			return most
+		}
+		sum = price.Sum(sum, m.CostUSD)
 	}
-	return *cost
+	return sum
 }
 
 // The least that a child is started with.
@@ -54,7 +64,7 @@ const (
 func (m *Member) share() (agent.Used, error) {
 	a := m.agent
 	limits, own, others := a.Limits(), a.Work(), m.used()
-	return partOf(limits, usedBy(own.Spent, own.Cost).Add(others), max(m.team.job().Agents.Most-m.team.open()+1, 2))
+	return partOf(limits, usedBy(own.Spent, 0).Add(others), max(m.team.job().Agents.Most-m.team.open()+1, 2))
 }
 
 // partOf is one of some equal parts of what limits leave.
@@ -121,11 +131,11 @@ func (c *child) reserveAgain() error {
 	if err != nil {
 		return err
 	}
-	used := usedBy(c.spent, c.cost)
+	used := c.used()
 	if c.member != nil {
 		used = used.Add(c.member.used())
 	}
 	c.agent.Limit(c.by.limitsOf(used, share))
-	c.reserved = share
+	c.reserved, c.mostUSD = share, used.CostUSD+share.CostUSD
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
@@ -35,6 +36,7 @@ type child struct {
 	closed   bool
 	mail     []string
 	reserved agent.Used // its share that is not used yet
+	mostUSD  float64    // that it might cost, with that
 	spent    agent.Spent
 	cost     *float64
 	stop     func(by ending) // ends its turn; nil while it has none
@@ -43,7 +45,7 @@ type child struct {
 	sent     int             // messages to it
 
 	// With the lock of what merges.
-	base   gitops.Tree // that its copy began with, or was merged at
+	base   *gitops.ChangeSet // that its copy began with, or was merged at
 	merged mergeState
 }
 
@@ -69,6 +71,12 @@ func (c *child) begin() {
 	})
 }
 
+// crashed is the reason of an agent that broke down, of which a warning of its own tells.
+const crashed = "crash"
+
+// mostWarned is how many bytes a warning has of what went wrong with an agent.
+const mostWarned = 500
+
 // turn is one turn of a child, to its end.
 func (c *child) turn(ctx context.Context) {
 	status, reason := c.work(ctx)
@@ -79,6 +87,9 @@ func (c *child) turn(ctx context.Context) {
 	defer t.mu.Unlock()
 	c.status, c.reason, c.stop, c.reserved, c.leaving = status, reason, nil, agent.Used{}, false
 	c.spent, c.cost = work.Spent, work.Cost
+	if status.State == agents.Errored && reason != crashed {
+		t.options.Record.Warn("agent_errored", "The agent %s (%s) failed (%s): %s", c.name, c.roleName, reason, tools.Visible(status.Text, mostWarned))
+	}
 	if status.State != agents.Shutdown {
 		c.by.news = append(c.by.news, notice{c, status})
 	}
@@ -90,7 +101,7 @@ func (c *child) work(ctx context.Context) (status agents.Status, reason string) 
 	defer func() {
 		if broken := recover(); broken != nil {
 			c.by.team.options.Record.Warn("agent_panic", "The agent %s broke down: %v\n%s", c.name, broken, debug.Stack())
-			status, reason = agents.Status{State: agents.Errored, Text: "It broke down. This is a fault of agent-ci, not of its task."}, "crash"
+			status, reason = agents.Status{State: agents.Errored, Text: "It broke down. This is a fault of agent-ci, not of its task."}, crashed
 		}
 	}()
 	work, err := c.agent.Run(ctx)

@@ -220,7 +220,8 @@ func (t *Team) full() error {
 	return agents.Refusef("%d agents are open, which is as many as there may be (agents.most). Close one that has ended, by close_agent, before you start another.", t.open())
 }
 
-// Settle waits at the end of the agent for those that still work, at most for agents.wait.
+// Settle waits at the end of the agent for those that still work, at most for agents.wait, and no longer than
+// until the agent itself would get its last turn by limits.time: what it has done is not lost by waiting.
 func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error) {
 	t := m.team
 	t.mu.Lock()
@@ -234,11 +235,13 @@ func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 	if m.until.IsZero() {
 		m.until = time.Now().Add(time.Duration(t.job().Agents.Wait))
 	}
-	limited, cancel := context.WithDeadline(ctx, m.until)
-	defer cancel()
-	if mayGoOn {
-		_ = t.await(limited, func() bool { return len(m.alive()) == 0 })
+	until := m.until
+	if last, limited := m.agent.Limits().LastTurnAt(); limited && last.Before(until) {
+		until = last
 	}
+	limited, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	_ = t.await(limited, func() bool { return len(m.alive()) == 0 })
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}

@@ -2,14 +2,16 @@ package team
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/judge"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools"
@@ -54,21 +56,22 @@ func (m *Member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	}
 	m.team.merging.Lock()
 	defer m.team.merging.Unlock()
-	now, leftOut, err := m.changeOf(ctx, c)
+	now, err := m.changeOf(ctx, c)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	taken, err := m.take(ctx, c, now.part)
 	if conflict := (*gitops.MergeError)(nil); errors.As(err, &conflict) {
 		m.settleMerge(c, conflicted)
-		return m.refuse(ctx, c, now.whole, conflict)
+		return m.refuse(ctx, c, now.whole.Tree, conflict)
 	}
 	if err != nil {
 		return tools.Result{}, err
 	}
+	told := takenOver(c, taken, now)
 	c.base = now.whole
 	m.settleMerge(c, merged)
-	return takenOver(c, taken, leftOut), nil
+	return told, nil
 }
 
 func (m *Member) settleMerge(c *child, state mergeState) {
@@ -97,36 +100,74 @@ func (m *Member) mergeable(id string) (*child, error) {
 	return c, nil
 }
 
-// trees are those of a copy: as it is, and with what of its change is taken over.
-type trees struct{ whole, part gitops.Tree }
+// copied is a copy of the tree as a child has it by now.
+type copied struct {
+	whole   *gitops.ChangeSet // since the base of the run
+	part    gitops.Tree       // with what of the child's change is to be taken over
+	leftOut []string          // paths of that change, sorted
+	never   []string          // paths that can be part of no change: repositories of their own, files too large
+}
 
-// changeOf is the change of a child since its copy began, and which paths of it are left out.
-func (m *Member) changeOf(ctx context.Context, c *child) (t trees, leftOut []string, err error) {
+// changeOf is the change of a child since its copy began, without what is left out.
+func (m *Member) changeOf(ctx context.Context, c *child) (now copied, err error) {
 	o := m.team.options
-	at, err := o.Sandboxes.OpenLayer(ctx, *c.place)
-	if err != nil {
-		return t, nil, err
-	}
-	whole, err := o.Workspace.ChangesIn(ctx, at)
-	if err = errors.Join(err, at.Tree.Close(), at.Upper.Close()); err != nil {
-		return t, nil, err
+	if now.whole, err = m.team.stateOf(ctx, *c.place); err != nil {
+		return now, err
 	}
 	checkout := o.Workspace.Checkout()
-	change, err := checkout.Between(ctx, gitops.Base{Tree: c.base}, whole.Tree)
+	change, err := checkout.Between(ctx, gitops.Base{Tree: c.base.Tree}, now.whole.Tree)
 	if err != nil {
-		return t, nil, err
+		return now, err
 	}
 	verdict, err := judge.Verdict(o.Job.Policy, change, nil)
 	if err != nil {
-		return t, nil, err
+		return now, err
 	}
-	for _, f := range change.Files {
-		if !c.mine(f.Path) || verdict.Refuses(f.Path) {
-			leftOut = append(leftOut, f.Path)
+	left := leftOut(change.Files, func(path string) bool { return !c.mine(path) || verdict.Refuses(path) })
+	now.leftOut = slices.Sorted(maps.Keys(left))
+	for _, p := range now.whole.Problems {
+		is := func(other gitops.Problem) bool { return other == p }
+		if !slices.ContainsFunc(now.whole.Files, func(f gitops.File) bool { return f.Path == p.Path }) && !slices.ContainsFunc(c.base.Problems, is) {
+			now.never = append(now.never, p.Path)
 		}
 	}
-	part, err := checkout.Part(ctx, c.base, whole.Tree, func(path string) bool { return !slices.Contains(leftOut, path) })
-	return trees{whole.Tree, part}, leftOut, err
+	now.part, err = checkout.Part(ctx, c.base.Tree, now.whole.Tree, func(path string) bool { return !left[path] })
+	return now, err
+}
+
+// stateOf is a copy of the tree as it is now.
+func (t *Team) stateOf(ctx context.Context, place confine.Place) (*gitops.ChangeSet, error) {
+	at, err := t.options.Sandboxes.OpenLayer(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	state, err := t.options.Workspace.ChangesIn(ctx, at)
+	return state, errors.Join(err, at.Tree.Close(), at.Upper.Close())
+}
+
+// leftOut are the files of a change that are refused, and those that would take the place of one of
+// them: a file or a link where its folder is, or a folder in its own place.
+func leftOut(files []gitops.File, refused func(path string) bool) map[string]bool {
+	left, stays, above := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, f := range files {
+		if !refused(f.Path) {
+			continue
+		}
+		left[f.Path], stays[f.Path] = true, f.OldMode != ""
+		for dir := path.Dir(f.Path); f.OldMode != "" && dir != "."; dir = path.Dir(dir) {
+			above[dir] = true
+		}
+	}
+	for _, f := range files {
+		inPlace := above[f.Path]
+		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
+			inPlace = inPlace || stays[dir]
+		}
+		if f.NewMode != "" && inPlace {
+			left[f.Path] = true
+		}
+	}
+	return left
 }
 
 // take merges the change of a child into the tree of the agent, while its commands stand still.
@@ -138,16 +179,12 @@ func (m *Member) take(ctx context.Context, c *child, now gitops.Tree) (taken *gi
 	if _, err := box.Tree(); err != nil { // which opens it
 		return nil, err
 	}
-	var view func() (*grants.View, error)
-	if m.who == nil {
-		view = m.agent.View()
-	}
 	err = box.Paused(func() error {
 		into, err := o.Sandboxes.LayerOf(box, m.agent.Place())
 		if err != nil {
 			return err
 		}
-		taken, err = o.Workspace.TakeOver(ctx, into, view, c.base, now)
+		taken, err = o.Workspace.TakeOver(ctx, into, m.agent.Own(), c.base.Tree, now)
 		return errors.Join(err, into.Tree.Close(), into.Upper.Close())
 	})
 	return taken, err
@@ -157,7 +194,7 @@ func (m *Member) take(ctx context.Context, c *child, now gitops.Tree) (taken *gi
 const mostFiles = 50
 
 // takenOver tells what a merge changed.
-func takenOver(c *child, taken *gitops.ChangeSet, leftOut []string) tools.Result {
+func takenOver(c *child, taken *gitops.ChangeSet, now copied) tools.Result {
 	var s strings.Builder
 	var files []map[string]any
 	fmt.Fprintf(&s, "The change of %s is taken over: ", c.id)
@@ -175,10 +212,15 @@ func takenOver(c *child, taken *gitops.ChangeSet, leftOut []string) tools.Result
 	if len(taken.Files) > mostFiles {
 		fmt.Fprintf(&s, "\nand %d more", len(taken.Files)-mostFiles)
 	}
-	if len(leftOut) > 0 {
-		fmt.Fprintf(&s, "\nLeft out, as it may not change these: %s", tools.Visible(strings.Join(leftOut[:min(len(leftOut), mostFiles)], ", "), 5000))
+	for _, out := range []struct {
+		why   string
+		paths []string
+	}{{"it may not change these", now.leftOut}, {"these can be no part of a change", now.never}} {
+		if len(out.paths) > 0 {
+			fmt.Fprintf(&s, "\nLeft out, as %s: %s", out.why, tools.Visible(strings.Join(out.paths[:min(len(out.paths), mostFiles)], ", "), 5000))
+		}
 	}
-	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": leftOut}}
+	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(now.leftOut, now.never)}}
 }
 
 // mostShown is how many bytes of a file the agent is shown that conflicts, in the form that a child gave it.
@@ -211,9 +253,19 @@ func (m *Member) keep(c *child, whole gitops.Tree, name string) string {
 	if err != nil {
 		return ""
 	}
-	kept := path.Join(record.OutputsFolder, scratchOf(c)+"-"+strings.ReplaceAll(name, "/", "-"))
+	kept := path.Join(record.OutputsFolder, keptAs(c, name))
 	if o.Record.Write(kept, []byte(o.Record.Redact(strings.ToValidUTF8(string(content), "\uFFFD")))) != nil {
 		return ""
 	}
 	return kept
+}
+
+// longestKept is how many bytes of the name of a file stand in that of the one that is kept of it.
+const longestKept = 100
+
+// keptAs names the file that is kept of another: by its path, of which the last part can be read.
+func keptAs(c *child, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	base := plain(path.Base(name))
+	return fmt.Sprintf("%s-%x-%s", scratchOf(c), sum[:4], base[max(0, len(base)-longestKept):])
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -17,6 +18,7 @@ import (
 type Recorded struct {
 	Answers map[transcript.CallRef]transcript.ToolFinished // of waits
 	Told    map[int]bool                                   // turns in which the agent of the run heard that another had ended
+	Ended   map[string]bool                                // ids of agents that ended by themselves
 }
 
 // waitName is the tool that waits for agents.
@@ -36,6 +38,12 @@ func (r *Recorded) Take(e transcript.Event) error {
 		if d.Agent = e.By(); d.Tool == waitName {
 			r.Answers[d.Ref()] = d
 		}
+	case transcript.TypeAgentFinished:
+		var d transcript.AgentFinished
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		r.Ended[e.By()] = d.Status == agents.Completed || d.Status == agents.Errored
 	case transcript.TypeModelRequest:
 		var d transcript.ModelRequest
 		if err := json.Unmarshal(e.Data, &d); err != nil {
@@ -103,12 +111,17 @@ func (m *Member) waitAgain(ctx context.Context, was waited, ids []string) (map[s
 	return statuses, false, nil
 }
 
-// settleAgain says whether the agent of the run went on at this end before, since others had ended.
-// The caller has the lock.
+// settleAgain says whether the agent of the run went on at this end before, since others had ended, and
+// waits for those that ended by themselves. The caller has the lock.
 func (m *Member) settleAgain(ctx context.Context, mayGoOn bool) (bool, error) {
-	if !mayGoOn || !m.team.waits.Told[m.agent.Work().Spent.Turns+1] {
-		return false, nil
+	t := m.team
+	if mayGoOn && t.waits.Told[m.agent.Work().Spent.Turns+1] {
+		return true, t.await(ctx, func() bool { return len(m.news) > 0 || len(m.alive()) == 0 })
 	}
-	err := m.team.await(ctx, func() bool { return len(m.news) > 0 || len(m.alive()) == 0 })
-	return true, err
+	limited, cancel := context.WithTimeout(ctx, time.Duration(t.job().Agents.Wait))
+	defer cancel()
+	_ = t.await(limited, func() bool {
+		return !slices.ContainsFunc(m.alive(), func(c *child) bool { return t.waits.Ended[c.id] })
+	})
+	return false, ctx.Err()
 }

@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/policy"
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -68,6 +69,7 @@ func (m *Member) enlist(order agents.Order) (*child, error) {
 	if c.reserved, err = m.share(); err != nil {
 		return nil, err
 	}
+	c.mostUSD = c.reserved.CostUSD
 	c.name = m.nameOf(m.started + 1)
 	if m.scripts {
 		c.name = order.Name
@@ -120,7 +122,7 @@ func (c *child) mine(name string) bool {
 		if own == "." || name == own || strings.HasPrefix(name, own+"/") {
 			return true
 		}
-		fits, err := policy.Protected([]string{own}, name)
+		fits, err := doublestar.Match(own, name) // as it is spelled, and in no other folder
 		return err == nil && fits
 	})
 }
@@ -228,26 +230,23 @@ func (m *Member) fork(ctx context.Context, c *child) error {
 		return err
 	}
 	c.place = &place
-	at, err := t.options.Sandboxes.OpenLayer(ctx, place)
-	if err != nil {
-		return err
-	}
-	change, err := t.options.Workspace.ChangesIn(ctx, at)
-	if err = errors.Join(err, at.Tree.Close(), at.Upper.Close()); err != nil {
-		return err
-	}
-	c.base = change.Tree
-	return nil
+	c.base, err = t.stateOf(ctx, place)
+	return err
 }
 
 // scratchOf names the folder that a child has for itself.
 func scratchOf(c *child) string {
-	return confine.CopyScratch + strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' {
+	return confine.CopyScratch + strings.ReplaceAll(plain(c.name), ".", "-")
+}
+
+// plain is a name in letters, digits and dots of ASCII, with dashes for all else.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r == '.' {
 			return r
 		}
 		return '-'
-	}, c.name)
+	}, name)
 }
 
 // beginning is what a child is told before its task.

@@ -51,14 +51,19 @@ func New(options worker.Options, earlier []*transcript.Agent, waits *Recorded) *
 // Resume takes it that the agents which a run had before it was killed are gone: it records the end
 // of those that were at work, and removes their copies.
 func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.Agent) error {
+	var killed []string
 	for _, a := range earlier {
 		if a.Status != transcript.AgentRunning {
 			continue
 		}
+		killed = append(killed, a.Name)
 		a.Status, a.Reason = agents.Shutdown, "killed"
 		if err := rec.AppendBy(a.ID, transcript.TypeAgentFinished, transcript.AgentFinished{Status: a.Status, Reason: a.Reason}); err != nil {
 			return err
 		}
+	}
+	if len(killed) > 0 {
+		rec.Warn("agents_ended", "The run was killed while agents worked (%s); what they did on copies of the workspace is not in the change.", strings.Join(killed, ", "))
 	}
 	return boxes.DropCopies()
 }
@@ -99,8 +104,11 @@ func (m *Member) Tools() []tools.Tool {
 		return nil
 	}
 	setup := agents.Setup{Team: m, Roles: m.team.roles(), Most: m.team.job().Agents.Most}
-	if m.scripts {
+	switch {
+	case m.scripts:
 		return agents.Collaboration(setup)
+	case m.team.job().Model.Tools == job.ToolsOpenCode:
+		return agents.Task(setup)
 	}
 	return agents.Direct(setup)
 }

@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,10 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
@@ -112,6 +115,37 @@ func TestWhatIsReservedCountsUntilItIsGivenBack(t *testing.T) {
 	}
 }
 
+func TestACostThatIsNotKnownIsNotFree(t *testing.T) {
+	m, all := led(t, agents.Completed)
+	priced := &price.List{Rates: price.Rates{Input: 1}}
+	models := []transcript.ModelUse{{Model: "priced", Price: priced, CostUSD: 0.25, Usage: transcript.Usage{Input: 10}}}
+	c := all[0]
+	c.spent.Models, c.mostUSD = models, 1
+	if got := m.Used().CostUSD; !near(got, 0.25) {
+		t.Errorf("a known cost counts as %v", got)
+	}
+	c.spent.Models = append(models, transcript.ModelUse{Model: "unpriced"})
+	if got := m.Used().CostUSD; !near(got, 0.25) {
+		t.Errorf("with a fallback that was not used it counts as %v", got)
+	}
+	c.spent.Models[1].Usage.Output = 7
+	if got := m.Used().CostUSD; !near(got, 1) {
+		t.Errorf("with a fallback of no known price it counts as %v", got)
+	}
+	c.mostUSD, c.reserved.CostUSD = 1.5, 0.5 // another turn
+	if got := m.Used().CostUSD; !near(got, 1.5) {
+		t.Errorf("while it works again it counts as %v", got)
+	}
+	m.team.earlier, m.team.children = []*transcript.Agent{{Models: c.spent.Models, MostUSD: 2}}, nil
+	if got := m.Used().CostUSD; !near(got, 2) {
+		t.Errorf("after a restart it counts as %v", got)
+	}
+	m.team.earlier[0].Models = []transcript.ModelUse{{Model: "unpriced", Usage: transcript.Usage{Input: 10}}}
+	if got := m.Used().CostUSD; got != 0 {
+		t.Errorf("where no price was known from the start, and no limit holds, it counts as %v", got)
+	}
+}
+
 func TestAgentsThatAreOpenCount(t *testing.T) {
 	m, all := led(t, agents.Completed, agents.Running, agents.Errored)
 	if n := m.team.open(); n != 3 {
@@ -141,6 +175,7 @@ func TestPathsOfAnAgentsOwn(t *testing.T) {
 	c := &child{paths: paths}
 	for path, mine := range map[string]bool{
 		"docs/a.md": true, "docs": true, "docs2/a.md": false, "a.txt": true, "b.txt": false, "src/x/y.go": true, "src/x/y.md": false,
+		"DOCS/a.md": false, "other/a.txt": false, "A.TXT": false, "vendor/src/x/y.go": false,
 	} {
 		if c.mine(path) != mine {
 			t.Errorf("%s: %t", path, !mine)
@@ -153,6 +188,40 @@ func TestPathsOfAnAgentsOwn(t *testing.T) {
 		if _, err := ownPaths([]string{path}); err == nil {
 			t.Errorf("%s is taken", path)
 		}
+	}
+}
+
+func TestWhatWouldTakeThePlaceOfWhatIsLeftOutIsLeftOut(t *testing.T) {
+	var files []gitops.File
+	for _, change := range []string{"D keep/deep/a", "A keep", "D lock", "A lock/x", "A lock/y/z", "D gone", "A gone/new.lock", "A gone/fine", "A keeps", "M free"} {
+		f := gitops.File{Path: change[2:]}
+		if change[0] != 'A' {
+			f.OldMode = "100644"
+		}
+		if change[0] != 'D' {
+			f.NewMode = "100644"
+		}
+		files = append(files, f)
+	}
+	left := leftOut(files, func(path string) bool { return slices.Contains([]string{"keep/deep/a", "lock", "gone/new.lock"}, path) })
+	want := []string{"gone/new.lock", "keep", "keep/deep/a", "lock", "lock/x", "lock/y/z"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(left))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFilesThatAreKeptHaveNamesOfTheirOwn(t *testing.T) {
+	c := &child{name: "Curie"}
+	seen := map[string]string{}
+	for _, name := range []string{"a/b", "a-b", "a", "b", "x/b", "A/B", "a\nb", "a b", strings.Repeat("long/", 500) + "b", strings.Repeat("b", 300), "a/\xff", "..."} {
+		kept := keptAs(c, name)
+		if other, twice := seen[kept]; twice || len(kept) > 200 || strings.ContainsAny(kept, "/\n \xff") || !strings.HasPrefix(kept, "agent-Curie-") {
+			t.Errorf("%q is kept as %q, and %q too", name, kept, other)
+		}
+		seen[kept] = name
+	}
+	if kept := keptAs(c, "dir/b.txt"); !strings.HasSuffix(kept, "-b.txt") {
+		t.Error(kept)
 	}
 }
 
@@ -216,5 +285,18 @@ func TestAtTheEndAllAreToldBeforeAnyIsWaitedFor(t *testing.T) {
 	case <-over:
 	case <-time.After(10 * time.Second):
 		t.Fatal("it waits for one that waits for another")
+	}
+}
+
+// TestACrashIsAStatus has an agent whose work breaks down by a fault of the runner.
+func TestACrashIsAStatus(t *testing.T) {
+	m, all := led(t, agents.Running)
+	all[0].agent = nil // any use of it panics
+	status, reason := all[0].work(t.Context())
+	if status.State != agents.Errored || !strings.Contains(status.Text, "fault of agent-ci") || reason != "crash" {
+		t.Errorf("got %+v, %q", status, reason)
+	}
+	if told := m.team.options.Record.Warnings(); len(told) != 1 || told[0].Code != "agent_panic" {
+		t.Errorf("people are told %v", told)
 	}
 }

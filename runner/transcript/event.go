@@ -119,6 +119,15 @@ type Task struct {
 	AuthorID int64  `json:"author_id,omitempty"`
 	// Subject is what something is to be said on; nil for a task that makes a change.
 	Subject *Subject `json:"subject,omitempty"`
+	// Repair is what a run mends of a run's own pull request; nil for another task.
+	Repair *Repair `json:"repair,omitempty"`
+}
+
+// Repair is an attempt to mend red checks of a pull request.
+type Repair struct {
+	HeadSHA  string  `json:"head_sha"` // the commit of the pull request that they are red on
+	Attempt  int     `json:"attempt"`
+	SpentUSD float64 `json:"spent_usd"` // by attempts before this one
 }
 
 // Subject is an issue or pull request that a run says something on.
@@ -325,8 +334,21 @@ type ToolStarted struct {
 	Mutates bool   `json:"mutates"`
 	Ready   string `json:"ready,omitempty"`   // the arguments as the tool takes them, where these are others
 	Refused bool   `json:"refused,omitempty"` // it was not to be run, and no hook was asked
+	Written bool   `json:"written,omitempty"` // it stands in the words of the answer
 	Agent   string `json:"-"`                 // that made the call, by the event; empty for the one of the run
 }
+
+// Shown is the input of a call for a reader of the run: empty where it is text that stands in the
+// words of the answer as it is.
+func (t ToolStarted) Shown() string {
+	if t.Written && !json.Valid([]byte(t.Input)) {
+		return ""
+	}
+	return t.Input
+}
+
+// CameOf begins the message by which a model that writes is told what came of its answer.
+const CameOf = "What came of your last answer, from the runner."
 
 // ToolFinished is the end of a call; each started call has one.
 type ToolFinished struct {

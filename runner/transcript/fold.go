@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -332,8 +333,8 @@ func (f *fold) toolStarted(e Event, d ToolStarted) {
 	call := f.begin(e, d)
 	f.called = f.called || d.Caller == 0 && e.Agent == MainAgent // a script goes on beside the model
 	if f.entries {
-		call.Topic = Topic(d.Input)
-		call.Input = f.cut.text(Readable(d.Input))
+		call.Topic = Topic(d.Shown())
+		call.Input = f.cut.text(Readable(d.Shown()))
 	}
 }
 
@@ -409,6 +410,7 @@ func (c *Call) finish(f ToolFinished, cut Cut) {
 	c.Bytes = f.Bytes
 	c.Seconds = f.Seconds
 	c.Changed = tellsOfFiles(f.Detail)
+	c.Topic = cmp.Or(c.Topic, f.Files())
 	if code, ok := f.Detail["exit_code"].(float64); ok {
 		exit := int(code)
 		c.ExitCode = &exit

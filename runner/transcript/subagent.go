@@ -50,6 +50,7 @@ type Agent struct {
 	Writes  string     `json:"-"`
 	Text    string     `json:"-"` // its last words, or what went wrong
 	Models  []ModelUse `json:"-"`
+	MostUSD float64    `json:"-"` // that it might cost; 0 where there is no limit
 }
 
 // AgentRunning is the status of an agent of which no end is recorded.
@@ -114,6 +115,7 @@ func (f *fold) agentStarted(e Event, d AgentStarted) {
 		return
 	}
 	a.Name, a.Role, a.AskedBy, a.Number, a.Writes, a.Status, a.Reason, a.Text = d.Name, d.Role, d.AskedBy, d.Number, d.Writes, AgentRunning, "", ""
+	a.MostUSD = d.CostUSD
 	if len(a.Models) == 0 {
 		a.Models = []ModelUse{{Model: d.Model, Price: d.Price}}
 	}
@@ -135,6 +137,7 @@ func (f *fold) book(e Event, more Usage) {
 	}
 	a.Usage.add(more)
 	a.Models = Booked(a.Models, more)
+	a.CostUSD = nil // the price of a model that it fell back to may not be known
 	if cost, known := CostOf(a.Models); known {
 		a.CostUSD = &cost
 	}

@@ -16,8 +16,8 @@ const topicWidth = 100
 // topicKeys are the arguments that say what a call is about, the most telling
 // first. The names are those of the published tool families.
 var topicKeys = []string{
-	"cmd", "command", "file_path", "path", "dir_path", "pattern", "query", "url",
-	"input", "patch", "session_id", "chars", "explanation", "name",
+	"cmd", "command", "file_path", "filePath", "path", "dir_path", "pattern", "query", "url",
+	"input", "patch", "session_id", "chars", "explanation", "name", "description",
 }
 
 // Topic is what a call is about, in one line of at most 100 characters, from its
@@ -96,10 +96,27 @@ func patchedFiles(text string) string {
 			}
 		}
 	}
+	return some(files)
+}
+
+func some(files []string) string {
 	if len(files) > 3 {
 		files = append(files[:3], fmt.Sprintf("and %d more", len(files)-3))
 	}
 	return strings.Join(files, ", ")
+}
+
+// Files are those that the call changed, in one line; empty where it does not tell of any.
+func (f ToolFinished) Files() string {
+	all, _ := f.Detail["files"].([]any)
+	var names []string
+	for _, each := range all {
+		file, _ := each.(map[string]any)
+		if name, is := file["path"].(string); is {
+			names = append(names, name)
+		}
+	}
+	return markdown.Cut(some(names), topicWidth)
 }
 
 // Readable lays out arguments for a person: one a line, texts of several lines

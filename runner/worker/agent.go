@@ -24,6 +24,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/memory"
+	"github.com/agent-ci/agent-ci/tools/opencode"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -65,6 +66,8 @@ type Agent struct {
 	Options
 	suits        toolset
 	conversation *agent.Conversation
+	shown        shown               // files, to a model that writes its edits
+	files        opencode.Seen       // that a model with the tools of OpenCode knows
 	tools        *toolbox            // while it works
 	dynamic      *extensions.Dynamic // tools of the job's own
 	deferred     []string            // names of tools that the model has to look for
@@ -114,7 +117,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 	}
-	a.conversation.News = o.News
+	a.conversation.News, a.conversation.Written = o.News, Writing(o.Job.Model)
 	if o.Team != nil {
 		a.conversation.Others = o.Team.Used
 	}
@@ -166,13 +169,16 @@ func (a *Agent) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, orders := a.Job.Model, agent.Instructions
+	m, orders := a.Job.Model, agent.Instructions(a.suits.ways())
 	if a.Child != nil {
-		orders = instructions(a.Child.Role)
+		orders = instructions(orders, a.Child.Role)
 	}
 	a.conversation.Settings = model.Settings{
 		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
-		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Whole: !m.Stream,
+		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Whole: !m.Stream, Wordy: m.Writes(),
+	}
+	for _, name := range m.Chat {
+		a.conversation.Settings.Chat = append(a.conversation.Settings.Chat, model.Quirk(name))
 	}
 	if a.suits.code {
 		a.conversation.Settings.Additional = true
@@ -193,6 +199,7 @@ func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.P
 func (a *Agent) GoOn(e Earlier) error {
 	a.work.Plan, a.work.Questions, a.told, a.loaded = e.Plan, e.Past.questions, e.Past.told, e.Past.loaded
 	a.left, a.js.used = e.Past.scripts, e.Past.javaScript
+	a.shown.names = e.Past.shown.names
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patches = len(patches)
 	}

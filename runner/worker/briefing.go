@@ -64,7 +64,8 @@ func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) age
 	b.Root, b.Directory, b.Base = a.Workspace.Root(), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
 	b.Sandbox, b.Network = a.Sandboxes.Words(), a.Sandboxes.NetworkWords()
 	b.Files, b.Lines, b.FileSize, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
-	b.Lessons = a.Memory.Index()
+	b.Ways = a.suits.ways()
+	b.Lessons = a.Memory.Index(b.Ways.Lessons)
 	b.Verify, b.Guides = a.checks(baseline), slices.Clone(b.Guides)
 	for i := range b.Guides {
 		b.Guides[i].Text = a.Record.Redact(b.Guides[i].Text)

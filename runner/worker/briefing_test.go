@@ -57,6 +57,7 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 	root, base := o.Workspace.Root(), o.Workspace.Base()
 	want := agent.Briefing{
 		Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.Words(), Network: o.Sandboxes.NetworkWords(),
+		Ways:  agent.Calling(),
 		Setup: []string{"make deps"}, Protected: []string{"*.lock"}, Files: 3, Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say [secret TOKEN]."}}, Answer: true,
 		Verify: []agent.Check{
 			{Run: "make green"},

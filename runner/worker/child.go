@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
@@ -29,8 +29,8 @@ type Team interface {
 	Tools() []tools.Tool
 	// Used is what they have used of the budgets of the agent, or may yet.
 	Used() agent.Used
-	// Settle is asked when the agent has ended: it waits for those that still work, and says
-	// whether there is news for the agent, which then goes on if it may.
+	// Settle is asked when the agent has ended, by itself or by a budget: it waits for those that still
+	// work, and says whether there is news for the agent, which then goes on if it may.
 	Settle(ctx context.Context, mayGoOn bool) (news bool, err error)
 	// End ends those that still work.
 	End()
@@ -78,13 +78,17 @@ func (a *Agent) Begin(items []json.RawMessage, message string) error {
 // Facts are what the agent was told of the run, without its task.
 func (a *Agent) Facts() []json.RawMessage { return a.facts }
 
-// View is what the agent's commands see of files; nil while it does not work.
-func (a *Agent) View() func() (*grants.View, error) {
-	if a.tools == nil {
+// Own is what is done where the agent takes something over into the tree that the agent of the run works
+// in; nil while it does not work, and for a copy.
+func (a *Agent) Own() *workspace.Own {
+	if a.tools == nil || !a.inRunsTree() {
 		return nil
 	}
-	return a.tools.seen.view
+	return &workspace.Own{View: a.tools.seen.view, Keep: a.keepMerge}
 }
+
+// inRunsTree says whether the agent works in the tree of the agent of the run, and in no copy of it.
+func (a *Agent) inRunsTree() bool { return a.Place().Scratch == confine.AgentScratch }
 
 // Price of the agent's model; nil when it is not known.
 func (a *Agent) Price() *price.List { return a.Model.Profile.Price }
@@ -149,18 +153,18 @@ func openCopy(tree, path string) (*os.Root, error) {
 }
 
 // ofRunAlone are tools that only the agent of the run has: its plan, and what it puts to people.
-var ofRunAlone = []string{"update_plan", questionTool}
+var ofRunAlone = []string{"update_plan", "todowrite", "todoread", questionTool}
 
 // mayChild says whether an agent that another one started has a tool.
 func (a *Agent) mayChild(name string) bool {
 	allow := a.Child.of.Job.Tools.Allow
 	switch own := a.Child.Role.Tools; {
-	case slices.Contains(ofRunAlone, name), slices.Contains(a.Child.of.Job.Tools.Deny, name), len(allow) > 0 && !slices.Contains(allow, name) && !tools.LeadsAgents(name):
+	case slices.Contains(ofRunAlone, name), a.suits.names(a.Child.of.Job.Tools.Deny, name), len(allow) > 0 && !a.suits.names(allow, name) && !tools.LeadsAgents(name):
 		return false
-	case !a.writes() && (tools.RunsCommands(name) || name == "write_stdin" || name == patchTool):
+	case !a.writes() && (tools.RunsCommands(name) || name == "write_stdin" || changesFiles(name)):
 		return false
 	case len(own) > 0 && !tools.LeadsAgents(name):
-		return slices.Contains(own, name)
+		return a.suits.names(own, name)
 	}
 	return true
 }
@@ -180,11 +184,11 @@ func (a *Agent) teamTools() []tools.Tool {
 
 // settleTeam waits at the end of the agent for those that it started, and says whether the agent
 // goes on with what came of them.
-func (a *Agent) settleTeam(ctx context.Context) (bool, error) {
+func (a *Agent) settleTeam(ctx context.Context, mayGoOn bool) (bool, error) {
 	if a.Team == nil {
 		return false, nil
 	}
-	return a.Team.Settle(ctx, a.mayGoOn())
+	return a.Team.Settle(ctx, mayGoOn)
 }
 
 // mayGoOn says whether the agent gets a further turn.
@@ -200,10 +204,10 @@ func (a *Agent) whyNotMine(full string) string {
 	return full + " is not one of the paths that you may change; leave it as it is, and say in your last message what should change there."
 }
 
-// Instructions are those of a role behind what every agent is told.
-func instructions(role job.Role) string {
+// instructions are those of a role behind what every agent is told.
+func instructions(orders string, role job.Role) string {
 	if strings.TrimSpace(role.Instructions) == "" {
-		return agent.Instructions
+		return orders
 	}
-	return agent.Instructions + "\n\n" + role.Instructions
+	return orders + "\n\n" + role.Instructions
 }

@@ -14,7 +14,7 @@ func TestWhatWasTakenOverIsToldToStandOnlyWhereItDoes(t *testing.T) {
 		t.Error(words)
 	}
 	e.Found.Away = workspace.InPatches
-	if words := e.gone(); !strings.Contains(words, "taken over of their changes is not there either.") {
+	if words := e.gone(); !strings.Contains(words, "taken over of their changes was applied again, as far as it fits.") {
 		t.Error(words)
 	}
 }

@@ -54,6 +54,9 @@ func (a *Agent) halted() error {
 
 // specs are the tools that the model is told of, as hooks describe them.
 func (a *Agent) specs() []tools.Spec {
+	if a.Job.Model.Writes() {
+		return nil
+	}
 	registry, offered := a.conversation.Tools.Registry, a.conversation.Tools.Offered
 	if a.suits.code {
 		offered = slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !registry.Direct(name) })
@@ -106,10 +109,14 @@ func (a *Agent) patchAsked() func(ctx context.Context, edits []tree.Edit, diff s
 func (a *Agent) converseUntilLet(ctx context.Context) (string, error) {
 	for {
 		words, err := a.conversation.Run(ctx)
+		if stop, failed := stoppedBy(ctx, err); stop != nil && failed == nil {
+			_, _ = a.settleTeam(ctx, false) // those that it started may end by themselves
+			return words, err
+		}
 		if err != nil {
 			return words, err
 		}
-		news, err := a.settleTeam(ctx)
+		news, err := a.settleTeam(ctx, a.mayGoOn())
 		if err != nil {
 			return words, err
 		}

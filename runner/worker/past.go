@@ -24,7 +24,8 @@ type Past struct {
 	told       said                // what the agent was told once
 	loaded     []loaded            // skills that it was given
 	scripts    scriptsLeft
-	javaScript bool // js_repl was called
+	javaScript bool  // js_repl was called
+	shown      shown // files, to a model that writes its edits
 }
 
 // Take adds the next event.
@@ -43,7 +44,7 @@ func (p *Past) Take(e transcript.Event) error {
 		if err := errors.Join(p.takeCall(e.Data), p.scripts.finished(e.Data)); err != nil {
 			return err
 		}
-		if err := p.takeSkill(e.Data); err != nil {
+		if err := errors.Join(p.takeSkill(e.Data), p.shown.take(e.Data)); err != nil {
 			return err
 		}
 	}
@@ -160,7 +161,7 @@ func (e *Earlier) gone() string {
 	}
 	taken := "stands"
 	if e.Found.Away == workspace.InPatches {
-		taken = "is not there either" // no patch has it
+		taken = "was applied again, as far as it fits" // without what commands changed
 	}
 	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + taken + ". Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
 }
@@ -179,11 +180,11 @@ func (e *Earlier) interrupted(call tools.Call, began int64) tools.Result {
 		return tools.Refuse(head + "All scripts are gone, and none was run again.")
 	case patched && e.Found.Undone:
 		return tools.Refuse(head + "The patch was half applied and has been taken back whole: nothing of it stands. Send it again if it is still right.")
-	case patched && e.Found.Whole && call.Name == patchTool:
+	case patched && e.Found.Whole && changesFiles(call.Name):
 		return tools.Result{Output: head + "The patch is applied whole. Do not send it again."}
-	case call.Name == patchTool && e.Found.Away != "":
+	case changesFiles(call.Name) && e.Found.Away != "":
 		return tools.Refuse(head + "Look whether the patch stands in the checkout, and send it again if it does not and is still right.")
-	case call.Name == patchTool:
+	case changesFiles(call.Name):
 		return tools.Refuse(head + "Nothing of the patch was applied. Send it again if it is still right.")
 	}
 	return tools.Refuse(head + "It was not run again. A command may have had some of its effects and not others: look at what is there, and repeat it if that is safe.")

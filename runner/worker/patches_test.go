@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -80,9 +82,14 @@ func TestPatchesAreHeldToTheJob(t *testing.T) {
 func TestPatchesAreAppliedAgainElsewhere(t *testing.T) {
 	o := site(t, &job.Job{}, nil)
 	for name, text := range map[string]string{
-		"changes/001.patch": "*** Begin Patch\n*** Add File: a.txt\n+one\n*** End Patch\n",
-		"changes/002.patch": "*** Begin Patch\n*** Update File: made-by-a-command.txt\n-one\n+two\n*** End Patch\n",
-		"changes/003.patch": "*** Begin Patch\n*** Update File: a.txt\n-one\n+three\n*** End Patch\n",
+		"changes/001.patch":      "*** Begin Patch\n*** Add File: a.txt\n+one\n*** End Patch\n",
+		"changes/002.patch":      "*** Begin Patch\n*** Update File: made-by-a-command.txt\n-one\n+two\n*** End Patch\n",
+		"changes/003.patch":      "*** Begin Patch\n*** Update File: a.txt\n-one\n+three\n*** End Patch\n",
+		"changes/004.diff":       "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-three\n+four\n",
+		"changes/005.diff":       "diff --git a/made-by-a-command.txt b/made-by-a-command.txt\n--- a/made-by-a-command.txt\n+++ b/made-by-a-command.txt\n@@ -1 +1 @@\n-one\n+two\n",
+		"changes/006.patch":      "*** Begin Patch\n*** Update File: a.txt\n-four\n+five\n*** End Patch\n",
+		"changes/007.merge.diff": "diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-five\n+six\n",
+		"changes/008.merge.diff": "diff --git a/made-by-a-command.txt b/made-by-a-command.txt\n--- a/made-by-a-command.txt\n+++ b/made-by-a-command.txt\n@@ -1 +1 @@\n-one\n+two\n",
 	} {
 		if err := o.Record.Write(name, []byte(text)); err != nil {
 			t.Fatal(err)
@@ -95,14 +102,24 @@ func TestPatchesAreAppliedAgainElsewhere(t *testing.T) {
 	if err := a.ApplyPatches(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := os.ReadFile(filepath.Join(o.Workspace.Root(), "a.txt")); string(raw) != "three\n" {
+	if raw, err := os.ReadFile(filepath.Join(o.Workspace.Root(), "a.txt")); string(raw) != "six\n" {
 		t.Errorf("a.txt is %q, %v", raw, err)
 	}
-	if warned := o.Record.Warnings(); len(warned) == 0 || warned[len(warned)-1].Code != "patch_not_repeated" || !strings.HasPrefix(warned[len(warned)-1].Message, "changes/002.patch could not") {
-		t.Errorf("warned of %+v", warned)
+	if info, err := os.Stat(filepath.Join(o.Workspace.Root(), "a.txt")); err != nil || info.Mode().Perm()&0o100 == 0 {
+		t.Errorf("a.txt is no program: %v, %v", info, err)
+	}
+	var warned []string
+	for _, w := range o.Record.Warnings() {
+		if w.Code == "patch_not_repeated" {
+			name, _, _ := strings.Cut(w.Message, " could not")
+			warned = append(warned, name)
+		}
+	}
+	if diff := cmp.Diff([]string{"changes/002.patch", "changes/005.diff", "changes/008.merge.diff"}, warned); diff != "" {
+		t.Errorf("warned (-want +got):\n%s", diff)
 	}
 	ran(t, a)
-	if !o.Record.Has(record.PatchesFolder + "/004.patch") {
+	if !o.Record.Has(record.PatchesFolder + "/009.patch") {
 		t.Error("the next patch took another's name")
 	}
 }

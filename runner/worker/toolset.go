@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -18,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/opencode"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
@@ -40,6 +42,9 @@ type toolset struct {
 	patch tools.Form // of apply_patch
 	sees  bool       // images
 	code  bool       // the model calls all of them in scripts
+	// family is job.ToolsOpenCode and so on where the model has the tools of another agent, or
+	// writes what it wants done; empty for tools of agent-ci.
+	family string
 }
 
 // commandTools are the tools that run commands, by the name that a profile has
@@ -56,7 +61,7 @@ var (
 )
 
 // toolsetOf are the tools that suit a model, in the form that the job asks for:
-// auto, freeform, function, builtin or code.
+// auto, freeform, function, builtin, code, or a family of another agent's.
 func toolsetOf(p model.Profile, form string) toolset {
 	s := toolset{runs: commandTools[p.Commands], shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
 	switch {
@@ -72,8 +77,23 @@ func toolsetOf(p model.Profile, form string) toolset {
 		if s.shell == tools.Function {
 			s.shell = tools.ShellAction
 		}
+	case job.ToolsAiderDiff, job.ToolsAiderUdiff, job.ToolsAiderWhole:
+		return toolset{family: form, runs: []string{writtenCommands}, patch: tools.Freeform}
+	case job.ToolsOpenCode:
+		s.family = form
 	}
 	return s
+}
+
+// ways are how a model with these tools does what every agent does.
+func (s toolset) ways() agent.Ways {
+	if f, writes := editFormats[s.family]; writes {
+		return writingWays(f)
+	}
+	if s.openCode() {
+		return openCodeWays()
+	}
+	return agent.Calling()
 }
 
 // offered are the tools that the model is told of: those that every model gets,
@@ -81,11 +101,17 @@ func toolsetOf(p model.Profile, form string) toolset {
 // the job names.
 func (s toolset) offered(people bool, named []string) []string {
 	all := []string{"update_plan", "read_file", "list_dir", "grep_files"}
+	if _, writes := editFormats[s.family]; writes {
+		return []string{"update_plan", "read_file", writtenCommands, patchTool}
+	}
+	runs := append(slices.Clone(s.runs), patchTool)
+	if s.openCode() {
+		all, runs = tools.OpenCode(), []string{"bash"}
+	}
 	if s.sees {
 		all = append(all, "view_image")
 	}
-	all = append(all, s.runs...)
-	if all = append(all, patchTool); people {
+	if all = append(all, runs...); people {
 		all = append(all, questionTool)
 	}
 	return append(all, named...)
@@ -235,7 +261,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 // registry has tools, as far as the job lets them be called.
 func (a *Agent) registry(all []tools.Tool, outside outsiders) (*tools.Registry, error) {
 	registry := tools.New(all...)
-	if err := registry.Restrict(a.allow(outside), a.known(a.Job.Tools.Deny)); err != nil {
+	if err := registry.Restrict(a.allow(outside), a.suits.denied(a.known(a.Job.Tools.Deny))); err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	return registry, nil
@@ -246,14 +272,13 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	dir, view, checkout := box.seen.dir, box.seen.view, box.seen.checkout(ctx, a.Workspace.Checkout())
 	patching := patch.Options{
 		Dir: dir, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
-		Ask: a.patchAsked(), Keep: a.keepPatch, Journal: a.Workspace.JournalPatch(dir.Root, view),
+		Ask: a.patchAsked(), Keep: a.keepPatch, KeepDiff: a.keepDiff, Journal: a.Workspace.JournalPatch(dir.Root, view),
 	}
-	switch {
-	case a.Child == nil:
-	case a.Place().Scratch != confine.AgentScratch: // the copy goes with the run, and patches of it with that
-		patching.Keep, patching.Journal = nil, nil
-	default:
-		patching.Keep = a.Child.of.keepPatch
+	if !a.inRunsTree() { // the copy goes with the run, and patches of it with that
+		patching.Keep, patching.KeepDiff, patching.Journal = nil, nil, nil
+	}
+	if f, writes := editFormats[a.suits.family]; writes {
+		patching.Written = &patch.Written{Format: f, Known: a.shown.paths}
 	}
 	patcher := patch.New(patching)
 	if !a.writes() {
@@ -263,20 +288,29 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv()), Programs: a.Record.Join(confine.ProgramsFolder),
 		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
 	})
-	all := append([]tools.Tool{plan.New(a.takePlan)}, files.New(files.Options{
-		Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view,
-	})...)
+	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view}
 	ask := a.ask
 	if a.Ask == nil {
 		ask = nil
 	}
-	all = append(append(all, box.commands.All()...), patcher.Tool(), question.New(ask), a.skillTool())
-	return slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs))
+	var all []tools.Tool
+	if a.suits.openCode() {
+		all = a.openCodeTools(box, reading, patcher)
+	} else {
+		all = append([]tools.Tool{plan.New(a.takePlan)}, files.New(reading)...)
+		all = append(append(all, box.commands.All()...), patcher.Tool())
+	}
+	all = append(all, question.New(ask), a.skillTool())
+	return a.noted(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
 }
 
 // readingTools are those of an agent that changes nothing.
 func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
-	return files.New(files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view})
+	reading := files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view}
+	if a.suits.openCode() {
+		return opencode.New(opencode.Options{Files: reading, Seen: &a.files})
+	}
+	return files.New(reading)
 }
 
 // ignoredFile says of a file below dir whether git ignores it. A file of which that

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // ChangesIn are what differs from the base in a copy of what the agent works in. No command may
@@ -19,28 +20,37 @@ func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops
 	return change, nil
 }
 
+// Own is what is done for the tree that the agent of the run works in, and for no copy of it.
+type Own struct {
+	View func() (*grants.View, error) // what its commands see
+	Keep func(diff string) error      // keeps a change, in git's format, before it is made; when it fails it is not made
+}
+
 // TakeOver merges what differs between two trees, of a copy as it began and of it as it is now, into
 // the layer of who works with it, all of it or nothing, and gives what that changed there. A file
-// that conflicts is a *gitops.MergeError. No command may change the layer meanwhile. With a view,
-// of the agent of the run, a merge that a crash broke off is undone when the run goes on.
-func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, view func() (*grants.View, error), before, now gitops.Tree) (*gitops.ChangeSet, error) {
+// that conflicts is a *gitops.MergeError. No command may change the layer meanwhile. With own, a merge
+// that a crash broke off is undone when the run goes on; it is nil for a copy.
+func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, own *Own, before, now gitops.Tree) (*gitops.ChangeSet, error) {
 	in := w.checkout.In(into)
 	mine, err := in.Changes(ctx, w.snapshot)
 	if err != nil {
 		return nil, fmt.Errorf("find what changed: %w", err)
 	}
 	merged, err := in.Merge(ctx, before, mine.Tree, now)
-	if err != nil || merged.Empty() || view == nil {
+	if err != nil || merged.Empty() || own == nil {
 		if err == nil {
 			err = in.LayOver(ctx, merged)
 		}
 		return merged, err
 	}
+	if err := w.keepMerge(ctx, merged, own.Keep); err != nil {
+		return nil, fmt.Errorf("keep what is merged: %w", err)
+	}
 	var paths []string
 	for _, f := range merged.Files {
 		paths = append(paths, f.Path)
 	}
-	if err := w.beginJournal(into.Tree, view, paths, true); err != nil {
+	if err := w.beginJournal(into.Tree, own.View, paths, true); err != nil {
 		return nil, err
 	}
 	if err := in.LayOver(ctx, merged); err != nil {
@@ -49,4 +59,35 @@ func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, view func()
 	}
 	w.endJournal(into.Tree, paths, true)
 	return merged, nil
+}
+
+// keepMerge keeps a change that is about to be taken over, where it is not too large to be read again.
+func (w *Workspace) keepMerge(ctx context.Context, merged *gitops.ChangeSet, keep func(diff string) error) error {
+	diff := &beginning{most: record.MaxRead}
+	if err := w.checkout.WritePatch(ctx, merged, diff); err != nil {
+		return err
+	}
+	if diff.cut {
+		w.rec.Warn("merge_not_kept", "A change that was taken over from another agent is too large to be kept (%d files); where the run goes on in another checkout it is not there.", len(merged.Files))
+		return nil
+	}
+	return keep(string(diff.kept))
+}
+
+// Repeat makes a change again that TakeOver gave to be kept, in a layer, or in the checkout where
+// commands work in that. It is made as a whole or not at all.
+func (w *Workspace) Repeat(ctx context.Context, into *gitops.Layer, diff string) error {
+	in := w.checkout
+	if into != nil {
+		in = in.In(*into)
+	}
+	mine, err := in.Changes(ctx, w.snapshot)
+	if err != nil {
+		return fmt.Errorf("find what changed: %w", err)
+	}
+	again, err := in.Patched(ctx, mine.Tree, []byte(diff))
+	if err != nil {
+		return err
+	}
+	return in.LayOver(ctx, again)
 }

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -110,7 +112,7 @@ func (w *Workspace) journalOne(root *os.Root, view *grants.View, name, content s
 	file := journalled{Path: name}
 	info, err := root.Lstat(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case isMissing(err):
 		file.Folders = missingFolders(root, name)
 		return file, nil
 	case err != nil:
@@ -132,6 +134,11 @@ func (w *Workspace) journalOne(root *os.Root, view *grants.View, name, content s
 	return file, w.rec.Write(content, raw)
 }
 
+// isMissing says whether an error is that nothing is at a path, or a file in the place of its folder.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
 // readShown reads a file that commands see. A link may have come in the place of the
 // file, and lead to what they don't see: that is not read.
 func readShown(root *os.Root, view *grants.View, name string) ([]byte, error) {
@@ -149,7 +156,7 @@ func readShown(root *os.Root, view *grants.View, name string) ([]byte, error) {
 func missingFolders(root *os.Root, name string) []string {
 	var missing []string
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if _, err := root.Lstat(dir); err == nil {
+		if info, err := root.Lstat(dir); err == nil && info.IsDir() {
 			break
 		}
 		missing = append(missing, dir)
@@ -191,6 +198,7 @@ func (w *Workspace) undoIn(root, top *os.Root) (Found, error) {
 	if j.Top {
 		root = top
 	}
+	slices.SortStableFunc(j.Files, func(a, b journalled) int { return cmp.Compare(a.order(), b.order()) })
 	for _, file := range j.Files {
 		if ledAway(root, path.Dir(file.Path)) {
 			continue // what the patch wrote is where commands moved it
@@ -201,6 +209,18 @@ func (w *Workspace) undoIn(root, top *os.Root) (Found, error) {
 	}
 	w.rec.Remove(journalFolder)
 	return Found{Undone: true, PatchedAt: j.Seq}, nil
+}
+
+// order is that in which files are put back: first goes what came, to make room for folders and files in
+// the place of one another.
+func (j journalled) order() int {
+	switch {
+	case j.Mode == 0:
+		return 0
+	case j.Mode.IsDir():
+		return 1
+	}
+	return 2
 }
 
 // ledAway says whether a folder is a link, or lies below one. No link led to it when
@@ -218,18 +238,27 @@ func (w *Workspace) putBack(root *os.Root, file journalled) error {
 	dropTemporary(root, path.Dir(file.Path))
 	switch {
 	case file.Mode == 0:
-		if err := root.Remove(file.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := root.Remove(file.Path); err != nil && !isMissing(err) {
 			return err
 		}
 		for _, dir := range file.Folders {
 			_ = root.Remove(dir) // only when it is empty
 		}
 		return nil
-	case file.Link != "":
+	case file.Mode.IsDir():
+		if info, err := root.Lstat(file.Path); err == nil && !info.IsDir() {
+			return root.Remove(file.Path)
+		}
+		return nil
+	case file.Link == "" && file.Content == "":
+		return nil
+	}
+	if err := root.MkdirAll(path.Dir(file.Path), 0o755); err != nil {
+		return err
+	}
+	if file.Link != "" {
 		_ = root.Remove(file.Path)
 		return root.Symlink(file.Link, file.Path)
-	case file.Content == "":
-		return nil
 	}
 	raw, err := w.rec.Read(file.Content)
 	if err != nil {

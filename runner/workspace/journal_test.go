@@ -186,3 +186,37 @@ func TestABrokenMergeIsUndoneBelowTheRootOfTheCheckout(t *testing.T) {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
 }
+
+func TestFilesAndFoldersInEachOthersPlaceArePutBack(t *testing.T) {
+	w, root := patchedFolder(t)
+	if err := root.WriteFile("sub/c.txt", []byte("c\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := content(t, root)
+	changed := []string{"a.txt", "a.txt/below/x", "link", "link/y", "sub", "sub/b.txt", "sub/c.txt"}
+	steps := []func() error{
+		func() error { return root.Remove("a.txt") },
+		func() error { return root.MkdirAll("a.txt/below", 0o755) },
+		func() error { return root.WriteFile("a.txt/below/x", []byte("x\n"), 0o600) },
+		func() error { return errors.Join(root.Remove("link"), root.Mkdir("link", 0o755)) },
+		func() error { return root.WriteFile("link/y", []byte("y\n"), 0o600) },
+		func() error { return root.RemoveAll("sub") },
+		func() error { return root.Symlink("link", "sub") },
+	}
+	for n := range len(steps) + 1 {
+		if _, err := w.JournalPatch(openAs(root), showAll)(changed); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range steps[:n] {
+			if err := step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found, err := w.undoIn(root, root); err != nil || !found.Undone {
+			t.Fatalf("after %d steps: %+v, %v", n, found, err)
+		}
+		if diff := cmp.Diff(before, content(t, root)); diff != "" {
+			t.Fatalf("after %d steps (-before +after):\n%s", n, diff)
+		}
+	}
+}

@@ -22,7 +22,7 @@ type Asked struct {
 func Of(tool string, call tools.Call) ([]Asked, error) {
 	t := &Tools{options: Options{Limit: DefaultLimit}, shell: "sh"}
 	read, known := map[string]func(tools.Call) ([]launch, error){
-		execSpec.Name: t.execLaunches, shellCommandSpec.Name: t.shellCommandLaunches, shellFunction.Name: t.shellLaunches,
+		execSpec.Name: t.execLaunches, shellCommandSpec.Name: t.shellCommandLaunches, shellFunction.Name: t.shellLaunches, bashSpec.Name: t.bashLaunches,
 	}[tool]
 	if !known {
 		return nil, fmt.Errorf("%s runs no commands", tool)

@@ -63,10 +63,15 @@ func (p place) readFile(ctx context.Context, a readArguments) (tools.Result, err
 	late, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
 	text, err := p.read(late, a)
+	return tools.Result{Output: text}, inTime(ctx, late, a.Path, err)
+}
+
+// inTime is the error of reading a file, in words where it took too long.
+func inTime(ctx, late context.Context, name string, err error) error {
 	if err != nil && late.Err() != nil && ctx.Err() == nil {
-		err = refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", a.Path, readPatience))
+		return refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", name, readPatience))
 	}
-	return tools.Result{Output: text}, err
+	return err
 }
 
 // until is a file that is read as long as ctx lasts: a line of it may have no end.

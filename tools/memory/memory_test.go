@@ -30,10 +30,10 @@ func TestChoose(t *testing.T) {
 	if m := Choose(all, "zebra"); len(m.Chosen) != 0 {
 		t.Errorf("chosen are %v", m.Chosen)
 	}
-	if got := Choose(all, "ports").Index(); got != Choose(all, "ports").Index() || !strings.Contains(got, "ports: Ports.\nport: The port") || !strings.Contains(got, "\ntides: ") {
+	if got := Choose(all, "ports").Index("get_memory tells them whole"); got != Choose(all, "ports").Index("get_memory tells them whole") || !strings.Contains(got, "ports: Ports.\nport: The port") || !strings.Contains(got, "\ntides: ") {
 		t.Errorf("the index is\n%s", got)
 	}
-	if got := (Memory{}).Index(); got != "" {
+	if got := (Memory{}).Index(""); got != "" {
 		t.Errorf("without lessons the index is %q", got)
 	}
 }
@@ -48,7 +48,7 @@ func TestTheMostThatIsTold(t *testing.T) {
 	if tokens := tools.Tokens(int64(len(got.Output))); tokens > mostTokens || tokens < mostTokens/2 || got.Failed {
 		t.Errorf("%d tokens are told", tokens)
 	}
-	index := m.Index()
+	index := m.Index("get_memory tells them whole")
 	if !strings.Contains(index, "\n\n460 more are not listed.") || tools.Tokens(int64(len(index))) > mostTokens {
 		t.Errorf("the index has %d bytes", len(index))
 	}

@@ -20,7 +20,7 @@ import (
 func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, error) {
 	below, err := p.below(dir)
 	if err != nil {
-		return rejected(err), nil
+		return change{what: "patch"}.rejected(err), nil
 	}
 	patch, err := v4a.Parse(text)
 	if err != nil {
@@ -31,44 +31,78 @@ func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, er
 
 func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (tools.Result, error) {
 	p.localize(patch)
+	return p.carryOut(ctx, change{
+		what: "patch", named: v4a.Paths(patch), unfit: unfit, said: (*tree.Plan).Summary,
+		plan: func(seen tree.Dir) (*tree.Plan, []string, error) {
+			plan, err := tree.NewPlan(ctx, seen, patch)
+			return plan, v4a.Paths(patch), err
+		},
+		keep: func(*tree.Plan) error {
+			if p.options.Keep == nil {
+				return nil
+			}
+			return p.options.Keep(text)
+		},
+	})
+}
+
+// change is something that changes files, before it is judged.
+type change struct {
+	what  string   // it is called
+	named []string // paths relative to Dir, as somebody spells them
+	// plan finds what changes, and which of the paths that are named that is.
+	plan  func(seen tree.Dir) (*tree.Plan, []string, error)
+	unfit func(error) tools.Result // the answer where there is no plan
+	keep  func(*tree.Plan) error
+	said  func(*tree.Plan) string // where it is done, above the notes
+}
+
+// carryOut does what may be done: the one way by which files are changed.
+func (p *Patcher) carryOut(ctx context.Context, c change) (tools.Result, error) {
 	view, err := p.view()
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if err := p.visible(view, v4a.Paths(patch)); err != nil { // before anything of them is looked at
-		return rejected(err), nil
+	if err := p.visible(view, c.named); err != nil { // before anything of them is looked at
+		return c.rejected(err), nil
 	}
 	seen, err := p.tree(view)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	plan, err := tree.NewPlan(ctx, seen, patch)
+	plan, named, err := c.plan(seen)
 	switch hidden := hiddenIn(err); {
 	case ctx.Err() != nil:
 		return tools.Result{}, ctx.Err()
 	case hidden != nil:
-		return rejected(hidden), nil
+		return c.rejected(hidden), nil
 	case err != nil:
-		return unfit(err), nil
+		return c.unfit(err), nil
 	}
-	if err := cmp.Or(p.visible(view, changing(plan)), p.permit(patch, plan)); err != nil {
-		return rejected(err), nil
+	if err := cmp.Or(p.visible(view, changing(plan)), p.permit(append(named, changing(plan)...))); err != nil {
+		return c.rejected(err), nil
 	}
 	refusal, aside, err := p.ask(ctx, plan)
 	switch {
 	case err != nil:
 		return tools.Result{}, err
 	case refusal != "":
-		return tools.Refuse(aside + "patch rejected: " + refusal), nil
+		return tools.Refuse(aside + c.what + " rejected: " + refusal), nil
 	}
-	if p.options.Keep != nil {
-		if err := p.options.Keep(text); err != nil {
-			return tools.Result{}, fmt.Errorf("keep the patch: %w", err)
-		}
+	if err := c.keep(plan); err != nil {
+		return tools.Result{}, fmt.Errorf("keep the %s: %w", c.what, err)
 	}
 	result, err := p.commit(ctx, plan)
+	if err == nil && !result.Failed {
+		result.Output = c.said(plan) + result.Output
+	}
 	result.Output = aside + result.Output
 	return result, err
+}
+
+// rejected is the answer to a change that may not be made.
+func (c change) rejected(err error) tools.Result {
+	return tools.Refuse(c.what + " rejected: " + err.Error())
 }
 
 // ask puts a plan to who has a say in it.
@@ -111,7 +145,7 @@ func changing(plan *tree.Plan) []string {
 
 func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
-	done := tools.Result{Output: plan.Summary() + plan.Notes() + p.ignoredNote(plan), Detail: map[string]any{"files": files(plan)}}
+	done := tools.Result{Output: plan.Notes() + p.ignoredNote(plan), Detail: map[string]any{"files": files(plan)}}
 	var leftover *tree.LeftoverError
 	switch {
 	case err == nil:
@@ -148,9 +182,6 @@ func (p *Patcher) ignoredNote(plan *tree.Plan) string {
 func unfit(err error) tools.Result {
 	return tools.Refuse("apply_patch verification failed: " + err.Error())
 }
-
-// rejected is the answer to a patch that may not be applied.
-func rejected(err error) tools.Result { return tools.Refuse("patch rejected: " + err.Error()) }
 
 // below is the slash-separated path from Dir to dir, links followed.
 func (p *Patcher) below(dir string) (string, error) {
@@ -191,13 +222,13 @@ func realPath(dir string) string {
 	return dir
 }
 
-// permit asks Protect about the paths as the patch spells them and as the plan
-// found them: a link may have either end protected.
-func (p *Patcher) permit(patch *v4a.Patch, plan *tree.Plan) error {
+// permit asks Protect about the paths as they are spelled and as the plan found them: a link may
+// have either end protected.
+func (p *Patcher) permit(names []string) error {
 	if p.options.Protect == nil {
 		return nil
 	}
-	for _, name := range append(v4a.Paths(patch), changing(plan)...) {
+	for _, name := range names {
 		if reason := p.options.Protect(path.Clean(name)); reason != "" {
 			return fmt.Errorf("%s: %s", name, reason)
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools"
@@ -75,6 +76,23 @@ func TestPatchesOfWhatIsHiddenAreRefused(t *testing.T) {
 		}
 	}
 	w.untouched(t, "beside", "shown", "none", "vault/new")
+}
+
+func TestRewritesOfWhatIsHiddenAreRefused(t *testing.T) {
+	w := hiding(t, "second")
+	if err := os.Symlink("conf/cred", filepath.Join(w.dir, "to-cred")); err != nil {
+		t.Fatal(err)
+	}
+	for _, named := range []string{"conf/cred", "vault/new", "second", "to-cred", "none/there"} {
+		got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{"greeting.txt", named}, func(was tree.Texts) (tree.Texts, error) {
+			t.Errorf("%s was read", named)
+			return nil, nil
+		})
+		if want := "change rejected: " + named + " can't be read: it is kept from commands"; err != nil || !got.Failed || !strings.Contains(got.Output, want) {
+			t.Errorf("%s: %+v, %v", named, got, err)
+		}
+	}
+	w.untouched(t, "vault/new", "none")
 }
 
 // untouched checks that all is as it was made.

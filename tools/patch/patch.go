@@ -21,6 +21,8 @@ import (
 type Options struct {
 	Dir   tools.Folder // the working directory, where relative paths start
 	Offer tools.Form   // in which the model is told to call
+	// Written is for calls that are Written; there are none where it is nil.
+	Written *Written
 	// View is what commands see: a patch touches nothing else. It may be nil.
 	View func() (*grants.View, error)
 	// Protect says in words for the model why a path, slash-separated and
@@ -35,6 +37,9 @@ type Options struct {
 	// Keep is given each patch that is about to be applied, as the model wrote
 	// it. When it fails the patch is not applied. It may be nil.
 	Keep func(text string) error
+	// KeepDiff is given each other change that is about to be made, in git's format, and is like
+	// Keep in all else.
+	KeepDiff func(diff string) error
 	// Journal is told of the paths below Dir that are about to change, or to
 	// come or go, before the first of them does; what it returns is called once
 	// the patch is applied, or undone because it could not be. When it fails the
@@ -86,8 +91,11 @@ var nothing = json.RawMessage(`{"type":"object","properties":{},"additionalPrope
 // run applies a patch as a whole, or changes nothing. The output of an
 // operation has no header: its item has a status.
 func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	if call.Form == tools.Operation {
+	switch {
+	case call.Form == tools.Operation:
 		return p.operate(ctx, call.Input)
+	case call.Form == tools.Written && p.options.Written != nil:
+		return p.edit(ctx, call.Input)
 	}
 	text, err := patchText(call)
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 
 // workplace is a directory with files, and apply_patch on it.
 type workplace struct {
-	dir string
-	d   *tools.Dispatcher
+	dir     string
+	patcher *patch.Patcher
+	d       *tools.Dispatcher
 }
 
 func newWorkplace(t *testing.T, o patch.Options) workplace {
@@ -39,7 +40,8 @@ func newWorkplace(t *testing.T, o patch.Options) workplace {
 			t.Fatal(err)
 		}
 	}
-	return workplace{o.Dir.Path, &tools.Dispatcher{Registry: tools.New(patch.New(o).Tool()), Outputs: new(tools.Outputs)}}
+	p := patch.New(o)
+	return workplace{o.Dir.Path, p, &tools.Dispatcher{Registry: tools.New(p.Tool()), Outputs: new(tools.Outputs)}}
 }
 
 func (w workplace) apply(ctx context.Context, call tools.Call) tools.Result {
@@ -223,12 +225,12 @@ func TestRefusedOperationsChangeNothing(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorkplace(t, patch.Options{Protect: protectGitHub, Keep: neverKept(t)})
-			before := tree(t, w.dir)
+			before := treeOf(t, w.dir)
 			got := w.apply(t.Context(), test.call)
 			if !got.Failed || !strings.Contains(got.Output, test.want) || strings.HasPrefix(got.Output, "Exit code") {
 				t.Errorf("got %+v, want a failure with %s", got, test.want)
 			}
-			if diff := cmp.Diff(before, tree(t, w.dir)); diff != "" {
+			if diff := cmp.Diff(before, treeOf(t, w.dir)); diff != "" {
 				t.Errorf("the tree has changed (-before +after):\n%s", diff)
 			}
 		})
@@ -252,12 +254,12 @@ func neverKept(t *testing.T) func(string) error {
 
 func TestAPatchThatCannotBeKeptIsNotApplied(t *testing.T) {
 	w := newWorkplace(t, patch.Options{Keep: func(string) error { return errors.New("disk full") }})
-	before := tree(t, w.dir)
+	before := treeOf(t, w.dir)
 	got := w.apply(t.Context(), tools.Call{Input: function(t, everything)})
 	if !got.Failed || !strings.Contains(got.Output, "disk full") {
 		t.Errorf("got %+v", got)
 	}
-	if diff := cmp.Diff(before, tree(t, w.dir)); diff != "" {
+	if diff := cmp.Diff(before, treeOf(t, w.dir)); diff != "" {
 		t.Errorf("the tree has changed (-before +after):\n%s", diff)
 	}
 }
@@ -364,12 +366,12 @@ func TestRefusedPatchesChangeNothing(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(w.dir, "sub"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			before := tree(t, w.dir)
+			before := treeOf(t, w.dir)
 			got := w.apply(t.Context(), tools.Call{Input: function(t, test.text)})
 			if !got.Failed || !strings.HasPrefix(got.Output, "Exit code: 1\n") || !strings.Contains(got.Output, test.want) || got.Detail != nil {
 				t.Errorf("got %+v, want a failure with %s", got, test.want)
 			}
-			if diff := cmp.Diff(before, tree(t, w.dir)); diff != "" {
+			if diff := cmp.Diff(before, treeOf(t, w.dir)); diff != "" {
 				t.Errorf("the tree has changed (-before +after):\n%s", diff)
 			}
 			if _, err := os.Lstat(outside); err == nil {
@@ -379,8 +381,8 @@ func TestRefusedPatchesChangeNothing(t *testing.T) {
 	}
 }
 
-// tree is every path below dir, with the text of files.
-func tree(t *testing.T, dir string) []string {
+// treeOf is every path below dir, with the text of files.
+func treeOf(t *testing.T, dir string) []string {
 	t.Helper()
 	var found []string
 	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
@@ -408,12 +410,12 @@ func TestACancelledPatchIsAborted(t *testing.T) {
 	w := newWorkplace(t, patch.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	before := tree(t, w.dir)
+	before := treeOf(t, w.dir)
 	got := w.apply(ctx, tools.Call{Input: function(t, everything)})
 	if !got.Failed || !strings.HasPrefix(got.Output, "aborted after ") {
 		t.Errorf("got %+v", got)
 	}
-	if diff := cmp.Diff(before, tree(t, w.dir)); diff != "" {
+	if diff := cmp.Diff(before, treeOf(t, w.dir)); diff != "" {
 		t.Errorf("the tree has changed (-before +after):\n%s", diff)
 	}
 }

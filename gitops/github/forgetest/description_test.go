@@ -147,10 +147,10 @@ func pointer(names ...string) string {
 	return text.String()
 }
 
-// fits compares a path with a template, whose {ref} takes several parts.
+// fits compares a path with a template. The {ref} of one for refs takes several parts.
 func fits(template, path string) bool {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
-	if want[len(want)-1] == "{ref}" && len(got) > len(want) {
+	if last := len(want) - 1; want[last] == "{ref}" && want[last-1] != "commits" && len(got) > len(want) {
 		got = got[:len(want)]
 	}
 	if len(want) != len(got) {

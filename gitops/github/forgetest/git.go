@@ -89,6 +89,14 @@ func (r *Repository) commitsBetween(base, head string) int {
 	return count
 }
 
+// mergeable is the state of a pull request that no rule blocks.
+func (r *Repository) mergeable(base, head string) string {
+	if _, err := r.runGit("merge-tree", "--write-tree", base, head); err != nil {
+		return "dirty"
+	}
+	return "clean"
+}
+
 type changes struct{ files, additions, deletions int }
 
 func (r *Repository) changesBetween(base, head string) changes {

@@ -36,6 +36,9 @@ type Repository struct {
 	workflowRuns []int64
 	artifacts    []*artifact // by id
 	setup        setup
+	workflows    []*workflowRun
+	checks       []*check
+	pushes       []push // oldest first
 }
 
 // AddRepository adds a repository without a commit.

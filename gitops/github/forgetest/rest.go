@@ -25,44 +25,53 @@ type call struct {
 type handler func(*Forge, *call) answer
 
 var routes = map[string]handler{
-	"GET /repos/{owner}/{repo}":                                     getRepository,
-	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                    getRef,
-	"GET /repos/{owner}/{repo}/git/commits/{sha}":                   getCommit,
-	"POST /repos/{owner}/{repo}/git/blobs":                          reading(createBlob),
-	"POST /repos/{owner}/{repo}/git/trees":                          reading(createTree),
-	"POST /repos/{owner}/{repo}/git/commits":                        reading(createCommit),
-	"POST /repos/{owner}/{repo}/git/refs":                           reading(createRef),
-	"GET /repos/{owner}/{repo}/compare/{range...}":                  compareCommits,
-	"GET /repos/{owner}/{repo}/milestones":                          listMilestones,
-	"GET /repos/{owner}/{repo}/actions/runs/{run}/artifacts":        listArtifacts,
-	"GET /repos/{owner}/{repo}/actions/artifacts/{id}/{format}":     downloadArtifact,
-	"GET /repos/{owner}/{repo}/collaborators/{login}/permission":    getPermission,
-	"GET /repos/{owner}/{repo}/issues/{number}":                     ofIssue(getIssue),
-	"PATCH /repos/{owner}/{repo}/issues/{number}":                   ofIssue(reading(editIssue)),
-	"GET /repos/{owner}/{repo}/issues/{number}/comments":            ofIssue(listComments),
-	"POST /repos/{owner}/{repo}/issues/{number}/comments":           ofIssue(reading(createComment)),
-	"PATCH /repos/{owner}/{repo}/issues/comments/{id}":              ofComment(reading(editComment)),
-	"DELETE /repos/{owner}/{repo}/issues/comments/{id}":             ofComment(deleteComment),
-	"POST /repos/{owner}/{repo}/issues/{number}/labels":             ofIssue(addLabels),
-	"POST /repos/{owner}/{repo}/issues/{number}/assignees":          ofIssue(reading(addAssignees)),
-	"GET /repos/{owner}/{repo}/pulls":                               listPulls,
-	"POST /repos/{owner}/{repo}/pulls":                              reading(createPull),
-	"GET /repos/{owner}/{repo}/pulls/{number}":                      ofPull(getPull),
-	"GET /repos/{owner}/{repo}/pulls/{number}/comments":             ofPull(listReviewComments),
-	"GET /repos/{owner}/{repo}/pulls/{number}/files":                ofPull(listPullFiles),
-	"GET /repos/{owner}/{repo}/pulls/{number}/reviews":              ofPull(listReviews),
-	"POST /repos/{owner}/{repo}/pulls/{number}/reviews":             ofPull(reading(createReview)),
-	"PATCH /repos/{owner}/{repo}/pulls/{number}":                    ofPull(reading(editPull)),
-	"GET /repos/{owner}/{repo}/git/trees/{sha}":                     getTree,
-	"GET /repos/{owner}/{repo}/git/blobs/{sha}":                     getBlob,
-	"DELETE /repos/{owner}/{repo}/git/refs/{ref...}":                deleteRef,
-	"GET /repos/{owner}/{repo}/actions/secrets/public-key":          getSecretsKey,
-	"GET /repos/{owner}/{repo}/actions/secrets/{name}":              getSecret,
-	"PUT /repos/{owner}/{repo}/actions/secrets/{name}":              reading(putSecret),
-	"GET /repos/{owner}/{repo}/actions/permissions/workflow":        getWorkflowPermissions,
-	"PUT /repos/{owner}/{repo}/actions/permissions/workflow":        reading(setWorkflowPermissions),
-	"POST /repos/{owner}/{repo}/labels":                             reading(createLabel),
-	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers": ofPull(reading(requestReviewers)),
+	"GET /repos/{owner}/{repo}":                                       getRepository,
+	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                      getRef,
+	"GET /repos/{owner}/{repo}/git/commits/{sha}":                     getCommit,
+	"POST /repos/{owner}/{repo}/git/blobs":                            reading(createBlob),
+	"POST /repos/{owner}/{repo}/git/trees":                            reading(createTree),
+	"POST /repos/{owner}/{repo}/git/commits":                          reading(createCommit),
+	"POST /repos/{owner}/{repo}/git/refs":                             reading(createRef),
+	"GET /repos/{owner}/{repo}/compare/{range...}":                    compareCommits,
+	"GET /repos/{owner}/{repo}/milestones":                            listMilestones,
+	"GET /repos/{owner}/{repo}/actions/runs/{run}/artifacts":          listArtifacts,
+	"GET /repos/{owner}/{repo}/actions/artifacts/{id}/{format}":       downloadArtifact,
+	"GET /repos/{owner}/{repo}/collaborators/{login}/permission":      getPermission,
+	"GET /repos/{owner}/{repo}/issues/{number}":                       ofIssue(getIssue),
+	"PATCH /repos/{owner}/{repo}/issues/{number}":                     ofIssue(reading(editIssue)),
+	"GET /repos/{owner}/{repo}/issues/{number}/comments":              ofIssue(listComments),
+	"POST /repos/{owner}/{repo}/issues/{number}/comments":             ofIssue(reading(createComment)),
+	"PATCH /repos/{owner}/{repo}/issues/comments/{id}":                ofComment(reading(editComment)),
+	"DELETE /repos/{owner}/{repo}/issues/comments/{id}":               ofComment(deleteComment),
+	"POST /repos/{owner}/{repo}/issues/{number}/labels":               ofIssue(addLabels),
+	"POST /repos/{owner}/{repo}/issues/{number}/assignees":            ofIssue(reading(addAssignees)),
+	"GET /repos/{owner}/{repo}/pulls":                                 listPulls,
+	"POST /repos/{owner}/{repo}/pulls":                                reading(createPull),
+	"GET /repos/{owner}/{repo}/pulls/{number}":                        ofPull(getPull),
+	"GET /repos/{owner}/{repo}/pulls/{number}/comments":               ofPull(listReviewComments),
+	"GET /repos/{owner}/{repo}/pulls/{number}/files":                  ofPull(listPullFiles),
+	"GET /repos/{owner}/{repo}/pulls/{number}/reviews":                ofPull(listReviews),
+	"POST /repos/{owner}/{repo}/pulls/{number}/reviews":               ofPull(reading(createReview)),
+	"PATCH /repos/{owner}/{repo}/pulls/{number}":                      ofPull(reading(editPull)),
+	"GET /repos/{owner}/{repo}/commits/{ref}":                         getRepositoryCommit,
+	"GET /repos/{owner}/{repo}/commits/{ref}/check-runs":              listCheckRuns,
+	"GET /repos/{owner}/{repo}/commits/{ref}/status":                  combinedStatus,
+	"GET /repos/{owner}/{repo}/commits/{ref}/pulls":                   pullsOfCommit,
+	"GET /repos/{owner}/{repo}/activity":                              listActivity,
+	"GET /repos/{owner}/{repo}/actions/runs/{run}":                    ofWorkflow(getWorkflowRun),
+	"GET /repos/{owner}/{repo}/actions/runs/{run}/jobs":               ofWorkflow(listJobs),
+	"GET /repos/{owner}/{repo}/actions/jobs/{id}/logs":                jobLog,
+	"POST /repos/{owner}/{repo}/actions/runs/{run}/rerun-failed-jobs": ofWorkflow(rerunFailedJobs),
+	"GET /repos/{owner}/{repo}/git/trees/{sha}":                       getTree,
+	"GET /repos/{owner}/{repo}/git/blobs/{sha}":                       getBlob,
+	"DELETE /repos/{owner}/{repo}/git/refs/{ref...}":                  deleteRef,
+	"GET /repos/{owner}/{repo}/actions/secrets/public-key":            getSecretsKey,
+	"GET /repos/{owner}/{repo}/actions/secrets/{name}":                getSecret,
+	"PUT /repos/{owner}/{repo}/actions/secrets/{name}":                reading(putSecret),
+	"GET /repos/{owner}/{repo}/actions/permissions/workflow":          getWorkflowPermissions,
+	"PUT /repos/{owner}/{repo}/actions/permissions/workflow":          reading(setWorkflowPermissions),
+	"POST /repos/{owner}/{repo}/labels":                               reading(createLabel),
+	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers":   ofPull(reading(requestReviewers)),
 }
 
 func (f *Forge) route() {
@@ -79,6 +88,7 @@ func (f *Forge) route() {
 	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.answered(getViewer))
 	f.mux.HandleFunc("POST "+graphQLPath, f.answered(answerGraphQL))
 	f.mux.HandleFunc("GET "+storePath, f.serveStore)
+	f.mux.HandleFunc("GET "+logPath, f.serveLog)
 	f.mux.HandleFunc("/", f.answered(answerUnknown))
 }
 
@@ -113,7 +123,7 @@ func (f *Forge) admit(c *call) (answer, bool) {
 		return failure(http.StatusUnauthorized, "Requires authentication"), true
 	case writes && c.repository.Archived:
 		return failure(http.StatusForbidden, "Repository was archived so is read-only."), true
-	case writes && c.Method != http.MethodDelete && !json.Valid(c.body):
+	case writes && c.Method != http.MethodDelete && len(c.body) > 0 && !json.Valid(c.body):
 		return failure(http.StatusBadRequest, "Problems parsing JSON"), true
 	}
 	return answer{}, false

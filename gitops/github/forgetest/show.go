@@ -151,7 +151,7 @@ func (f *Forge) showPull(r *Repository, i *issue) object {
 		"id": i.id, "node_id": p.nodeID, "number": i.Number, "state": i.State, "locked": false, "draft": p.draft,
 		"title": i.Title, "body": orNull(i.Body), "user": f.showUser(i.Author), "author_association": i.Association,
 		"labels": f.showLabels(r, i.Labels), "html_url": page, "diff_url": page + ".diff", "patch_url": page + ".patch",
-		"head": f.showEnd(r, p.head, p.headSHA), "base": f.showEnd(r, p.base, p.baseSHA),
+		"head": f.showHead(r, p), "base": f.showEnd(r, p.base, p.baseSHA),
 		"requested_reviewers": f.showLogins(p.reviewers), "requested_teams": f.showTeams(r, p.teams),
 		"created_at": i.created, "updated_at": i.updated, "closed_at": orNull(i.closed),
 		"merged_at": nil, "merge_commit_sha": nil, "auto_merge": nil,
@@ -170,6 +170,17 @@ func (r *Repository) tip(branch, last string) string {
 		return sha
 	}
 	return last
+}
+
+// showHead is where a pull request comes from, which may be a fork.
+func (f *Forge) showHead(r *Repository, p *pull) object {
+	shown := f.showEnd(r, p.head, p.headSHA)
+	if p.headRepository != "" {
+		owner, _, _ := strings.Cut(p.headRepository, "/")
+		shown["label"], shown["user"] = owner+":"+p.head, f.showUser(User{Login: owner})
+		shown["repo"].(object)["full_name"] = p.headRepository
+	}
+	return shown
 }
 
 func (f *Forge) showEnd(r *Repository, branch, sha string) object {
@@ -225,7 +236,11 @@ func (f *Forge) showFullPull(r *Repository, i *issue) object {
 	shown["additions"], shown["deletions"], shown["changed_files"] = size.additions, size.deletions, size.files
 	shown["comments"], shown["review_comments"] = len(i.comments), 0
 	shown["maintainer_can_modify"], shown["rebaseable"] = false, nil
-	shown["mergeable"], shown["mergeable_state"] = !p.merged, "clean"
+	state := cmp.Or(p.mergeable, r.mergeable(p.baseSHA, p.headSHA))
+	shown["mergeable"], shown["mergeable_state"] = !p.merged && state != "dirty", state
+	if state == "unknown" {
+		shown["mergeable"] = nil
+	}
 	shown["merged"], shown["merged_by"] = p.merged, nil
 	if p.merged {
 		shown["merged_by"] = f.showUser(octocat)

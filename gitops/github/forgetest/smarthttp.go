@@ -44,6 +44,8 @@ func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string,
 		http.Error(w, "Repository not found.", http.StatusNotFound)
 	case writes && repository.Archived:
 		http.Error(w, "This repository was archived so it is read-only.", http.StatusForbidden)
+	case parts[3] == "git-receive-pack":
+		f.watchPush(repository, func() { f.runBackend(w, r, "/"+repository.fullName()+".git/"+parts[3]) })
 	default:
 		f.runBackend(w, r, "/"+repository.fullName()+".git/"+parts[3])
 	}

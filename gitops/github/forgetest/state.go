@@ -48,6 +48,10 @@ type PullRequest struct {
 	Reviewers   []string
 	Teams       []string // asked for a review
 	Milestone   string   // its title
+	// HeadRepository is the OWNER/NAME of a fork that Head is in; "" means none.
+	HeadRepository string
+	// Mergeable is the state that is told in the place of what git finds.
+	Mergeable string
 }
 
 type ReviewComment struct {
@@ -85,6 +89,8 @@ type pull struct {
 	reviewers, teams []string
 	reviewComments   []*reviewComment
 	reviews          []*review
+	headRepository   string
+	mergeable        string
 }
 
 type reviewComment struct {
@@ -126,7 +132,7 @@ func (i *issue) exported() PullRequest {
 		Head: i.pull.head, Base: i.pull.base, Draft: i.pull.draft, Merged: i.pull.merged,
 		Labels: slices.Clone(i.Labels), Assignees: slices.Clone(i.assignees),
 		Reviewers: slices.Clone(i.pull.reviewers), Teams: slices.Clone(i.pull.teams),
-		Milestone: i.milestone,
+		Milestone: i.milestone, HeadRepository: i.pull.headRepository, Mergeable: i.pull.mergeable,
 	}
 }
 
@@ -137,4 +143,5 @@ func (i *issue) take(p PullRequest, now time.Time) {
 	i.Labels, i.assignees, i.milestone = p.Labels, p.Assignees, p.Milestone
 	i.pull.head, i.pull.base, i.pull.draft, i.pull.merged = p.Head, p.Base, p.Draft, p.Merged
 	i.pull.reviewers, i.pull.teams = p.Reviewers, p.Teams
+	i.pull.headRepository, i.pull.mergeable = p.HeadRepository, p.Mergeable
 }

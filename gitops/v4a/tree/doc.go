@@ -1,5 +1,5 @@
-// Package tree applies V4A patches to a tree of files: all of a patch or none of
-// it.
+// Package tree applies V4A patches, and other texts of files ([NewRewrite]), to a
+// tree of files: all of a patch or none of it.
 //
 // It knows the files that a patch names and how to replace them safely; what
 // becomes of a text, and which place of it a hunk means, is the business of

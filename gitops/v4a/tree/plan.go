@@ -27,7 +27,7 @@ type Plan struct {
 //
 // An error is a [*PathError], a [*v4a.MatchError] or that of ctx.
 func NewPlan(ctx context.Context, tree Dir, patch *v4a.Patch) (*Plan, error) {
-	p := &planner{tree: tree, files: map[string]*file{}, folders: map[string]bool{}}
+	p := newPlanner(tree)
 	for rest := patch.Sections; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
 			return nil, err

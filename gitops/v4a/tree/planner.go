@@ -44,6 +44,10 @@ type planner struct {
 	notes   []string        // of hunks that were placed
 }
 
+func newPlanner(tree Dir) *planner {
+	return &planner{tree: tree, files: map[string]*file{}, folders: map[string]bool{}}
+}
+
 func (p *planner) keep(f *file) *file {
 	p.files[f.path] = f
 	p.order = append(p.order, f)

@@ -67,6 +67,12 @@ func TestRefusedPaths(t *testing.T) {
 			})
 		}
 	}
+	for _, name := range paths {
+		_, err := rewrite(t, dir, texts(folder{"first": "1\n", name: "x\n"}))
+		if bad, ok := errors.AsType[*tree.PathError](err); !ok || bad.Path != name {
+			t.Errorf("rewrite %s: %v", name, err)
+		}
+	}
 	if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
 		t.Error(diff)
 	}

@@ -196,7 +196,7 @@ func (r *remarkEnds) after(from int, mark byte) int {
 
 // Part is one piece of text with who wrote it.
 type Part struct {
-	Kind   string // issue, pull_request, question, comment, request, note, diff
+	Kind   string // issue, pull_request, question, comment, request, note, diff, ci_log
 	Author string
 	Text   string
 	// Shown says that what no page shows is shown in Text already: it stays as it is.
@@ -225,7 +225,7 @@ func Parts(parts []Part) (string, Removed) {
 	return marked(shown), removed
 }
 
-var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note|diff)[ \t\n]+id[ \t\n]*=`)
+var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note|diff|ci_log)[ \t\n]+id[ \t\n]*=`)
 
 // marked is the parts as one text, each between marks that carry its own digest: no
 // text can hold the mark that ends it, so none can pass for what somebody else

@@ -124,12 +124,12 @@ func indented(raw json.RawMessage) string {
 
 func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) {
 	n := a.call(e, started)
-	n.Topic = field(transcript.Topic(started.Input))
+	n.Topic = field(transcript.Topic(started.Shown()))
 	n.End, n.Bad = "did not end", true
 	if transcript.IsScript(started.Tool) {
 		a.part(n, "Script", started.Input)
 	} else {
-		a.input(n, started.Input)
+		a.input(n, started.Shown())
 	}
 	key := callKey{e.Agent, started.CallID, started.Ref()}
 	a.calls[key] = append(a.calls[key], n)
@@ -181,6 +181,7 @@ func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFin
 	n := a.calls[key][0]
 	a.ended(n, e.Seq)
 	n.finish(a.cut, finished)
+	n.Topic = cmp.Or(n.Topic, field(finished.Files()))
 	if a.calls[key] = a.calls[key][1:]; len(a.calls[key]) == 0 {
 		delete(a.calls, key)
 	}

@@ -116,7 +116,10 @@ func sent(raw json.RawMessage) (role, text string) {
 	if json.Unmarshal(raw, &i) != nil || i.Role == "" || i.Role == "assistant" {
 		return "", ""
 	}
-	return i.Role, contents(i.Content)
+	if text = contents(i.Content); strings.HasPrefix(text, transcript.CameOf) {
+		return "", ""
+	}
+	return i.Role, text
 }
 
 // shownElsewhere are the items that are calls, each with entries of its own.

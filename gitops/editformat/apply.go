@@ -1,0 +1,249 @@
+package editformat
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+)
+
+// Apply gives the new texts of the files that edits change; nil is a file that
+// there is to be no more. was holds the texts of all [Paths], nil where there is
+// no file. The notes tell what was tolerated. An error is a [*MismatchError].
+//
+// Each block is applied to what those before it leave.
+func Apply(f Format, edits []Edit, was map[string]*string) (now map[string]*string, notes []string, err error) {
+	a := &applier{format: f, was: was, seeker: newSeeker(edits), files: map[string]*file{}, done: map[string]int{}}
+	mismatch := &MismatchError{}
+	for i := range edits {
+		if why := a.apply(&edits[i]); why != "" {
+			mismatch.Misfit = append(mismatch.Misfit, Misfit{edits[i].Number, edits[i].Line, edits[i].Path, why})
+			continue
+		}
+		mismatch.Fits = append(mismatch.Fits, edits[i].Number)
+	}
+	if len(mismatch.Misfit) > 0 {
+		return nil, nil, mismatch
+	}
+	return a.now(), a.notes, nil
+}
+
+type applier struct {
+	*seeker
+	format Format
+	was    map[string]*string
+	files  map[string]*file
+	done   map[string]int // the numbers of the blocks applied, by what they say
+	told   int            // misfits whose nearest lines were looked for
+	notes  []string
+}
+
+// shownNotes is how many notes are told: one for each block would be long.
+const shownNotes = 8
+
+func (a *applier) note(format string, args ...any) {
+	if len(a.notes) < shownNotes {
+		a.notes = append(a.notes, fmt.Sprintf(format, args...))
+	}
+}
+
+func (a *applier) file(path string) *file {
+	if a.files[path] == nil {
+		a.files[path] = newFile(path, a.was[path])
+	}
+	return a.files[path]
+}
+
+func (a *applier) now() map[string]*string {
+	now := map[string]*string{}
+	for path, f := range a.files {
+		was := a.was[path]
+		switch {
+		case f.exists:
+			if text := f.text(); was == nil || text != *was {
+				now[path] = &text
+			}
+		case was != nil:
+			now[path] = nil
+		}
+	}
+	return now
+}
+
+// apply applies a block, or says why it cannot.
+func (a *applier) apply(e *Edit) (why string) {
+	if e.Path == "" {
+		return a.applyNameless(e)
+	}
+	f := a.file(e.Path)
+	switch {
+	case e.act == write:
+		return a.write(f, e)
+	case len(oldTexts(e.lines)) == 0 && e.act == change:
+		return a.create(f, e)
+	case !f.exists:
+		return a.missing(e)
+	}
+	if a.repeats(f, e) {
+		return ""
+	}
+	hits, why := a.locate(f, e)
+	switch {
+	case why != "":
+		return why
+	case hits == nil:
+		return a.mismatch(f, e)
+	case e.act == remove && (len(oldTexts(hits[0].lines)) < f.there || len(newTexts(hits[0].lines)) > 0):
+		return "it removes the file and does not take away all of its lines; give them all, or remove the file by a command"
+	}
+	a.put(f, e, hits)
+	return ""
+}
+
+// applyNameless applies a block that names no file to the only one that it fits.
+func (a *applier) applyNameless(e *Edit) (why string) {
+	var fits []*file
+	var hits []hit
+	if len(oldTexts(e.lines)) > 0 {
+		for _, path := range slices.Sorted(maps.Keys(a.was)) {
+			f := a.file(path)
+			if !f.exists {
+				continue
+			}
+			if found, why := a.locate(f, e); why != "" {
+				return f.path + " may be meant, but " + why
+			} else if found != nil {
+				fits, hits = append(fits, f), found
+			}
+		}
+	}
+	if len(fits) != 1 {
+		return "it names no file; put the path of its file alone on a line above the block"
+	}
+	if a.repeats(fits[0], e) {
+		return ""
+	}
+	a.note("block %d names no file and was applied to %s, the only one that it fits.", e.Number, fits[0].path)
+	a.put(fits[0], e, hits)
+	return ""
+}
+
+// write replaces a whole file.
+func (a *applier) write(f *file, e *Edit) (why string) {
+	was := f.texts()
+	if line := omission(e.lines, was); line != "" {
+		return fmt.Sprintf("the text stands for the whole file, and its line %.100q for lines that are left out; write all of them", line)
+	}
+	if len(e.lines) == 0 && len(was) > 0 {
+		return "the fence is empty and the file is not; to empty or remove a file, use a command"
+	}
+	f.exists = true
+	a.replace(f, compared(was, newTexts(e.lines)), place{first: f.lines[0].next}, "")
+	return ""
+}
+
+func newTexts(lines []v4a.Line) []string {
+	texts := make([]string, 0, len(lines))
+	for _, l := range lines {
+		if l.Kind != v4a.Remove {
+			texts = append(texts, l.Text)
+		}
+	}
+	return texts
+}
+
+// create makes a file of lines alone, or fills one that is empty.
+func (a *applier) create(f *file, e *Edit) (why string) {
+	if f.there > 0 {
+		how := "repeat in SEARCH the lines that it stands by"
+		if a.format == Udiff {
+			how = "give the lines of the file that stand around it"
+		}
+		return "the file has text already, and nothing says where in it the new lines go; " + how
+	}
+	f.exists = true
+	a.replace(f, e.lines, place{}, "")
+	f.ended = !e.isUnended
+	return ""
+}
+
+// missing says what may be meant by a path where no file is.
+func (a *applier) missing(e *Edit) string {
+	for _, other := range slices.Sorted(maps.Keys(a.was)) {
+		if other != e.Path && a.was[other] != nil && path.Base(other) == path.Base(e.Path) {
+			return fmt.Sprintf("there is no such file, but %s; write paths whole, from the root of the repository", other)
+		}
+	}
+	return "there is no such file; write its path from the root of the repository, or look where it is"
+}
+
+// repeats reports whether a block says what one before it has done.
+func (a *applier) repeats(f *file, e *Edit) bool {
+	first := a.done[said(f, e)]
+	if first > 0 {
+		a.note("block %d says what block %d has done, and was passed over.", e.Number, first)
+	}
+	return first > 0
+}
+
+// said is what a block says, for comparison.
+func said(f *file, e *Edit) string {
+	var b strings.Builder
+	b.WriteString(f.path + "\n")
+	for _, l := range e.lines {
+		b.WriteString(string(rune(l.Kind)) + l.Text + "\n")
+	}
+	return b.String()
+}
+
+// put puts the lines of a block where they belong.
+func (a *applier) put(f *file, e *Edit, hits []hit) {
+	if how := hits[0].how; how != "" {
+		a.note("block %d fits %s only %s; what it adds was put there in the same way, so look at that.", e.Number, f.path, how)
+	}
+	var end int32
+	for _, h := range hits {
+		end = a.replace(f, h.lines, h.place, h.margin)
+	}
+	if end == 0 && e.wasUnended != e.isUnended {
+		f.ended = e.wasUnended
+	}
+	if e.act == remove {
+		f.exists = false
+	}
+	a.done[said(f, e)] = e.Number
+}
+
+// replace does to lines of a file what lines of a block say, and returns the line
+// below. What comes takes the line ending of what goes, or of the line above.
+func (a *applier) replace(f *file, lines []v4a.Line, at place, margin string) int32 {
+	id := at.first
+	var gone []string // the endings of the lines that go here
+	for _, l := range lines {
+		switch l.Kind {
+		case v4a.Keep:
+			id, gone = f.lines[id].next, nil
+		case v4a.Remove:
+			gone = append(gone, f.lines[id].ending)
+			id = f.delete(id)
+		case v4a.Insert:
+			ending := f.lines[f.lines[id].prev].ending
+			if len(gone) > 0 {
+				ending = gone[0]
+				gone = gone[min(1, len(gone)-1):]
+			}
+			text := l.Text
+			if f.mark != "" { // which belongs to no line
+				text = strings.TrimPrefix(text, byteOrderMark)
+			}
+			if strings.TrimSpace(text) != "" {
+				text = at.offset + strings.TrimPrefix(text, margin)
+			}
+			f.insert(id, text, ending)
+		}
+	}
+	return id
+}

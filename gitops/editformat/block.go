@@ -1,0 +1,236 @@
+package editformat
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+)
+
+// marker is how a line of a SEARCH/REPLACE block begins that is none of a file:
+// so many times a character, so far in. None has size 0.
+type marker struct{ size, indent int }
+
+func readMarker(line string, char byte, words ...string) marker {
+	indent := strings.IndexByte(line, char)
+	if indent < 0 {
+		return marker{}
+	}
+	text := strings.TrimSpace(line)
+	rest := strings.TrimLeft(text, string(char))
+	size := len(text) - len(rest)
+	if size < 5 || size > 9 || !slices.Contains(words, rest) {
+		return marker{}
+	}
+	return marker{size, indent}
+}
+
+func searchMarker(line string) marker  { return readMarker(line, '<', " SEARCH", " SEARCH>") }
+func dividerMarker(line string) marker { return readMarker(line, '=', "") }
+func replaceMarker(line string) marker { return readMarker(line, '>', " REPLACE") }
+
+// begins reports whether SEARCH/REPLACE blocks are read and a line begins one.
+func (p *parser) begins(line int) bool {
+	return p.format == Diff && searchMarker(p.lines[line]).size > 0
+}
+
+// holdsBlocks reports whether the first of a fence is a SEARCH/REPLACE block, below
+// its path or not. A fence of plain text holds an example, unless the block is for
+// such a text.
+func (p *parser) holdsBlocks(f fence) bool {
+	path := f.path
+	if path == "" {
+		path = p.pathAbove(p.at)
+	}
+	for i := p.at + 1; i < min(p.at+5, len(p.lines)); i++ {
+		if p.begins(i) {
+			return !f.isText() || path != "" && isProse(path)
+		}
+		if strings.TrimSpace(p.lines[i]) == "" {
+			continue
+		}
+		if path = pathIn(p.lines[i]); path == "" {
+			return false
+		}
+	}
+	return false
+}
+
+// readBlocks reads the blocks of a fence. Where the fence is open to the end of
+// the text none of them counts.
+func (p *parser) readBlocks(f fence) {
+	open, before, last := p.at, len(p.answer.Edits), p.last
+	for p.at++; p.at < len(p.lines); {
+		switch {
+		case p.begins(p.at):
+			p.readBlock()
+		case f.closes(p.lines[p.at]):
+			p.at++
+			return
+		default:
+			p.at++
+		}
+	}
+	p.answer.Edits, p.last = p.answer.Edits[:before], last
+	p.notClosed(open, f)
+}
+
+// readBlock reads the block that begins in this line, or passes the line where the
+// block is not whole.
+func (p *parser) readBlock() {
+	from, path := p.at, p.pathAbove(p.at)
+	divider, end, problem := p.bounds(from)
+	if problem != "" {
+		p.problem(from, "the SEARCH/REPLACE block that begins there %s", problem)
+		p.at++
+		return
+	}
+	p.take(from, path, searchReplace(p.lines[from+1:divider], p.lines[divider+1:end]))
+	p.at = end + 1
+}
+
+const longerMarkers = "lines that begin, divide or end a block stand in it more than once; write the markers of the block with 9 characters"
+
+// bounds finds where a block is divided and where it ends. Its markers are as long
+// as the first one and as far in; where no such are there, any will do. A text
+// that can be read in both ways, each time as another block, is not clear.
+func (p *parser) bounds(from int) (divider, end int, problem string) {
+	head := searchMarker(p.lines[from])
+	divider, end, strict := p.scan(from, func(m marker) bool { return m == head })
+	looseDivider, looseEnd, loose := p.scan(from, func(m marker) bool { return m.size > 0 })
+	switch {
+	case strict == "" && loose == "" && (divider != looseDivider || end != looseEnd):
+		return 0, 0, "is not clear: " + longerMarkers
+	case strict == "":
+		return divider, end, ""
+	}
+	return looseDivider, looseEnd, loose
+}
+
+// scan finds the end of a block, the lines with a marker that counts being what
+// they seem.
+func (p *parser) scan(from int, counts func(marker) bool) (divider, end int, problem string) {
+	dividers := 0
+	for i := from + 1; i < len(p.lines); i++ {
+		line := p.lines[i]
+		switch {
+		case counts(searchMarker(line)):
+			return 0, 0, "is not whole: another one begins before its line >>>>>>> REPLACE"
+		case counts(dividerMarker(line)):
+			dividers++
+			divider = i
+		case !counts(replaceMarker(line)):
+		case dividers == 0:
+			return 0, 0, "is not whole: the line ======= is missing, between what is looked for and what takes its place"
+		case dividers > 1:
+			return 0, 0, "is not clear: " + longerMarkers
+		default:
+			return divider, i, ""
+		}
+	}
+	return 0, 0, "is not whole: its line >>>>>>> REPLACE is missing"
+}
+
+// searchReplace is the edit that puts lines in the place of others. An empty
+// SEARCH is of a new file.
+func searchReplace(search, replace []string) Edit {
+	if isBlank(search) {
+		search = nil
+	}
+	return Edit{lines: compared(search, replace), pieces: elided(search, replace)}
+}
+
+func isBlank(lines []string) bool {
+	return !slices.ContainsFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" })
+}
+
+// elided is what stands between lines "..." that both sides have, or nothing.
+func elided(search, replace []string) [][]v4a.Line {
+	was, is := parts(search), parts(replace)
+	if len(was) == 1 || len(was) != len(is) {
+		return nil
+	}
+	var pieces [][]v4a.Line
+	for i := range was {
+		switch {
+		case len(was[i]) > 0 && !isBlank(was[i]):
+			pieces = append(pieces, compared(was[i], is[i]))
+		case !isBlank(is[i]): // nothing says where they go
+			return nil
+		}
+	}
+	return pieces
+}
+
+// parts splits lines at those that stand for others.
+func parts(lines []string) [][]string {
+	all := [][]string{nil}
+	for _, line := range lines {
+		if text := strings.TrimSpace(line); text == "..." || text == "…" {
+			all = append(all, nil)
+			continue
+		}
+		last := len(all) - 1
+		all[last] = append(all[last], line)
+	}
+	return all
+}
+
+// compared says of lines, and of those that take their place, which stay: those
+// that are the same at both ends, and in between those that each side has once,
+// with what is the same below them.
+func compared(was, is []string) []v4a.Line {
+	var lines []v4a.Line
+	add := func(kind v4a.Kind, texts ...string) {
+		for _, text := range texts {
+			lines = append(lines, v4a.Line{Kind: kind, Text: text})
+		}
+	}
+	same := 0
+	for same < min(len(was), len(is)) && was[len(was)-1-same] == is[len(is)-1-same] {
+		same++
+	}
+	end := was[len(was)-same:]
+	was, is = was[:len(was)-same], is[:len(is)-same]
+	once := common(was, is)
+	var coming []string
+	at, follows := 0, true
+	for _, text := range is {
+		found := at
+		if !follows || at == len(was) || was[at] != text {
+			i, ok := once[text]
+			if follows = ok && i >= at; !follows {
+				coming = append(coming, text)
+				continue
+			}
+			found = i
+		}
+		add(v4a.Remove, was[at:found]...)
+		add(v4a.Insert, coming...)
+		add(v4a.Keep, text)
+		at, coming = found+1, nil
+	}
+	add(v4a.Remove, was[at:]...)
+	add(v4a.Insert, coming...)
+	add(v4a.Keep, end...)
+	return lines
+}
+
+// common finds the lines that each side has once, and where the first side has
+// them.
+func common(was, is []string) map[string]int {
+	counts := map[string]int{}
+	for _, text := range is {
+		counts[text]++
+	}
+	at := map[string]int{}
+	for i, text := range was {
+		if _, again := at[text]; again || counts[text] != 1 {
+			counts[text] = 0
+			delete(at, text)
+			continue
+		}
+		at[text] = i
+	}
+	return at
+}

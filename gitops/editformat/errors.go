@@ -1,0 +1,74 @@
+package editformat
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MismatchError is an answer of which blocks don't fit, so that none is applied.
+// Its text is for the model.
+type MismatchError struct {
+	Fits   []int // the numbers of the blocks that fit
+	Misfit []Misfit
+}
+
+// Misfit is a block that doesn't fit.
+type Misfit struct {
+	Number int
+	Line   int    // of the answer
+	Path   string // or empty where the block names none
+	Why    string // with the nearest lines, where there are such
+}
+
+// shownMisfits is how many blocks that don't fit are told with their reasons.
+const shownMisfits = 4
+
+func (e *MismatchError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Nothing was changed: %d of %d blocks cannot be applied.\n", len(e.Misfit), len(e.Misfit)+len(e.Fits))
+	var others []int
+	for i, m := range e.Misfit {
+		if i >= shownMisfits {
+			others = append(others, m.Number)
+			continue
+		}
+		path := m.Path
+		if path == "" {
+			path = "no path"
+		}
+		fmt.Fprintf(&b, "\nBlock %d (%s, line %d of the answer): %s\n", m.Number, path, m.Line, strings.TrimSpace(m.Why))
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(&b, "\nNor can blocks %s.\n", numbers(others))
+	}
+	if len(e.Fits) > 0 {
+		fmt.Fprintf(&b, "\nBlocks that fit: %s. All blocks of an answer are applied or none: send these again with the corrected ones.\n", numbers(e.Fits))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// shownNumbers is how many numbers, or ranges of numbers, a list has.
+const shownNumbers = 30
+
+// numbers lists numbers that are in order, those that follow each other as a range.
+func numbers(list []int) string {
+	var parts []string
+	for i := 0; i < len(list); {
+		last := i
+		for last+1 < len(list) && list[last+1] == list[last]+1 {
+			last++
+		}
+		part := strconv.Itoa(list[i])
+		if last > i {
+			part += "–" + strconv.Itoa(list[last])
+		}
+		if len(parts) == shownNumbers {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, part)
+		i = last + 1
+	}
+	return strings.Join(parts, ", ")
+}

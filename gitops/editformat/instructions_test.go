@@ -1,0 +1,33 @@
+package editformat_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/editformat"
+)
+
+// What a model is told is what is read: the instructions, taken for an answer, ask
+// for each thing once.
+func TestInstructionsAreRead(t *testing.T) {
+	for _, f := range formats {
+		got := editformat.Parse(f, editformat.Instructions(f))
+		if len(got.Edits) != 1 || len(got.Reads) != 2 || len(got.Commands) != 1 || len(got.Plan) != 3 || len(got.Problems) > 0 {
+			t.Errorf("%s: %+v", f, got)
+			continue
+		}
+		if path := got.Edits[0].Path; path != "src/server.py" {
+			t.Errorf("%s: an edit of %q", f, path)
+		}
+	}
+}
+
+func TestExampleOfInstructionsApplies(t *testing.T) {
+	was := files{"src/server.py": "class A:\n    def start(self):\n        self.loop()\n"}
+	for _, f := range []editformat.Format{editformat.Diff, editformat.Udiff} {
+		now, _, err := applied(t, f, editformat.Instructions(f), was)
+		if err != nil || !strings.Contains(now["src/server.py"], "while self.running") {
+			t.Errorf("%s: %q, %v", f, now, err)
+		}
+	}
+}

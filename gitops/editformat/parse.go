@@ -1,0 +1,229 @@
+package editformat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Parse takes an answer apart. It never fails: what is no whole block is words.
+func Parse(f Format, text string) Answer {
+	p := &parser{format: f, lines: strings.Split(text, "\n")}
+	for i, line := range p.lines {
+		p.lines[i] = strings.TrimSuffix(line, "\r")
+	}
+	for p.at < len(p.lines) {
+		p.read()
+	}
+	p.answer.Reads = distinct(p.answer.Reads)
+	return p.answer
+}
+
+// parser reads an answer line by line.
+type parser struct {
+	format Format
+	lines  []string
+	at     int
+	last   string // the path of the edit before
+	answer Answer
+}
+
+func (p *parser) read() {
+	if p.begins(p.at) {
+		p.readBlock()
+		return
+	}
+	f, ok := opened(p.lines[p.at])
+	switch {
+	case !ok:
+		p.at++
+	case p.format == Diff && p.holdsBlocks(f):
+		p.readBlocks(f)
+	default:
+		p.readFence(f)
+	}
+}
+
+// shownProblems is how many problems are told: one that is put right often does
+// away with others.
+const shownProblems = 8
+
+func (p *parser) problem(line int, format string, args ...any) {
+	if len(p.answer.Problems) < shownProblems {
+		p.answer.Problems = append(p.answer.Problems, fmt.Sprintf("Line %d of the answer: ", line+1)+fmt.Sprintf(format, args...))
+	}
+}
+
+// take keeps what a block says.
+func (p *parser) take(line int, path string, e Edit) {
+	if path == "" {
+		path = p.last
+	}
+	p.last = path
+	e.Number, e.Line, e.Path = len(p.answer.Edits)+1, line+1, path
+	p.answer.Edits = append(p.answer.Edits, e)
+}
+
+// fence is the line that opens a fenced part of Markdown.
+type fence struct {
+	mark     byte
+	size     int
+	indent   int
+	language string
+	path     string // where the line names one in place of a language
+}
+
+// opened reads a line that opens a fence, or closes one.
+func opened(line string) (fence, bool) {
+	rest := strings.TrimLeft(line, " ")
+	if len(line)-len(rest) > 3 || rest == "" || rest[0] != '`' && rest[0] != '~' {
+		return fence{}, false
+	}
+	f := fence{mark: rest[0], indent: len(line) - len(rest)}
+	info := strings.TrimLeft(rest, rest[:1])
+	f.size = len(rest) - len(info)
+	if f.size < 3 || f.mark == '`' && strings.Contains(info, "`") {
+		return fence{}, false
+	}
+	words := strings.Fields(info)
+	if len(words) > 0 {
+		f.language = strings.ToLower(words[0])
+	}
+	if len(words) == 1 && !strings.HasSuffix(f.language, ".net") { // which are languages
+		f.path = pathIn(words[0])
+	}
+	return f, true
+}
+
+// closes reports whether a line ends what a fence opened. One that stands further
+// in is a line of what is fenced, as in a diff of Markdown.
+func (f fence) closes(line string) bool {
+	end, ok := opened(line)
+	return ok && end.mark == f.mark && end.size >= f.size && end.indent <= f.indent && end.language == ""
+}
+
+func (f fence) String() string { return strings.Repeat(string(f.mark), f.size) }
+
+func (p *parser) notClosed(line int, f fence) {
+	p.problem(line, "the fence that opens there is not closed, so nothing from there on was taken; close it with a line of %s", f)
+}
+
+// readFence reads a fenced part as what it is, and past one that is none of the
+// known.
+func (p *parser) readFence(f fence) {
+	open := p.at
+	as := p.reader(f)
+	end := open + 1
+	for end < len(p.lines) && !f.closes(p.lines[end]) {
+		end++
+	}
+	p.at = end + 1
+	if end == len(p.lines) {
+		if as != nil || p.asksIn(open+1) {
+			p.notClosed(open, f)
+		}
+		return
+	}
+	if as != nil {
+		as(p, open, end)
+	} else if !f.isText() {
+		p.lateBlock(open, end)
+	}
+}
+
+// lateBlock tells of a block that other lines of its fence stand above.
+func (p *parser) lateBlock(open, end int) {
+	for i := open + 1; i < end; i++ {
+		if p.begins(i) {
+			p.problem(i, "a SEARCH/REPLACE block begins there, below other lines of its fence; only the path may stand above it. An example stands in a fence of text")
+			return
+		}
+	}
+}
+
+// isText reports whether a fence holds text for people, and so perhaps an example.
+func (f fence) isText() bool {
+	return slices.Contains([]string{"text", "txt", "plaintext", "markdown", "md"}, f.language)
+}
+
+// asksIn reports whether a block seems to begin in a line or below it.
+func (p *parser) asksIn(line int) bool {
+	for i := line; i < len(p.lines); i++ {
+		if f, ok := opened(p.lines[i]); p.begins(i) || ok && f.language != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// asks are the fences by which a model asks for something else than edits.
+var asks = map[string]func(p *parser, open, end int){
+	"read":    (*parser).readReads,
+	"plan":    (*parser).readPlan,
+	"bash":    (*parser).readCommand,
+	"sh":      (*parser).readCommand,
+	"shell":   (*parser).readCommand,
+	"zsh":     (*parser).readCommand,
+	"console": (*parser).readConsole,
+}
+
+// reader is what reads a fenced part, or nil where it is words.
+func (p *parser) reader(f fence) func(p *parser, open, end int) {
+	ask := asks[f.language]
+	path := f.path
+	switch p.format {
+	case Udiff:
+		if slices.Contains([]string{"diff", "udiff", "patch"}, f.language) {
+			return (*parser).readDiff
+		}
+	case Whole:
+		if path == "" && p.at > 0 {
+			path = pathIn(p.lines[p.at-1])
+		}
+		// A command with blanks, between backticks, may stand above what it says.
+		if path != "" && !strings.Contains(path, " ") && (ask == nil || isScript(f.language, path)) {
+			return func(p *parser, open, end int) { p.readWhole(f, path, open, end) }
+		}
+	}
+	return ask
+}
+
+func (p *parser) readReads(open, end int) {
+	for _, line := range p.lines[open+1 : end] {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "- ")
+		if path := cleaned(strings.Trim(strings.TrimSpace(line), "`")); path != "" {
+			p.answer.Reads = append(p.answer.Reads, path)
+		}
+	}
+}
+
+func (p *parser) readCommand(open, end int) {
+	lines := p.lines[open+1 : end]
+	if script, ok := prompted(lines); ok {
+		lines = script
+	}
+	if text := strings.Join(lines, "\n"); strings.TrimSpace(text) != "" {
+		p.answer.Commands = append(p.answer.Commands, text+"\n")
+	}
+}
+
+// readConsole takes lines for commands where all of them have a prompt: others
+// are what commands have said.
+func (p *parser) readConsole(open, end int) {
+	if _, ok := prompted(p.lines[open+1 : end]); ok {
+		p.readCommand(open, end)
+	}
+}
+
+// prompted takes the prompt off lines that all have one.
+func prompted(lines []string) ([]string, bool) {
+	var script []string
+	for _, line := range lines {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		if !ok && strings.TrimSpace(line) != "" {
+			return nil, false
+		}
+		script = append(script, command)
+	}
+	return script, true
+}

@@ -1,0 +1,153 @@
+package editformat
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+)
+
+// readDiff reads the hunks of a fenced diff. Where it names no file, a line above
+// the fence may.
+func (p *parser) readDiff(open, end int) {
+	d := &diffReader{parser: p, path: p.pathAbove(open)}
+	for i := open + 1; i < end; {
+		i += d.read(i, end)
+	}
+	d.finish()
+	d.finishFile()
+}
+
+// diffReader reads a diff line by line. Its hunk ends where the next one or
+// another file begins.
+type diffReader struct {
+	*parser
+	path    string
+	act     act
+	header  int  // the line of the headers, from 1, that no hunk was below yet; else 0
+	skipped bool // the headers are not clear: their hunks are left out
+	from    int
+	hunk    Edit
+}
+
+// read reads a line, and how many it was.
+func (d *diffReader) read(i, end int) int {
+	line := d.lines[i]
+	switch {
+	case d.isHeader(i, end):
+		d.finish()
+		d.finishFile()
+		d.begin(i)
+		return 2
+	case strings.HasPrefix(line, "@@"):
+		d.finish()
+	case strings.HasPrefix(line, `\`):
+		d.unended()
+	case d.isPrelude(line):
+		d.finish()
+		if slices.ContainsFunc([]string{"rename ", "copy ", "GIT binary patch", "Binary files "}, func(start string) bool { return strings.HasPrefix(line, start) }) {
+			d.problem(i, "%.100q cannot be applied; a diff changes lines of a file, or makes or removes one", line)
+		}
+	default:
+		d.add(i, line)
+	}
+	return 1
+}
+
+// isHeader reports whether two lines name a file. In a hunk they may be a line
+// that goes and one that comes: there a line "@@" has to follow.
+func (d *diffReader) isHeader(i, end int) bool {
+	if i+1 >= end || !strings.HasPrefix(d.lines[i], "--- ") || !strings.HasPrefix(d.lines[i+1], "+++ ") {
+		return false
+	}
+	return isBlankHunk(d.hunk.lines) || i+2 < end && strings.HasPrefix(d.lines[i+2], "@@")
+}
+
+func isBlankHunk(lines []v4a.Line) bool {
+	return !slices.ContainsFunc(lines, func(l v4a.Line) bool { return l.Kind != v4a.Keep || strings.TrimSpace(l.Text) != "" })
+}
+
+const nowhere = "/dev/null"
+
+func (d *diffReader) begin(i int) {
+	was, is := headerPath(d.lines[i]), headerPath(d.lines[i+1])
+	a, prefixed := strings.CutPrefix(was, "a/")
+	b, also := strings.CutPrefix(is, "b/")
+	if prefixed && (also || is == nowhere) {
+		was = a
+	}
+	if also && (prefixed || was == nowhere) {
+		is = b
+	}
+	d.act, d.path, d.skipped, d.header = change, cleaned(is), false, i+1
+	if is == nowhere {
+		d.act, d.path = remove, cleaned(was)
+	}
+	if d.path == "" || d.act == change && was != is && was != nowhere {
+		d.skipped = true
+		d.problem(i, "the headers of the diff name no file, or two; write --- a/path and +++ b/path, with the same path")
+	}
+}
+
+// finishFile tells of a file that is named for nothing.
+func (d *diffReader) finishFile() {
+	if d.header > 0 && !d.skipped {
+		d.problem(d.header-1, "the diff names %s and has no hunk for it; a removed file has all of its lines with -", d.path)
+	}
+	d.header = 0
+}
+
+// headerPath is the path of a header, without the time that diff writes below a tab.
+func headerPath(line string) string {
+	path, _, _ := strings.Cut(line[4:], "\t")
+	return strings.Trim(strings.TrimSpace(path), `"`)
+}
+
+// isPrelude reports whether a line is one of git's, above the headers of a file.
+func (d *diffReader) isPrelude(line string) bool {
+	return slices.ContainsFunc([]string{
+		"diff --git ", "index ", "new file mode ", "deleted file mode ", "old mode ", "new mode ", "similarity index ",
+		"rename ", "copy ", "GIT binary patch", "Binary files ",
+	}, func(start string) bool { return strings.HasPrefix(line, start) }) &&
+		(isBlankHunk(d.hunk.lines) || strings.HasPrefix(line, "diff --git "))
+}
+
+func (d *diffReader) add(i int, line string) {
+	if len(d.hunk.lines) == 0 {
+		d.from = i
+	}
+	l := v4a.Line{Kind: v4a.Keep, Text: line} // a line that stays and lacks the blank in front
+	if line != "" && strings.ContainsRune("+- ", rune(line[0])) {
+		l = v4a.Line{Kind: v4a.Kind(line[0]), Text: line[1:]}
+	}
+	d.hunk.lines = append(d.hunk.lines, l)
+	if l.Kind == v4a.Keep {
+		l.Text = line
+	}
+	d.hunk.raw = append(d.hunk.raw, l)
+}
+
+// unended takes the line which says that the one above it ends no line.
+func (d *diffReader) unended() {
+	if len(d.hunk.lines) == 0 {
+		return
+	}
+	kind := d.hunk.lines[len(d.hunk.lines)-1].Kind
+	d.hunk.wasUnended = d.hunk.wasUnended || kind != v4a.Insert
+	d.hunk.isUnended = d.hunk.isUnended || kind != v4a.Remove
+}
+
+// finish takes the hunk, unless it changes nothing.
+func (d *diffReader) finish() {
+	hunk := d.hunk
+	d.hunk = Edit{}
+	if d.skipped || !slices.ContainsFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind != v4a.Keep }) {
+		return
+	}
+	if !slices.ContainsFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind != v4a.Insert && strings.TrimSpace(l.Text) != "" }) {
+		hunk.lines = slices.DeleteFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind == v4a.Keep })
+		hunk.raw = nil
+	}
+	hunk.act, d.header = d.act, 0
+	d.take(d.from, d.path, hunk)
+}

@@ -1,0 +1,63 @@
+package editformat
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+)
+
+// readWhole takes what a fence holds for the text of a file.
+func (p *parser) readWhole(f fence, name string, open, end int) {
+	content := p.lines[open+1 : end]
+	if slices.ContainsFunc(content, f.opensInside) || p.goesOn(f, name, end) {
+		p.problem(open, "it is not clear where the text of %s ends, since it has fences of its own; put it between longer ones, of %s", name, f.longer())
+		return
+	}
+	e := Edit{act: write}
+	for _, line := range content {
+		e.lines = append(e.lines, v4a.Line{Kind: v4a.Insert, Text: line})
+	}
+	p.take(open, name, e)
+}
+
+// opensInside reports whether a line opens a fence whose end would end this one.
+func (f fence) opensInside(line string) bool {
+	inner, ok := opened(line)
+	return ok && inner.mark == f.mark && inner.size >= f.size && inner.indent <= f.indent
+}
+
+func (f fence) longer() string { return strings.Repeat(string(f.mark), f.size+1) }
+
+// goesOn reports whether the line that ended the text of a file may have been one
+// of it: a fence without a name comes next, right after other words or where the
+// file is one of text.
+func (p *parser) goesOn(f fence, name string, end int) bool {
+	for i := end + 1; i < len(p.lines); i++ {
+		next, ok := opened(p.lines[i])
+		if !ok {
+			continue
+		}
+		if next.mark != f.mark || next.language != "" || pathIn(p.lines[i-1]) != "" {
+			return false
+		}
+		return path.Ext(name) != "" && isProse(name) || strings.TrimSpace(p.lines[end+1]) != ""
+	}
+	return false
+}
+
+// leftOut is a line that stands for others.
+var leftOut = regexp.MustCompile(`(?i)^\W*(\.\.\.|…)\s*\(?(the )?(rest|other|existing|remaining|unchanged|same|previous)\b`)
+
+// omission is the first line of a text that stands for others and that the file does
+// not have.
+func omission(lines []v4a.Line, was []string) string {
+	for _, l := range lines {
+		if (strings.Contains(l.Text, "...") || strings.Contains(l.Text, "…")) && leftOut.MatchString(l.Text) && !slices.Contains(was, l.Text) {
+			return l.Text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,205 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+)
+
+const (
+	readChecks   = "checks: read and statuses: read"
+	writeActions = "actions: write"
+)
+
+func (r *repository) Checks(ctx context.Context, sha string) ([]forge.Check, error) {
+	what := call{doing: fmt.Sprintf("read the checks of the commit %.12s in %s", sha, r.fullName), permission: readChecks, objects: []string{sha}}
+	runs, err := pagesUpTo(ctx, forge.MaxChecks, r, what, r.checkFromRun, func(page gh.ListOptions) ([]*gh.CheckRun, *gh.Response, error) {
+		found, resp, err := r.rest.Checks.ListCheckRunsForRef(ctx, r.owner, r.name, sha, &gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: page})
+		if err != nil {
+			return nil, resp, err
+		}
+		return found.CheckRuns, resp, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	statuses, err := pagesUpTo(ctx, forge.MaxChecks-len(runs), r, what, checkFromStatus, func(page gh.ListOptions) ([]*gh.RepoStatus, *gh.Response, error) {
+		found, resp, err := r.rest.Repositories.GetCombinedStatus(ctx, r.owner, r.name, sha, &page)
+		if err != nil {
+			return nil, resp, err
+		}
+		return found.Statuses, resp, nil
+	})
+	return append(runs, statuses...), err
+}
+
+// jobPage is the page of a job, which the check run of a job links to.
+var jobPage = lazily(`^/([^/]+/[^/]+)/actions/runs/([0-9]{1,18})/`)
+
+// checkFromRun finds the run of a workflow in the address of the job's page: no field
+// has it. A workflow may make a check run that looks like a job's, so that the run is to
+// be asked which commit it was for.
+func (r *repository) checkFromRun(run *gh.CheckRun) forge.Check {
+	c := forge.Check{
+		Name: run.GetName(), Status: run.GetStatus(), Conclusion: run.GetConclusion(), App: run.GetApp().GetSlug(), URL: run.GetDetailsURL(),
+		Summary: cut(run.GetOutput().GetTitle(), run.GetOutput().GetSummary()), Started: run.GetStartedAt().Time, Completed: run.GetCompletedAt().Time,
+	}
+	page, err := url.Parse(run.GetDetailsURL())
+	if err != nil || c.App != forge.GitHubActions {
+		return c
+	}
+	if m := jobPage().FindStringSubmatch(page.Path); m != nil && strings.EqualFold(m[1], r.fullName) {
+		c.RunID, _ = strconv.ParseInt(m[2], 10, 64) // digits alone match
+		c.JobID = run.GetID()                       // a job has the id of its check run
+	}
+	return c
+}
+
+// conclusions are what states of a commit status are called of a check run.
+var conclusions = map[string]string{"success": "success", "failure": "failure", "error": "failure"}
+
+func checkFromStatus(status *gh.RepoStatus) forge.Check {
+	c := forge.Check{
+		Name: status.GetContext(), Status: "in_progress", URL: status.GetTargetURL(), Summary: cut(status.GetDescription()),
+		Started: status.GetCreatedAt().Time,
+	}
+	if conclusion, settled := conclusions[status.GetState()]; settled {
+		c.Status, c.Conclusion, c.Completed = "completed", conclusion, status.GetUpdatedAt().Time
+	}
+	return c
+}
+
+// cut joins the texts that are there, and leaves out what is beyond MaxSummary.
+func cut(texts ...string) string {
+	all := strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n\n")
+	return strings.ToValidUTF8(all[:min(len(all), forge.MaxSummary)], "")
+}
+
+func (r *repository) WorkflowRun(ctx context.Context, id int64) (*forge.WorkflowRun, error) {
+	what := call{doing: fmt.Sprintf("read the run %d of a workflow of %s", id, r.fullName), permission: readActions}
+	var run struct {
+		gh.WorkflowRun
+		Path string // not in go-github v60
+	}
+	err := r.do(ctx, what, func() error {
+		return r.send(ctx, http.MethodGet, fmt.Sprintf("repos/%s/actions/runs/%d", r.fullName, id), nil, &run)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &forge.WorkflowRun{
+		ID: run.GetID(), Name: run.GetName(), Path: run.Path, Event: run.GetEvent(), Status: run.GetStatus(), Conclusion: run.GetConclusion(),
+		Attempt: run.GetRunAttempt(), HeadSHA: run.GetHeadSHA(), HeadBranch: run.GetHeadBranch(),
+		HeadRepository: run.GetHeadRepository().GetFullName(), URL: run.GetHTMLURL(),
+	}, nil
+}
+
+func (r *repository) WorkflowJobs(ctx context.Context, runID int64) ([]forge.Job, error) {
+	what := call{doing: fmt.Sprintf("read the jobs of the run %d in %s", runID, r.fullName), permission: readActions}
+	return pagesUpTo(ctx, forge.MaxChecks, r, what, jobFrom, func(page gh.ListOptions) ([]*gh.WorkflowJob, *gh.Response, error) {
+		found, resp, err := r.rest.Actions.ListWorkflowJobs(ctx, r.owner, r.name, runID, &gh.ListWorkflowJobsOptions{Filter: "latest", ListOptions: page})
+		if err != nil {
+			return nil, resp, err
+		}
+		return found.Jobs, resp, nil
+	})
+}
+
+func jobFrom(job *gh.WorkflowJob) forge.Job {
+	j := forge.Job{
+		ID: job.GetID(), RunID: job.GetRunID(), Attempt: int(job.GetRunAttempt()), Name: job.GetName(), Status: job.GetStatus(), Conclusion: job.GetConclusion(),
+		Runner: job.GetRunnerName(), URL: job.GetHTMLURL(), Started: job.GetStartedAt().Time, Completed: job.GetCompletedAt().Time,
+	}
+	for _, step := range job.Steps {
+		j.Steps = append(j.Steps, forge.Step{
+			Number: int(step.GetNumber()), Name: step.GetName(), Status: step.GetStatus(), Conclusion: step.GetConclusion(),
+			Started: step.GetStartedAt().Time, Completed: step.GetCompletedAt().Time,
+		})
+	}
+	return j
+}
+
+// JobLog asks the API where a log is, mostly at another host, which gets neither the
+// token nor a word of who asks.
+func (r *repository) JobLog(ctx context.Context, jobID int64) (io.ReadCloser, error) {
+	what := call{doing: fmt.Sprintf("read the log of the job %d in %s", jobID, r.fullName), permission: readActions}
+	var place *url.URL
+	err := r.do(ctx, what, func() (err error) {
+		place, err = r.placeOf(ctx, fmt.Sprintf("repos/%s/actions/jobs/%d/logs", r.fullName, jobID))
+		return err
+	})
+	if err != nil {
+		return nil, ofExpired(err, "it is not kept any more: a repository's settings say for how many days logs are")
+	}
+	response, err := r.fetchFrom(ctx, place)
+	if err != nil {
+		return nil, r.storeFailure(ctx, what, place, err)
+	}
+	return response.Body, nil
+}
+
+// notNow are words by which GitHub refuses a re-run that no permission would change.
+var notNow = []string{"already running", "over a month ago", "cannot be rerun", "cannot be retried", "Unable to retry"}
+
+func (r *repository) RerunFailedJobs(ctx context.Context, runID int64) error {
+	what := call{doing: fmt.Sprintf("have the failed jobs of the run %d in %s run again", runID, r.fullName), permission: writeActions}
+	err := r.do(ctx, what, func() error {
+		_, err := r.rest.Actions.RerunFailedJobsByID(ctx, r.owner, r.name, runID)
+		return err
+	})
+	if e, ok := errors.AsType[*forge.Error](err); ok && e.Kind == forge.Forbidden && slices.ContainsFunc(notNow, func(words string) bool { return strings.Contains(e.Message, words) }) {
+		e.Kind = forge.Invalid
+		e.Remedy = r.remedy(e, what)
+	}
+	return err
+}
+
+func (r *repository) PullRequestsWith(ctx context.Context, sha string) ([]*forge.PullRequest, error) {
+	what := call{doing: fmt.Sprintf("look for the pull requests of the commit %.12s in %s", sha, r.fullName), permission: readPulls, objects: []string{sha}}
+	all, err := pagesUpTo(ctx, pageSize, r, what, pullRequestFrom, func(page gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
+		return r.rest.PullRequests.ListPullRequestsWithCommit(ctx, r.owner, r.name, sha, &page)
+	})
+	return slices.DeleteFunc(all, func(p *forge.PullRequest) bool { return p.State != "open" || p.HeadSHA != sha }), err
+}
+
+func (r *repository) CommitAccounts(ctx context.Context, sha string) (forge.CommitAccounts, error) {
+	what := call{doing: fmt.Sprintf("ask whose the commit %.12s of %s is", sha, r.fullName), permission: "contents: read", objects: []string{sha}}
+	commit, err := ask(ctx, r, what, func() (*gh.RepositoryCommit, *gh.Response, error) {
+		// The first page alone has the files that it changes.
+		return r.rest.Repositories.GetCommit(ctx, r.owner, r.name, sha, &gh.ListOptions{Page: 2, PerPage: 1})
+	})
+	if err != nil {
+		return forge.CommitAccounts{}, err
+	}
+	return forge.CommitAccounts{
+		Author: userFrom(commit.GetAuthor()), Committer: userFrom(commit.GetCommitter()), Verified: commit.GetCommit().GetVerification().GetVerified(),
+	}, nil
+}
+
+func (r *repository) PushedBy(ctx context.Context, branch, sha string) (forge.User, error) {
+	what := call{doing: fmt.Sprintf("ask who pushed to the branch %s of %s", branch, r.fullName), permission: "contents: read", objects: []string{sha}, ref: heads + branch}
+	var pushes []struct { // not in go-github v60
+		After string
+		Actor *gh.User
+	}
+	err := r.do(ctx, what, func() error {
+		query := url.Values{"ref": {"refs/heads/" + branch}, "per_page": {strconv.Itoa(pageSize)}}
+		return r.send(ctx, http.MethodGet, fmt.Sprintf("repos/%s/activity?%s", r.fullName, query.Encode()), nil, &pushes)
+	})
+	for _, push := range pushes {
+		if push.After == sha {
+			return userFrom(push.Actor), err
+		}
+	}
+	return forge.User{}, err
+}

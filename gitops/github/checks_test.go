@@ -1,0 +1,267 @@
+package github_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+)
+
+func TestForgeChecks(t *testing.T) {
+	server, repository, handle := newForge(t)
+	sha := revision(t, repository, "feature/topic")
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	run := repository.AddWorkflow(forgetest.WorkflowRun{
+		Name: "CI", Event: "pull_request", Branch: "feature/topic", SHA: sha, HeadRepository: "stranger/widgets",
+		Jobs: []forgetest.Job{
+			{Name: "build"},
+			{Name: "test", Conclusion: "failure", Runner: "Hosted 1", Steps: []forgetest.Step{{Name: "go test", Conclusion: "failure", Started: began, Completed: began.Add(time.Second)}}},
+		},
+		Again: []forgetest.Job{{Name: "test"}},
+	})
+	page := fmt.Sprintf("%s/octo/widgets/actions/runs/%d/job/1", server.URL, run)
+	for _, c := range []forgetest.Check{
+		{SHA: sha, Name: "lint", App: "linter", Conclusion: "failure", Title: "One problem", Summary: strings.Repeat("ü", forge.MaxSummary), URL: page},
+		{SHA: sha, Name: "elsewhere", App: "github-actions", Status: "queued", URL: strings.Replace(page, "octo", "stranger", 1)},
+		{SHA: sha, Name: "deploy", Conclusion: "error", Title: "It broke", URL: "https://example.invalid/"},
+		{SHA: sha, Name: "review", Conclusion: "pending"},
+		{SHA: revision(t, repository, "main"), Name: "other", Conclusion: "error"},
+	} {
+		repository.AddCheck(c)
+	}
+	got, err := handle.Checks(t.Context(), sha)
+	if err != nil || len(got) != 6 {
+		t.Fatalf("%d checks, %v", len(got), err)
+	}
+	jobs, err := handle.WorkflowJobs(t.Context(), run)
+	if err != nil || len(jobs) != 2 {
+		t.Fatalf("%d jobs, %v", len(jobs), err)
+	}
+	if summary := got[2].Summary; len(summary) > forge.MaxSummary || !strings.HasPrefix(summary, "One problem\n\nüü") {
+		t.Errorf("a summary of %d bytes: %.40q", len(summary), summary)
+	}
+	got[2].Summary = ""
+	want := []forge.Check{
+		{Name: "build", Status: "completed", Conclusion: "success", App: "github-actions", RunID: run, JobID: jobs[0].ID},
+		{Name: "test", Status: "completed", Conclusion: "failure", App: "github-actions", RunID: run, JobID: jobs[1].ID},
+		{Name: "lint", Status: "completed", Conclusion: "failure", App: "linter"},
+		{Name: "elsewhere", Status: "queued", App: "github-actions"},
+		{Name: "deploy", Status: "completed", Conclusion: "failure", Summary: "It broke"},
+		{Name: "review", Status: "in_progress"},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(forge.Check{}, "URL", "Started", "Completed")); diff != "" {
+		t.Error(diff)
+	}
+	if got[1].Started.IsZero() || !got[1].Completed.After(got[1].Started) || !got[3].Completed.IsZero() || got[4].URL != "https://example.invalid/" {
+		t.Errorf("times and pages: %+v", got)
+	}
+	steps := []forge.Step{{Number: 1, Name: "go test", Status: "completed", Conclusion: "failure", Started: began, Completed: began.Add(time.Second)}}
+	if diff := cmp.Diff(steps, jobs[1].Steps); diff != "" || jobs[1].Runner != "Hosted 1" || jobs[1].RunID != run || jobs[1].Attempt != 1 {
+		t.Errorf("%+v %s", jobs[1], diff)
+	}
+	workflow := &forge.WorkflowRun{
+		ID: run, Name: "CI", Path: ".github/workflows/ci.yml", Event: "pull_request", Status: "completed", Conclusion: "failure", Attempt: 1,
+		HeadSHA: sha, HeadBranch: "feature/topic", HeadRepository: "stranger/widgets", URL: strings.TrimSuffix(page, "/job/1"),
+	}
+	if found, err := handle.WorkflowRun(t.Context(), run); err != nil || !cmp.Equal(workflow, found) {
+		t.Error(err, cmp.Diff(workflow, found))
+	}
+	if err := handle.RerunFailedJobs(t.Context(), run); err != nil {
+		t.Error(err)
+	}
+	if found, err := handle.WorkflowRun(t.Context(), run); err != nil || found.Conclusion != "success" || found.Attempt != 2 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func TestForgeReadsAllPagesOfChecks(t *testing.T) {
+	server, repository, handle := newForge(t)
+	sha := revision(t, repository, "main")
+	for i := range 150 {
+		repository.AddCheck(forgetest.Check{SHA: sha, Name: fmt.Sprint(i), App: "linter"})
+		repository.AddCheck(forgetest.Check{SHA: sha, Name: fmt.Sprint(i), Conclusion: "success"})
+	}
+	if got, err := handle.Checks(t.Context(), sha); len(got) != 300 || err != nil || len(server.Requests()) != 4 {
+		t.Errorf("%d checks in %d requests, %v", len(got), len(server.Requests()), err)
+	}
+}
+
+func TestForgeRefusesReruns(t *testing.T) {
+	server, repository, handle := newForge(t)
+	running := repository.AddWorkflow(forgetest.WorkflowRun{Jobs: []forgetest.Job{{Name: "test", Status: "in_progress"}}})
+	red := repository.AddWorkflow(forgetest.WorkflowRun{Jobs: []forgetest.Job{{Name: "test", Conclusion: "failure"}}})
+	server.On("POST", fmt.Sprintf("/repos/octo/widgets/actions/runs/%d/rerun-failed-jobs", red), forgetest.Reply{
+		Status: http.StatusForbidden, Body: `{"message": "Resource not accessible by integration"}`,
+	}, 1)
+	for _, c := range []struct {
+		run   int64
+		kind  forge.Kind
+		words string
+	}{
+		{running, forge.Invalid, "already running"}, {red, forge.Forbidden, "actions: write"}, {1 << 40, forge.NotFound, "actions: write"},
+	} {
+		if err := handle.RerunFailedJobs(t.Context(), c.run); forge.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%d: %v", c.run, err)
+		}
+	}
+}
+
+func openLog(t *testing.T, handle forge.Repository, job forge.Job) (string, error) {
+	t.Helper()
+	log, err := handle.JobLog(t.Context(), job.ID)
+	if err != nil {
+		return "", err
+	}
+	defer log.Close()
+	text, err := io.ReadAll(io.LimitReader(log, 1<<20))
+	return string(text), err
+}
+
+// A log is at another host, which learns nothing of who asks; its address opens it for
+// everybody, and stands in no error.
+func TestForgeLogs(t *testing.T) {
+	var asked []string
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		for _, name := range []string{"Authorization", "Cookie", "Referer", "X-Github-Api-Version"} {
+			if got := r.Header.Get(name); got != "" {
+				t.Errorf("%s got %s: %s", r.URL.Path, name, got)
+			}
+		}
+		if r.URL.Path == "/refused" {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		fmt.Fprint(w, "away\n")
+	}))
+	defer store.Close()
+	server, repository, handle := newForge(t)
+	run := repository.AddWorkflow(forgetest.WorkflowRun{Jobs: []forgetest.Job{
+		{Name: "own", Log: "own\n"},
+		{Name: "away", LogAt: store.URL + "/away?sig=secret"},
+		{Name: "expired", LogExpired: true},
+		{Name: "runs", Status: "in_progress"},
+		{Name: "refused", LogAt: store.URL + "/refused?sig=secret"},
+		{Name: "in the clear", LogAt: "http://store.example.invalid/?sig=secret"},
+	}})
+	jobs, err := handle.WorkflowJobs(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		text string
+		kind forge.Kind
+		why  string
+	}{
+		{"own\n", "", ""},
+		{"away\n", "", ""},
+		{"", forge.NotFound, "not kept any more"},
+		{"", forge.NotFound, "actions: read"},
+		{"", forge.Unavailable, "answered 403"},
+		{"", forge.Other, "no https address"},
+	} {
+		got, err := openLog(t, handle, jobs[i])
+		if got != want.text || forge.KindOf(err) != want.kind || err != nil && !strings.Contains(err.Error(), want.why) {
+			t.Errorf("%s: %q, %v", jobs[i].Name, got, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), server.Token)) {
+			t.Errorf("it tells a secret: %v", err)
+		}
+	}
+	if want := []string{"/away", "/refused"}; !cmp.Equal(want, asked) {
+		t.Errorf("asked %q", asked)
+	}
+}
+
+// A log is as long as a job makes it: the limit of other replies is not its.
+func TestForgeLogsMayBeLong(t *testing.T) {
+	const length = 64 << 20
+	_, repository, handle := newForge(t)
+	run := repository.AddWorkflow(forgetest.WorkflowRun{Jobs: []forgetest.Job{{Name: "long", LogFrom: func() io.Reader { return io.LimitReader(zeros{}, length) }}}})
+	jobs, err := handle.WorkflowJobs(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := handle.JobLog(t.Context(), jobs[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if read, err := io.Copy(io.Discard, log); read != length || err != nil {
+		t.Errorf("%d bytes, %v", read, err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestForgeTellsWhoseACommitIs(t *testing.T) {
+	_, repository, handle := newForge(t)
+	sha := revision(t, repository, "main")
+	if by, err := handle.PushedBy(t.Context(), "main", sha); by != (forge.User{}) || err != nil {
+		t.Errorf("before a push: %+v, %v", by, err)
+	}
+	repository.AddPush("main", forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"})
+	repository.AddPush("feature/topic", forgetest.User{Login: "grace", ID: 10})
+	if by, err := handle.PushedBy(t.Context(), "main", sha); by != (forge.User{Login: "helper[bot]", ID: 9, Bot: true}) || err != nil {
+		t.Errorf("%+v, %v", by, err)
+	}
+	if by, err := handle.PushedBy(t.Context(), "feature/topic", sha); by != (forge.User{}) || err != nil {
+		t.Errorf("of a commit that is elsewhere: %+v, %v", by, err)
+	}
+	if whose, err := handle.CommitAccounts(t.Context(), sha); whose != (forge.CommitAccounts{}) || err != nil {
+		t.Errorf("of an address that is nobody's: %+v, %v", whose, err)
+	}
+	git(t, repository, `commit refs/heads/forged
+author x <9+helper[bot]@users.noreply.github.com> 1767323045 +0000
+committer y <10+grace@users.noreply.github.com> 1767323045 +0000
+data 1
+x
+`, "fast-import", "--quiet")
+	want := forge.CommitAccounts{Author: forge.User{Login: "helper[bot]", ID: 9, Bot: true}, Committer: forge.User{Login: "grace", ID: 10}}
+	if whose, err := handle.CommitAccounts(t.Context(), revision(t, repository, "forged")); whose != want || err != nil {
+		t.Errorf("%+v, %v", whose, err)
+	}
+	for _, call := range []func() error{
+		func() error { _, err := handle.CommitAccounts(t.Context(), "main"); return err },
+		func() error { _, err := handle.PushedBy(t.Context(), "../x", sha); return err },
+		func() error { _, err := handle.Checks(t.Context(), "main"); return err },
+		func() error { _, err := handle.PullRequestsWith(t.Context(), "x"); return err },
+	} {
+		if err := call(); forge.KindOf(err) != forge.Invalid {
+			t.Errorf("it is asked for all the same: %v", err)
+		}
+	}
+}
+
+func TestForgePullRequestsWithACommit(t *testing.T) {
+	_, repository, handle := newForge(t)
+	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(name string) int {
+		found, err := handle.PullRequestsWith(t.Context(), revision(t, repository, name))
+		if err != nil {
+			t.Error(err)
+		}
+		return len(found)
+	}
+	if with("feature/topic") != 1 || with("main") != 0 {
+		t.Error("it is found by another commit than its own")
+	}
+	repository.SetPullRequest(pull.Number, func(p *forgetest.PullRequest) { p.State = "closed" })
+	if with("feature/topic") != 0 {
+		t.Error("a closed one is found")
+	}
+}

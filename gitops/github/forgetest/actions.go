@@ -1,0 +1,411 @@
+package forgetest
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// WorkflowRun is a run of a workflow, to be added. Its jobs are checks of its commit.
+type WorkflowRun struct {
+	ID             int64  // 0 means one of the Forge's own
+	Name           string // of the workflow
+	Event          string // "" means push
+	Branch, SHA    string
+	HeadRepository string // OWNER/NAME of where the commit is; "" means the repository
+	Jobs           []Job
+	// Again is what jobs become that are run again, by name, each time. A job that it
+	// does not have becomes what it was.
+	Again []Job
+}
+
+// Job is a job of a run of a workflow, with the steps that it had.
+type Job struct {
+	Name       string
+	Status     string // "" means completed
+	Conclusion string // "" means success, where it is completed
+	Runner     string
+	Steps      []Step
+	Log        string
+	// LogFrom makes the log in the place of Log, for one that is too long to be held.
+	LogFrom    func() io.Reader
+	LogExpired bool
+	// LogAt is where who asks for the log is redirected to; "" means a place of the
+	// Forge's own that is no part of its API.
+	LogAt string
+}
+
+// Step is a step of a job. Those of a job follow one another.
+type Step struct {
+	Name       string
+	Conclusion string // "" means success
+	Started    time.Time
+	Completed  time.Time
+}
+
+// Check is a check run of a commit, or a status where App is "".
+type Check struct {
+	SHA            string
+	Name           string
+	App            string // slug
+	Status         string // "" means completed
+	Conclusion     string // of a status its state
+	Title, Summary string // of a status, Title is its description
+	URL            string
+}
+
+type workflowRun struct {
+	WorkflowRun
+	attempt int
+	jobs    []*actionsJob // of all attempts, in their order
+	created time.Time
+}
+
+type actionsJob struct {
+	Job
+	id, run int64
+	attempt int
+	at      time.Time
+}
+
+type check struct {
+	Check
+	id int64
+	at time.Time
+}
+
+// push is that a branch was made to point to a commit.
+type push struct {
+	id            int64
+	ref           string
+	before, after string
+	by            User
+	at            time.Time
+}
+
+// logPath is where the Forge keeps logs of jobs. Who comes there needs no token.
+const logPath = "/store/logs/"
+
+// githubActions is the app whose check runs are jobs.
+const githubActions = "github-actions"
+
+// AddWorkflow adds a run of a workflow with its jobs and gives its id.
+func (r *Repository) AddWorkflow(w WorkflowRun) int64 {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	w.ID = cmp.Or(w.ID, r.forge.newID())
+	added := &workflowRun{WorkflowRun: w, attempt: 1, created: r.forge.now()}
+	for _, job := range w.Jobs {
+		added.add(r.forge, job)
+	}
+	r.workflows = append(r.workflows, added)
+	return w.ID
+}
+
+func (w *workflowRun) add(f *Forge, job Job) {
+	job.Status = cmp.Or(job.Status, "completed")
+	if job.Status == "completed" {
+		job.Conclusion = cmp.Or(job.Conclusion, "success")
+	}
+	w.jobs = append(w.jobs, &actionsJob{Job: job, id: f.newID(), run: w.ID, attempt: w.attempt, at: f.now()})
+}
+
+// newest are the jobs, each in its newest attempt.
+func (w *workflowRun) newest() []*actionsJob {
+	var all []*actionsJob
+	for _, job := range w.jobs {
+		same := func(other *actionsJob) bool { return other.Name == job.Name }
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			all[i] = job
+			continue
+		}
+		all = append(all, job)
+	}
+	return all
+}
+
+// conclusion is that of the run: the first of its jobs that is no success.
+func (w *workflowRun) conclusion() (status, conclusion string) {
+	conclusion = "success"
+	for _, job := range w.newest() {
+		if job.Status != "completed" {
+			return "in_progress", ""
+		}
+		if conclusion == "success" && job.Conclusion != "skipped" {
+			conclusion = job.Conclusion
+		}
+	}
+	return "completed", conclusion
+}
+
+// Attempts is how often a run of a workflow ran; 0 where there is none.
+func (r *Repository) Attempts(run int64) int {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	if w := r.workflow(run); w != nil {
+		return w.attempt
+	}
+	return 0
+}
+
+// AddCheck adds a check run or a status.
+func (r *Repository) AddCheck(c Check) {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	c.Status = cmp.Or(c.Status, "completed")
+	r.checks = append(r.checks, &check{Check: c, id: r.forge.newID(), at: r.forge.now()})
+}
+
+// AddPush says that an account made a branch point to the commit that it points to.
+// Pushes through the Forge are known to it.
+func (r *Repository) AddPush(branch string, by User) {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	sha, _ := r.branch(branch)
+	r.pushed(push{ref: "refs/heads/" + branch, after: sha, by: by})
+}
+
+func (r *Repository) pushed(p push) {
+	p.id, p.at = r.forge.newID(), r.forge.now()
+	p.before = cmp.Or(p.before, noCommit)
+	r.pushes = append(r.pushes, p)
+}
+
+const noCommit = "0000000000000000000000000000000000000000"
+
+// refs are the commits of all refs.
+func (r *Repository) refs() map[string]string {
+	out, _ := r.runGit("for-each-ref", "--format=%(refname) %(objectname)")
+	all := map[string]string{}
+	for line := range strings.Lines(out) {
+		name, sha, _ := strings.Cut(strings.TrimSpace(line), " ")
+		all[name] = sha
+	}
+	return all
+}
+
+// watchPush notes what a push moves.
+func (f *Forge) watchPush(r *Repository, serve func()) {
+	before := r.refs()
+	serve()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, sha := range r.refs() {
+		if before[name] != sha {
+			r.pushed(push{ref: name, before: before[name], after: sha, by: f.user})
+		}
+	}
+}
+
+func (r *Repository) workflow(id int64) *workflowRun {
+	for _, w := range r.workflows {
+		if w.ID == id {
+			return w
+		}
+	}
+	return nil
+}
+
+// ofWorkflow finds the run of a workflow that a path names. Who has no token is told of
+// none, though github.com would tell of those of a public repository.
+func ofWorkflow(handle func(*Forge, *call, *workflowRun) answer) handler {
+	return func(f *Forge, c *call) answer {
+		id, _ := strconv.ParseInt(c.PathValue("run"), 10, 64)
+		w := c.repository.workflow(id)
+		if w == nil || c.credentials != right {
+			return notFound()
+		}
+		return handle(f, c, w)
+	}
+}
+
+func getWorkflowRun(f *Forge, c *call, w *workflowRun) answer {
+	return ok(f.showWorkflow(c.repository, w))
+}
+
+func listJobs(f *Forge, c *call, w *workflowRun) answer {
+	list := w.newest()
+	if c.URL.Query().Get("filter") == "all" {
+		list = w.jobs
+	}
+	reply := page(f, c, list, func(job *actionsJob) object { return f.showJob(c.repository, w, job) })
+	reply.body = object{"total_count": len(list), "jobs": reply.body}
+	return reply
+}
+
+// rerunFailedJobs runs the failed jobs again at once.
+func rerunFailedJobs(f *Forge, _ *call, w *workflowRun) answer {
+	status, conclusion := w.conclusion()
+	if status != "completed" {
+		return failure(http.StatusForbidden, "The workflow run cannot be rerun: This workflow is already running")
+	}
+	if conclusion == "success" {
+		return failure(http.StatusForbidden, "The workflow run cannot be rerun: it has no failed jobs")
+	}
+	failed := w.newest()
+	w.attempt++
+	for _, job := range failed {
+		if job.Conclusion == "success" || job.Conclusion == "skipped" {
+			continue
+		}
+		next := job.Job
+		if i := slices.IndexFunc(w.Again, func(j Job) bool { return j.Name == job.Name }); i >= 0 {
+			next = w.Again[i]
+		}
+		w.add(f, next)
+	}
+	return created(object{})
+}
+
+func (r *Repository) job(id string) *actionsJob {
+	for _, w := range r.workflows {
+		for _, job := range w.jobs {
+			if strconv.FormatInt(job.id, 10) == id {
+				return job
+			}
+		}
+	}
+	return nil
+}
+
+// jobLog redirects who is known to where the log is.
+func jobLog(f *Forge, c *call) answer {
+	job := c.repository.job(c.PathValue("id"))
+	switch {
+	case c.credentials != right:
+		return failure(http.StatusForbidden, "Must have admin rights to Repository.")
+	case job == nil || job.Status != "completed":
+		return notFound()
+	case job.LogExpired:
+		return failure(http.StatusGone, "Server Error")
+	}
+	return answer{status: http.StatusFound, location: cmp.Or(job.LogAt, fmt.Sprintf("%s%s%d.txt?sig=forgetest", f.URL, logPath, job.id))}
+}
+
+// serveLog gives the log of a job to whom the address of it was given.
+func (f *Forge) serveLog(w http.ResponseWriter, r *http.Request) {
+	job := f.jobAt(r)
+	if job == nil {
+		http.Error(w, "AuthenticationFailed", http.StatusForbidden)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	log := io.Reader(strings.NewReader(job.Log))
+	if job.LogFrom != nil {
+		log = job.LogFrom()
+	}
+	_, _ = io.Copy(w, log)
+}
+
+func (f *Forge) jobAt(r *http.Request) *actionsJob {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, logPath), ".txt")
+	if r.URL.Query().Get("sig") != "forgetest" {
+		return nil
+	}
+	for _, repository := range f.repositories {
+		if job := repository.job(id); job != nil {
+			return job
+		}
+	}
+	return nil
+}
+
+// listCheckRuns has the jobs of workflows and what other apps said.
+func listCheckRuns(f *Forge, c *call) answer {
+	r, sha := c.repository, c.PathValue("ref")
+	var list []object
+	for _, w := range r.workflows {
+		if w.SHA != sha {
+			continue
+		}
+		jobs := w.newest()
+		if c.URL.Query().Get("filter") == "all" {
+			jobs = w.jobs
+		}
+		for _, job := range jobs {
+			list = append(list, f.showJobAsCheck(r, w, job))
+		}
+	}
+	for _, each := range r.checks {
+		if each.SHA == sha && each.App != "" {
+			list = append(list, f.showCheck(r, each))
+		}
+	}
+	reply := page(f, c, list, func(shown object) object { return shown })
+	reply.body = object{"total_count": len(list), "check_runs": reply.body}
+	return reply
+}
+
+// combinedStatus has the newest status of each name.
+func combinedStatus(f *Forge, c *call) answer {
+	r, sha := c.repository, c.PathValue("ref")
+	var list []*check
+	state := "success"
+	for _, each := range r.checks {
+		if each.SHA != sha || each.App != "" {
+			continue
+		}
+		list = slices.DeleteFunc(list, func(other *check) bool { return other.Name == each.Name })
+		list = append(list, each)
+	}
+	for _, each := range list {
+		if each.Conclusion != "success" {
+			state = each.Conclusion
+		}
+	}
+	if len(list) == 0 {
+		state = "pending"
+	}
+	reply := page(f, c, list, func(each *check) object { return f.showStatus(r, each) })
+	reply.body = object{
+		"state": state, "sha": sha, "total_count": len(list), "statuses": reply.body, "repository": f.showRepository(r),
+		"commit_url": f.commitURL(r, sha), "url": f.apiURL(r) + "/commits/" + sha + "/status",
+	}
+	return reply
+}
+
+// pullsOfCommit are those whose head is the commit, open or not.
+func pullsOfCommit(f *Forge, c *call) answer {
+	r := c.repository
+	var list []*issue
+	for _, i := range r.issues {
+		if i.pull != nil && r.tip(i.pull.head, i.pull.headSHA) == c.PathValue("ref") {
+			list = append(list, i)
+		}
+	}
+	return page(f, c, list, func(i *issue) object { return f.showPull(r, i) })
+}
+
+// getRepositoryCommit tells of a commit without what it changes.
+func getRepositoryCommit(f *Forge, c *call) answer {
+	found, known := c.repository.commit(c.PathValue("ref"))
+	if !known {
+		return unprocessable("No commit found for SHA: " + c.PathValue("ref"))
+	}
+	return ok(f.showRepositoryCommit(c.repository, found))
+}
+
+// listActivity tells of pushes, the newest first.
+func listActivity(f *Forge, c *call) answer {
+	if c.credentials != right {
+		return notFound()
+	}
+	ref := c.URL.Query().Get("ref")
+	if ref != "" && !strings.HasPrefix(ref, "refs/") {
+		ref = "refs/heads/" + ref
+	}
+	var list []push
+	for _, p := range slices.Backward(c.repository.pushes) {
+		if ref == "" || p.ref == ref {
+			list = append(list, p)
+		}
+	}
+	return page(f, c, list, func(p push) object { return f.showPush(p) })
+}

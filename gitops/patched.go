@@ -1,0 +1,81 @@
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+)
+
+// Patched is the change set that a patch, as WritePatch writes it, makes of a tree: binary files,
+// modes and links too. All of it applies, or it is an error. It takes the git program. No work tree is
+// touched, and no commit has the base of the change set.
+func (c *Checkout) Patched(ctx context.Context, tree Tree, patch []byte) (*ChangeSet, error) {
+	if !c.repo.Git.There() {
+		return nil, errors.New("apply a patch: there is no git to do it")
+	}
+	dir, err := os.MkdirTemp(c.repo.Private, "patched-")
+	if err != nil {
+		return nil, fmt.Errorf("apply a patch: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	before, after, err := c.patchedAlone(ctx, dir, tree, patch)
+	if err != nil {
+		return nil, fmt.Errorf("apply a patch: %w", err)
+	}
+	cs, err := c.merge(ctx, before, after, Base{Tree: tree}, "the tree")
+	if err != nil {
+		return nil, fmt.Errorf("apply a patch: %w", err)
+	}
+	return cs, nil
+}
+
+// patchedAlone makes the trees of both sides of a patch, with the files that it names and nothing else:
+// git is given no more objects than those. dir is an empty folder.
+func (c *Checkout) patchedAlone(ctx context.Context, dir string, tree Tree, patch []byte) (before, after Tree, err error) {
+	git := c.repo.Git.With("GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+filepath.Join(dir, "index"))
+	run := func(stdin []byte, args ...string) (string, error) {
+		out, err := git.Run(ctx, dir, bytes.NewReader(stdin), args...)
+		return string(out), err
+	}
+	named, err := run(patch, "apply", "--numstat", "-z", "-")
+	if err != nil {
+		return "", "", err
+	}
+	var was []objects.Edit
+	for line := range strings.SplitSeq(strings.TrimSuffix(named, "\x00"), "\x00") {
+		parts := strings.SplitN(line, "\t", 3)
+		if len(parts) != 3 || !objects.ValidPath(parts[2]) {
+			return "", "", fmt.Errorf("%q is no path of a checkout", line)
+		}
+		there, err := c.objects.Find(tree.hash(), parts[2])
+		if err != nil {
+			return "", "", err
+		}
+		if there.Mode != 0 && !there.IsTree() {
+			was = append(was, objects.Edit{Path: parts[2], Mode: there.Mode, ID: there.ID})
+		}
+	}
+	if err := c.objects.OwnFiles(ctx, was); err != nil {
+		return "", "", err
+	}
+	old, err := c.objects.Apply(plumbing.ZeroHash, was)
+	if err != nil {
+		return "", "", err
+	}
+	if _, err = run(nil, "read-tree", old.String()); err == nil {
+		_, err = run(patch, "apply", "--cached", "--binary", "--whitespace=nowarn", "-")
+	}
+	if err != nil {
+		return "", "", err
+	}
+	now, err := run(nil, "write-tree")
+	return Tree(old.String()), Tree(strings.TrimSpace(now)), err
+}

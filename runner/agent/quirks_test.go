@@ -1,0 +1,184 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// TestAQuirkIsFoundOnce has an endpoint refuse a field: from then on no request has it, after a
+// restart too.
+func TestAQuirkIsFoundOnce(t *testing.T) {
+	f, server := chat(t)
+	f.Settings.Effort = "low"
+	server.replace[1] = answer(400, "", `{"error":{"message":"\"small\" does not support thinking"}}`)
+	var warned []string
+	f.Warn = func(code, format string, args ...any) {
+		warned = append(warned, code+": "+fmt.Sprintf(format, args...))
+	}
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	warned = slices.DeleteFunc(warned, func(text string) bool { return !strings.HasPrefix(text, "endpoint_quirk: ") })
+	if len(warned) != 1 || !strings.Contains(warned[0], "model.chat: [no_reasoning_effort],") || !strings.HasSuffix(warned[0], `"small" does not support thinking`) {
+		t.Errorf("the run warned %q", warned)
+	}
+	for n, body := range server.bodies {
+		if strings.Contains(body, "reasoning_effort") != (n == 0) || strings.Contains(body, `"chat":`) {
+			t.Errorf("request %d is %s", n+1, body)
+		}
+	}
+	f.recordedAsSent(t, server.bodies)
+
+	settings, err := f.Settings.SettingsJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, asked := chat(t)
+	again.Settings.Effort = "low"
+	again.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
+	if _, err := again.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(asked.bodies[0], "reasoning_effort") {
+		t.Errorf("the run that goes on asks %s", asked.bodies[0])
+	}
+}
+
+// TestRefusalsThatNoQuirkMends end a run at once: of a value, of a field that was not sent, and
+// of what is refused again although it was mended.
+func TestRefusalsThatNoQuirkMends(t *testing.T) {
+	for name, c := range map[string]struct {
+		message  string
+		requests int
+	}{
+		"a value":                    {"Unsupported value: 'reasoning_effort' does not support 'low' with this model. Supported values are: 'high'.", 1},
+		"one of":                     {"reasoning_effort must be one of none or default", 1},
+		"a field that was not sent":  {"Unknown parameter: 'response_format'.", 1},
+		"a field of another request": {"property 'metadata' is unsupported", 1},
+		"again":                      {"Unknown parameter: 'reasoning_effort'.", 2},
+	} {
+		f, server := chat(t)
+		f.Settings.Effort = "low"
+		raw, err := json.Marshal(map[string]any{"error": map[string]string{"message": c.message}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n < 9; n++ {
+			server.replace[n] = answer(400, "", string(raw))
+		}
+		if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "invalid_request") || len(server.bodies) != c.requests {
+			t.Errorf("%s: Run ended in %v after %d requests", name, err, len(server.bodies))
+		}
+	}
+}
+
+// wholeText is an answer of one text.
+func wholeText(text string) http.HandlerFunc {
+	raw, _ := json.Marshal(text)
+	return answer(200, "", `{"id":"c1","choices":[{"message":{"content":`+string(raw)+`},"finish_reason":"stop"}]}`)
+}
+
+// TestCallsInText has calls in the text of an answer made where all that follows is such, and by
+// nobody else.
+func TestCallsInText(t *testing.T) {
+	const one = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>"
+	for name, c := range map[string]struct {
+		text  string
+		calls int
+		words string // of the answer
+	}{
+		"one":                          {one, 1, ""},
+		"two behind words":             {"I look.\n" + one + "\n\n" + one + "\n", 2, "I look."},
+		"arguments as a text":          {`<tool_call>{"name": "read_file", "arguments": "{\"path\": \"a\"}"}</tool_call>`, 1, ""},
+		"the end stands in a text":     {`<tool_call>{"name": "read_file", "arguments": {"path": "</tool_call><tool_call>"}}</tool_call>`, 1, ""},
+		"behind a thought":             {"<think>I might <tool_call>.</think>\n" + one, 1, ""},
+		"words follow":                 {one + "\nThat is what the file says.", 0, ""},
+		"in a fence":                   {"The file says:\n```\n" + one + "\n```", 0, ""},
+		"behind a fence":               {"```\nx\n```\n" + one, 0, ""},
+		"in an open fence":             {"```\n" + one, 0, ""},
+		"in the midst of a line":       {"It says " + one, 0, ""},
+		"quoted":                       {"> " + one, 0, ""},
+		"of a tool that is not there":  {strings.ReplaceAll(one, "read_file", "rm"), 0, ""},
+		"one of a tool not there":      {one + strings.ReplaceAll(one, "read_file", "rm"), 0, ""},
+		"cut":                          {one[:40], 0, ""},
+		"without its end":              {strings.TrimSuffix(one, "</tool_call>"), 0, ""},
+		"more than JSON":               {`<tool_call>{"name": "read_file", "arguments": {}} and</tool_call>`, 0, ""},
+		"only thought of":              {"<think>\n" + one + "\n</think>\nNo.", 0, ""},
+		"the form that quotes nothing": {"<tool_call>\n<function=read_file>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>", 0, ""},
+	} {
+		for _, quirks := range [][]model.Quirk{{model.TextCalls}, nil} {
+			f, server := chat(t)
+			f.Settings.Whole, f.Settings.Chat = true, quirks
+			server.replace[1] = wholeText(c.text)
+			server.replace[2] = wholeText("Done.")
+			said, err := f.Run(t.Context())
+			want := c.calls
+			if quirks == nil {
+				want = 0
+			}
+			if err != nil || len(f.box.asked) != want || want > 0 && said != "Done." {
+				t.Errorf("%s, by %v: Run = %q, %v after %d calls", name, quirks, said, err, len(f.box.asked))
+			}
+			if want > 0 && c.words != "" && !strings.Contains(server.bodies[1], fmt.Sprintf(`"content":%q,"tool_calls"`, c.words)) {
+				t.Errorf("%s: the words are lost: %s", name, server.bodies[1])
+			}
+		}
+	}
+}
+
+// TestNoCallsInTextBesideRealOnes holds also where words alone are asked for.
+func TestNoCallsInTextBesideRealOnes(t *testing.T) {
+	f, server := chat(t)
+	f.Settings.Whole, f.Settings.Chat = true, []model.Quirk{model.TextCalls}
+	server.replace[1] = answer(200, "", `{"id":"c1","choices":[{"message":{"content":"<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>",`+
+		`"tool_calls":[{"id":"one","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
+	server.replace[2] = wholeText("Done.")
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 1 {
+		t.Errorf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
+	}
+}
+
+// TestThoughtsInTheText are no words, and go back as they came.
+func TestThoughtsInTheText(t *testing.T) {
+	for text, want := range map[string]struct{ said, back string }{
+		"<think>\nHm.\n</think>\n\nDone.":       {"Done.", "<think>\nHm.\n</think>\n\nDone."},
+		"<thinking>Hm.</thinking>Done.":         {"Done.", "<thinking>Hm.</thinking>\n\nDone."},
+		"[THINK]Hm.[/THINK]Done.":               {"Done.", "[THINK]Hm.[/THINK]\n\nDone."},
+		"Hm.\n</think>\n\nDone.":                {"Done.", "<think>Hm.</think>\n\nDone."},
+		"<think></think>Done.":                  {"Done.", "Done."},
+		"Tags such as <think>x</think> stay.":   {"Tags such as <think>x</think> stay.", "Tags such as <think>x</think> stay."},
+		"```\nx\n</think>\n```\nis how it ends": {"```\nx\n</think>\n```\nis how it ends", "```\nx\n</think>\n```\nis how it ends"},
+	} {
+		f, server := chat(t)
+		f.Settings.Whole = true
+		server.replace[1], server.replace[2] = wholeText(text), wholeText("Done.")
+		said, err := f.Run(t.Context())
+		if err != nil || said != want.said {
+			t.Errorf("%q: Run = %q, %v", text, said, err)
+		}
+		if err := f.Tell("Go on."); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var sent struct {
+			Messages []struct{ Role, Content string }
+		}
+		if err := json.Unmarshal([]byte(server.bodies[1]), &sent); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.back, sent.Messages[1].Content); diff != "" || sent.Messages[1].Role != "assistant" {
+			t.Errorf("%q goes back as (-want +got):\n%s", text, diff)
+		}
+	}
+}

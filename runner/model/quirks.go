@@ -1,0 +1,315 @@
+package model
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Quirk is a way in which the Chat Completions of an endpoint differ from those that requests are
+// made for: what it lacks, or what it asks for. Requests are made to fit.
+type Quirk string
+
+// TextCalls is the quirk of which no refusal tells: calls stand in the text of an answer.
+const TextCalls Quirk = "text_calls"
+
+// quirk is what is known of one.
+type quirk struct {
+	name Quirk
+	// named is how a refusal names what an endpoint doesn't know, beside words that say so.
+	named string
+	// said is how a refusal says it by itself.
+	said string
+	fit  func(*chatBody)
+}
+
+// quirks are in the order in which requests are made to fit.
+var quirks = []quirk{
+	{name: "no_stream_options", named: `stream_options|include_usage`, fit: func(b *chatBody) { b.StreamOptions = nil }},
+	{name: "no_parallel_tool_calls", named: `parallel_tool_calls`, fit: func(b *chatBody) { b.Parallel = nil }},
+	{
+		name: "no_reasoning_effort", named: `reasoning_effort|reasoning\.effort|think value`, said: `does not support (?:thinking|reasoning)`,
+		fit: func(b *chatBody) { b.Effort = "" },
+	},
+	{name: "no_verbosity", named: `verbosity`, fit: func(b *chatBody) { b.Verbosity = "" }},
+	{name: "no_tool_choice", named: `tool_choice`, fit: func(b *chatBody) { b.ToolChoice = "" }},
+	{name: "no_response_format", named: `response_format|json_schema`, fit: func(b *chatBody) { b.Format = nil }},
+	{
+		name: "max_tokens", named: `max_completion_tokens`,
+		fit: func(b *chatBody) { b.MaxTokens, b.MaxOutputTokens = max(b.MaxTokens, b.MaxOutputTokens), 0 },
+	},
+	{name: "no_additional_properties", named: `additionalProperties|\$schema`, fit: withOpenSchemas},
+	{name: "no_thoughts", named: `reasoning|reasoning_content`, fit: withoutThoughts},
+	{
+		name: "object_arguments", said: `cannot unmarshal string into .*arguments|arguments.{0,60}\b(?:object|dict|dictionary|mapping)\b|only get item pairs from a mapping`,
+		fit: withObjects,
+	},
+	{
+		name: "no_null", said: `\bcontent\b.{0,60}\b(?:null|nil|none|required|string)\b|NoneType|content type: <nil>|missing.{0,20}\bcontent\b`,
+		fit: withoutNull,
+	},
+	{
+		name: "single_calls", said: `single tool[- ]calls?\b|parallel (?:tool|function) call(?:s|ing)? (?:is|are) not|one tool[- ]call (?:at|per)`,
+		fit: func(b *chatBody) { b.Messages = oneByOne(b.Messages) },
+	},
+	{
+		name: "no_system", said: `\b(?:system|developer) (?:role|message|prompt|instruction)s?\b.{0,20}\bnot (?:supported|enabled|allowed)|` +
+			`not support '?(?:system|developer)\b|unexpected role '?(?:system|developer)`,
+		fit: func(b *chatBody) { b.Messages = withoutSystem(b.Messages) },
+	},
+	{
+		name: "alternate", said: `roles must alternate|unexpected role|expected (?:the )?last role|message_order|after the optional system message`,
+		fit: func(b *chatBody) { b.Messages = alternating(b.Messages) },
+	},
+	{name: TextCalls, fit: func(*chatBody) {}},
+}
+
+// Quirks are the names of all.
+func Quirks() []string {
+	var names []string
+	for _, q := range quirks {
+		names = append(names, string(q.name))
+	}
+	return names
+}
+
+// ListOf is the list of quirks as a job has it.
+func ListOf(has []Quirk) string {
+	var names []string
+	for _, name := range has {
+		names = append(names, string(name))
+	}
+	return "[" + strings.Join(names, ", ") + "]"
+}
+
+// quirkRefusals say of a message whether it tells of a quirk, by their names.
+var quirkRefusals = sync.OnceValue(func() map[Quirk]func(string) bool {
+	unknown := regexp.MustCompile(`(?i)\bunknown\b|unrecognized|unexpected|unavailable|extra_forbidden|unsupported (?:parameter|field|property|argument)|` +
+		`(?:is|are) unsupported|(?:is|are) not supported|not (?:permitted|allowed)|additional properties|cannot find field|doesn't support|does not support (?:the )?(?:parameter|field)`)
+	refusals := map[Quirk]func(string) bool{}
+	for _, q := range quirks {
+		var named, said *regexp.Regexp
+		if q.named != "" {
+			named = regexp.MustCompile(`(?:\b|\B\$)(?:` + q.named + `)\b`)
+		}
+		if q.said != "" {
+			said = regexp.MustCompile(`(?is)` + q.said)
+		}
+		refusals[q.name] = func(message string) bool {
+			return named != nil && named.MatchString(message) && unknown.MatchString(message) || said != nil && said.MatchString(message)
+		}
+	}
+	return refusals
+})
+
+// quirkIn is the quirk that a refusal tells of, where a request that fits it would be another one;
+// empty for none.
+func quirkIn(message string, r Request) Quirk {
+	s, err := r.Settings.body()
+	if err != nil {
+		return ""
+	}
+	sent, err := chatRequest(s, r.History)
+	if err != nil {
+		return ""
+	}
+	for _, q := range quirks {
+		if slices.Contains(s.Chat, q.name) || !quirkRefusals()[q.name](message) {
+			continue
+		}
+		fitting := s
+		fitting.Chat = append(slices.Clip(s.Chat), q.name)
+		if other, err := chatRequest(fitting, r.History); err == nil && string(other) != string(sent) {
+			return q.name
+		}
+	}
+	return ""
+}
+
+// fit makes a request fit the quirks of an endpoint.
+func (b *chatBody) fit(has []Quirk) {
+	for _, q := range quirks {
+		if slices.Contains(has, q.name) {
+			q.fit(b)
+		}
+	}
+}
+
+func withoutThoughts(b *chatBody) {
+	for i := range b.Messages {
+		b.Messages[i].Thought, b.Messages[i].Reasoning = "", ""
+	}
+}
+
+func withoutNull(b *chatBody) {
+	for i := range b.Messages {
+		if b.Messages[i].Content == nil {
+			b.Messages[i].Content = ""
+		}
+	}
+}
+
+// withObjects has the arguments of calls as the objects that their texts are.
+func withObjects(b *chatBody) {
+	for i := range b.Messages {
+		for n := range b.Messages[i].Calls {
+			arguments := &b.Messages[i].Calls[n].Function.Arguments
+			if text := textOf(*arguments); json.Valid([]byte(text)) {
+				*arguments = json.RawMessage(text)
+			}
+		}
+	}
+}
+
+// oneByOne has each call in a message of its own, with its output behind it.
+func oneByOne(messages []chatMessage) []chatMessage {
+	var kept []chatMessage
+	for len(messages) > 0 {
+		m := messages[0]
+		messages = messages[1:]
+		if len(m.Calls) < 2 {
+			kept = append(kept, m)
+			continue
+		}
+		outputs := messages[:endOfOutputs(messages)]
+		messages = messages[len(outputs):]
+		for n, call := range m.Calls {
+			one := chatMessage{Role: m.Role}
+			if n == 0 {
+				one = m
+			}
+			one.Calls = []chatCall{call}
+			kept = append(kept, one)
+			if n < len(outputs) { // which are in the order of the calls
+				kept = append(kept, outputs[n])
+			}
+		}
+	}
+	return kept
+}
+
+// endOfOutputs is how many outputs messages begin with.
+func endOfOutputs(messages []chatMessage) int {
+	end := slices.IndexFunc(messages, func(m chatMessage) bool { return m.Role != "tool" })
+	if end < 0 {
+		return len(messages)
+	}
+	return end
+}
+
+// withoutSystem has the instructions in the first message of the user.
+func withoutSystem(messages []chatMessage) []chatMessage {
+	if messages[0].Role != "system" {
+		return messages
+	}
+	messages[0].Role = "user"
+	if len(messages) > 1 && messages[1].Role == "user" {
+		messages[0].join(messages[1])
+		messages = slices.Delete(messages, 1, 2)
+	}
+	return messages
+}
+
+// Words that stand where an endpoint asks for a message of somebody who has nothing to say.
+const (
+	outputsRead = "I have read the outputs."
+	goOn        = runnerWords + "Go on."
+)
+
+// alternating has user and assistant take turns, the user first and last; outputs count as the
+// user's, and the assistant speaks before the user does.
+func alternating(messages []chatMessage) []chatMessage {
+	var kept []chatMessage
+	for _, m := range messages {
+		if len(kept) == 0 {
+			kept = append(kept, m)
+			continue
+		}
+		last := &kept[len(kept)-1]
+		switch {
+		case last.Role == m.Role && m.Role != "tool" && len(last.Calls) == 0:
+			last.join(m)
+			continue
+		case last.Role == "tool" && m.Role == "user":
+			kept = append(kept, chatMessage{Role: "assistant", Content: outputsRead})
+		case last.Role == "system" && m.Role == "assistant":
+			kept = append(kept, chatMessage{Role: "user", Content: goOn})
+		}
+		kept = append(kept, m)
+	}
+	if role := kept[len(kept)-1].Role; role == "system" || role == "assistant" {
+		kept = append(kept, chatMessage{Role: "user", Content: goOn})
+	}
+	return kept
+}
+
+// join puts another message of the same role behind m.
+func (m *chatMessage) join(other chatMessage) {
+	m.Calls, m.Thought, m.Reasoning = slices.Concat(m.Calls, other.Calls), m.Thought+other.Thought, m.Reasoning+other.Reasoning
+	mine, text := m.Content.(string)
+	theirs, alsoText := other.Content.(string)
+	switch {
+	case other.Content == nil:
+	case m.Content == nil:
+		m.Content = other.Content
+	case text && alsoText:
+		m.Content = strings.Join([]string{mine, theirs}, "\n\n")
+	default:
+		m.Content = slices.Concat(partsOf(m.Content), partsOf(other.Content))
+	}
+}
+
+func partsOf(content any) []chatPart {
+	if text, is := content.(string); is {
+		return []chatPart{{Type: "text", Text: text}}
+	}
+	parts, _ := content.([]chatPart)
+	return parts
+}
+
+// withOpenSchemas leaves out of schemas what says that there is nothing else, which those who check
+// what comes see to themselves.
+func withOpenSchemas(b *chatBody) {
+	for _, tool := range b.Tools {
+		tool.Function["parameters"] = withOpenSchema(tool.Function["parameters"])
+	}
+	if b.Format != nil {
+		b.Format.Schema["schema"] = withOpenSchema(b.Format.Schema["schema"])
+	}
+}
+
+// withOpenSchema is the JSON of a schema that is opened; one that is none stays.
+func withOpenSchema(schema any) any {
+	raw, _ := schema.(json.RawMessage)
+	var read any
+	if json.Unmarshal(raw, &read) != nil {
+		return schema
+	}
+	return opened(read)
+}
+
+// opened is a schema, and those below it, without additionalProperties and $schema.
+func opened(schema any) any {
+	switch schema := schema.(type) {
+	case []any:
+		for i, one := range schema {
+			schema[i] = opened(one)
+		}
+	case map[string]any:
+		delete(schema, "additionalProperties")
+		delete(schema, "$schema")
+		for keyword, value := range schema {
+			named, is := value.(map[string]any)
+			if !is || keyword != "properties" && keyword != "$defs" {
+				schema[keyword] = opened(value)
+				continue
+			}
+			for name, one := range named { // which may be called like a keyword
+				named[name] = opened(one)
+			}
+		}
+	}
+	return schema
+}

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+var bashSpec = tools.Spec{
+	Name: "bash",
+	Description: "Runs a shell command and returns what it printed when it has exited. A status other than 0 is told above that. " +
+		"Look at files with read, grep and glob, and change them with edit and write, rather than by commands.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"command":{"type":"string","description":"The shell command to execute."},` +
+		`"timeout":{"type":"number","description":"Time limit in milliseconds, after which the command and all that it started are killed. Defaults to 600000."},` +
+		workdirProperty + `,` +
+		`"description":{"type":"string","description":"What the command does, in 5 to 10 words."}` +
+		`},"required":["command"],"additionalProperties":false}`),
+}
+
+// Bash is the tool that runs commands for models that know those of OpenCode.
+func (t *Tools) Bash() tools.Tool { return t.tool(bashSpec, t.bashLaunches, t.runBash) }
+
+func (t *Tools) bashLaunches(call tools.Call) ([]launch, error) {
+	var a struct {
+		Command string  `json:"command"`
+		Timeout float64 `json:"timeout"`
+		Workdir string  `json:"workdir"`
+	}
+	if err := call.Arguments(&a); err != nil {
+		return nil, err
+	}
+	return []launch{{
+		callID: call.ID, argv: t.shellArgv("", false, a.Command), script: a.Command, workdir: a.Workdir, limit: t.limit(a.Timeout, defaultTimeout),
+	}}, nil
+}
+
+// runBash tells of a command by what it printed alone, and above that of what else is to be known.
+func (t *Tools) runBash(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
+	ran, err := t.run(ctx, all[0])
+	switch {
+	case err != nil:
+		return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
+	case ran.refusal != "":
+		return tools.Result{Output: ran.refusal, Failed: true, Detail: ran.detail}, nil
+	case ran.problem != "":
+		return tools.Refuse(call.Name + " failed: " + ran.problem), nil
+	}
+	result := tools.Result{Output: ran.Output, Printed: ran.Printed, Failed: ran.ExitCode != 0, Detail: ran.detail}
+	switch {
+	case ran.ExitCode != 0:
+		words := fmt.Sprintf("exit code %d\n%s", ran.ExitCode, strings.TrimSuffix(ran.Output, "\n"))
+		result.Output = "<bash_metadata>\n" + strings.TrimSuffix(words, "\n") + "\n</bash_metadata>\n"
+	case ran.Output == "" && (ran.Printed == nil || ran.Printed.Bytes() == 0):
+		result.Output = "(no output)"
+	}
+	return result, nil
+}

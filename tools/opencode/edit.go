@@ -1,0 +1,193 @@
+package opencode
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/patch"
+)
+
+// Seen are the files that a model knows, by what they held when it read or wrote them. The zero
+// value is none.
+type Seen struct {
+	mu  sync.Mutex
+	sum map[string][sha256.Size]byte
+}
+
+// place is by which path a file is known: where links lead, as far as that can be told. One that is
+// told wrong does no harm, since what the file holds has to be what the model saw.
+func place(dir tools.Folder, name string) string {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir.Path, name)
+	}
+	if inside, err := dir.Follow(name); err == nil {
+		return inside
+	}
+	if inside, is := dir.Below(name); is {
+		return inside
+	}
+	return filepath.Clean(name)
+}
+
+func (s *Seen) note(dir tools.Folder, name string, sum [sha256.Size]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sum == nil {
+		s.sum = map[string][sha256.Size]byte{}
+	}
+	s.sum[place(dir, name)] = sum
+}
+
+// whyNot says why the model does not know a file as it is; empty where it does.
+func (s *Seen) whyNot(dir tools.Folder, name, text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch sum, read := s.sum[place(dir, name)]; {
+	case !read:
+		return fmt.Sprintf("read %s first: nothing is changed in a file that was not read in this run", name)
+	case sum != sha256.Sum256([]byte(text)):
+		return fmt.Sprintf("%s has changed since it was read; read it again, and make the edit for what it holds now", name)
+	}
+	return ""
+}
+
+// editor changes files that the model knows.
+type editor struct {
+	patcher *patch.Patcher
+	dir     tools.Folder
+	seen    *Seen
+}
+
+// misfit is why a file is not changed, in words for the model.
+type misfit struct{ words string }
+
+func (m *misfit) Error() string { return m.words }
+
+// change gives a file another text. done are the words for the model, which change says.
+func (e editor) change(ctx context.Context, tool, name string, change func(was *string) (now, done string, err error)) (tools.Result, error) {
+	var now, done string
+	result, err := e.patcher.Rewrite(ctx, e.dir.Path, []string{name}, func(was tree.Texts) (tree.Texts, error) {
+		var err error
+		if now, done, err = change(was[name]); err != nil {
+			return nil, &misfit{err.Error()}
+		}
+		return tree.Texts{name: &now}, nil
+	})
+	if unfit, is := errors.AsType[*misfit](err); is {
+		return tools.Refuse(tool + ": " + name + ": " + unfit.words), nil
+	}
+	switch {
+	case err != nil:
+		return tools.Result{}, err
+	case result.Failed:
+		result.Output = tool + ": " + result.Output
+		return result, nil
+	}
+	e.seen.note(e.dir, name, sha256.Sum256([]byte(now)))
+	if result.Output != "" {
+		done += "\n" + strings.TrimSuffix(result.Output, "\n")
+	}
+	result.Output = done
+	return result, nil
+}
+
+var editSpec = tools.Spec{
+	Name: "edit",
+	Description: "Replaces a text in a file that was read before. oldString has to stand there exactly, with its indentation, at one place alone; give enough of the lines around it. " +
+		"Line numbers that read shows are no part of it. An empty oldString makes a new file of newString.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"filePath":{"type":"string","description":"Path of the file, absolute or relative to the working directory."},` +
+		`"oldString":{"type":"string","description":"The text to replace."},` +
+		`"newString":{"type":"string","description":"The text in its place, which has to be another one."},` +
+		`"replaceAll":{"type":"boolean","description":"Whether to replace it wherever it stands. Defaults to false."}` +
+		`},"required":["filePath","oldString","newString"],"additionalProperties":false}`),
+}
+
+type editArguments struct {
+	Path string `json:"filePath"`
+	Old  string `json:"oldString"`
+	New  string `json:"newString"`
+	All  bool   `json:"replaceAll"`
+}
+
+func editTool(e editor) tools.Tool {
+	made := tool(editSpec, func(ctx context.Context, a editArguments) (tools.Result, error) {
+		if a.Old == a.New {
+			return tools.Refuse("edit: oldString and newString are the same: nothing would change"), nil
+		}
+		return e.change(ctx, editSpec.Name, a.Path, func(was *string) (string, string, error) { return e.edit(a, was) })
+	})
+	made.Mutates = true
+	return made
+}
+
+func (e editor) edit(a editArguments, was *string) (now, done string, err error) {
+	switch {
+	case was == nil && a.Old == "":
+		return a.New, "Edit applied successfully.", nil
+	case was == nil:
+		return "", "", errors.New("there is no such file; an empty oldString makes it")
+	case a.Old == "" && strings.TrimPrefix(*was, byteOrderMark) != "":
+		return "", "", errors.New("the file is there already, and not empty; give the text to replace as oldString, or replace all of it by write")
+	}
+	if words := e.seen.whyNot(e.dir, a.Path, *was); words != "" {
+		return "", "", errors.New(words)
+	}
+	if a.Old == "" {
+		return *was + a.New, "Edit applied successfully.", nil
+	}
+	now, note, err := replacement{a.Old, a.New, a.All}.in(*was)
+	if done = "Edit applied successfully."; note != "" {
+		done += "\nNote: " + note + "."
+	}
+	return now, done, err
+}
+
+var writeSpec = tools.Spec{
+	Name:        "write",
+	Description: "Writes a file, over what it holds. A file that is there has to be read before; edit changes a part of one.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"filePath":{"type":"string","description":"Path of the file, absolute or relative to the working directory."},` +
+		`"content":{"type":"string","description":"All that the file is to hold."}` +
+		`},"required":["filePath","content"],"additionalProperties":false}`),
+}
+
+type writeArguments struct {
+	Path    string `json:"filePath"`
+	Content string `json:"content"`
+}
+
+func writeTool(e editor) tools.Tool {
+	made := tool(writeSpec, func(ctx context.Context, a writeArguments) (tools.Result, error) {
+		return e.change(ctx, writeSpec.Name, a.Path, func(was *string) (string, string, error) {
+			if was == nil {
+				return a.Content, "Wrote file successfully.", nil
+			}
+			if words := e.seen.whyNot(e.dir, a.Path, *was); words != "" {
+				return "", "", errors.New(words)
+			}
+			return likeBefore(a.Content, *was), "Wrote file successfully.", nil
+		})
+	})
+	made.Mutates = true
+	return made
+}
+
+// likeBefore gives a text the byte order mark, and the line endings, that the file had all over.
+func likeBefore(text, was string) string {
+	if ends := strings.Count(was, "\n"); ends > 0 && strings.Count(was, crlf) == ends && !strings.Contains(text, "\r") {
+		text = strings.ReplaceAll(text, "\n", crlf)
+	}
+	if strings.HasPrefix(was, byteOrderMark) && !strings.HasPrefix(text, byteOrderMark) {
+		text = byteOrderMark + text
+	}
+	return text
+}

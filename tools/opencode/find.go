@@ -1,0 +1,144 @@
+package opencode
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files"
+)
+
+// mostFound is how many files or lines a search returns.
+const mostFound = 100
+
+// nothingFound is what OpenCode says of a search that found nothing.
+const nothingFound = "No files found"
+
+var globSpec = tools.Spec{
+	Name:        "glob",
+	Description: "Finds files by their paths, the newest first. What git ignores is left out.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"pattern":{"type":"string","minLength":1,"description":"Glob such as *.go or src/**/*.{ts,tsx}."},` +
+		`"path":{"type":"string","description":"Directory to search. Defaults to the working directory."}` +
+		`},"required":["pattern"],"additionalProperties":false}`),
+}
+
+// globTool finds files by the search that looks into them.
+func globTool(search tools.Tool) tools.Tool {
+	type arguments struct {
+		Pattern string `json:"pattern"`
+		Path    string `json:"path"`
+	}
+	return tool(globSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
+		result, err := called(ctx, search, globSpec.Name, map[string]any{"pattern": "", "include": a.Pattern, "path": cmp.Or(a.Path, "."), "limit": mostFound})
+		if !result.Failed && result.Detail["files"] == 0 {
+			result.Output = nothingFound
+		}
+		return result, err
+	})
+}
+
+// called is what another tool gives for arguments. Its refusals go by the name of the one that the
+// model called.
+func called(ctx context.Context, inner tools.Tool, name string, arguments map[string]any) (tools.Result, error) {
+	input, err := json.Marshal(arguments)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("write the arguments of %s: %w", inner.Spec.Name, err)
+	}
+	call, _ := tools.CallOf(ctx)
+	call.Name, call.Input, call.Form = inner.Spec.Name, string(input), tools.Function
+	result, err := inner.Run(ctx, call)
+	if rest, named := strings.CutPrefix(result.Output, inner.Spec.Name+": "); named && result.Failed {
+		result.Output = name + ": " + rest
+	}
+	return result, err
+}
+
+var grepSpec = tools.Spec{
+	Name:        "grep",
+	Description: "Finds lines that match a regular expression, file by file, the newest first. Binary files and what git ignores are left out.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"pattern":{"type":"string","minLength":1,"description":"Regular expression in RE2 syntax, matched line by line. (?i) in front of it ignores case."},` +
+		`"path":{"type":"string","description":"Directory or file to search. Defaults to the working directory."},` +
+		`"include":{"type":"string","description":"Glob that limits which files are searched, such as *.js or *.{ts,tsx}."}` +
+		`},"required":["pattern"],"additionalProperties":false}`),
+}
+
+func grepTool(o files.Options) tools.Tool {
+	type arguments struct {
+		Pattern string `json:"pattern"`
+		Path    string `json:"path"`
+		Include string `json:"include"`
+	}
+	return tool(grepSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
+		found, err := o.Grep(ctx, a.Pattern, a.Include, cmp.Or(a.Path, "."), mostFound)
+		words, late := files.Refused(err)
+		if late = late && len(found.Files) > 0; err != nil && !late {
+			return tools.Result{}, err
+		}
+		result := tools.Result{Output: matches(found), Failed: late, Detail: map[string]any{"files": len(found.Files)}}
+		if late {
+			result.Output = "grep: " + words + "\nFound until then:\n" + result.Output
+		}
+		return result, nil
+	})
+}
+
+// matches are shown as OpenCode shows them.
+func matches(found files.Matches) string {
+	if len(found.Files) == 0 {
+		return nothingFound
+	}
+	var b strings.Builder
+	lines := 0
+	for _, file := range found.Files {
+		fmt.Fprintf(&b, "\n%s:\n", tools.Visible(file.Path, 1000))
+		for _, l := range file.Lines {
+			fmt.Fprintf(&b, "  Line %d: %s\n", l.Number, l.Text)
+		}
+		if lines += len(file.Lines); len(file.Lines) == 0 {
+			b.WriteString("  (in a line that is too long to be shown)\n")
+		}
+	}
+	if found.More {
+		b.WriteString("\n(There are more. Search for something narrower, or below a path.)\n")
+	}
+	return fmt.Sprintf("Found %d matches\n", lines) + b.String()
+}
+
+var listSpec = tools.Spec{
+	Name: "list",
+	Description: "Lists the entries of a directory and of those in it, to a depth of 3. A directory ends with /, a link with @. " +
+		"What git ignores is left out, unless the directory itself is ignored.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"path":{"type":"string","description":"Path of the directory, absolute or relative to the working directory, which it is by default."}` +
+		`},"additionalProperties":false}`),
+}
+
+// listDepth is how far down a listing goes.
+const listDepth = 3
+
+func listTool(listing tools.Tool) tools.Tool {
+	type arguments struct {
+		Path string `json:"path"`
+	}
+	return tool(listSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
+		result, err := called(ctx, listing, listSpec.Name, map[string]any{"dir_path": cmp.Or(a.Path, "."), "depth": listDepth, "limit": mostFound})
+		if path, is := strings.CutPrefix(result.Output, "Absolute path: "); is {
+			top, entries, _ := strings.Cut(path, "\n")
+			result.Output = top + "/\n" + indentedLines(entries)
+		}
+		return result, err
+	})
+}
+
+func indentedLines(text string) string {
+	var b strings.Builder
+	for l := range strings.Lines(text) {
+		b.WriteString("  " + l)
+	}
+	return b.String()
+}

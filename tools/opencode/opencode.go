@@ -1,0 +1,60 @@
+// Package opencode owns the tools by which models that know OpenCode work: edit and write, read,
+// glob, grep and list (and view_image, which OpenCode has in read), todowrite and todoread, by OpenCode's names and arguments and in its forms of
+// output. It knows which files a model has seen, and how the text that an edit names is found in
+// one. How files are read and searched is tools/files', how they are changed tools/patch's, what
+// becomes of a plan its receiver's; bash is tools/command's and task tools/agents'.
+package opencode
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/patch"
+	"github.com/agent-ci/agent-ci/tools/plan"
+)
+
+// Options say what the tools work with.
+type Options struct {
+	Files files.Options
+	// Seen is what the model was read so far, and is added to.
+	Seen *Seen
+	// Patcher changes files; nil leaves edit and write out.
+	Patcher *patch.Patcher
+	// Take gets each plan, and Plan is the one that was taken last. Without them there is no todo list.
+	Take func(plan.Plan) error
+	Plan func() plan.Plan
+}
+
+// New makes the tools.
+func New(o Options) []tools.Tool {
+	all := []tools.Tool{readTool(o.Files, o.Seen)}
+	inner := map[string]tools.Tool{}
+	for _, tool := range files.New(o.Files) {
+		inner[tool.Spec.Name] = tool
+	}
+	all = append(all, globTool(inner["grep_files"]), grepTool(o.Files), listTool(inner["list_dir"]), inner["view_image"])
+	if o.Patcher != nil {
+		e := editor{o.Patcher, o.Files.Dir, o.Seen}
+		all = append(all, editTool(e), writeTool(e))
+	}
+	if o.Take != nil {
+		all = append(all, todoWrite(plan.New(o.Take)), todoRead(o.Plan))
+	}
+	return all
+}
+
+// tool has calls carried out under their arguments.
+func tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, error)) tools.Tool {
+	return tools.Tool{Spec: spec, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+		var a A
+		if err := call.Arguments(&a); err != nil {
+			return tools.Result{}, err
+		}
+		result, err := do(ctx, a)
+		if words, is := files.Refused(err); is {
+			return tools.Refuse(spec.Name + ": " + words), nil
+		}
+		return result, err
+	}}
+}

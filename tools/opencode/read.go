@@ -1,0 +1,67 @@
+package opencode
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files"
+)
+
+const defaultLines = 2000
+
+var readSpec = tools.Spec{
+	Name: "read",
+	Description: "Reads a text file, and returns its lines as \"<number>: <text>\". Long files come in pages: the answer says at which offset to go on. " +
+		"A file has to be read before it can be changed by edit or write.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{` +
+		`"filePath":{"type":"string","description":"Path of the file, absolute or relative to the working directory."},` +
+		`"offset":{"type":"number","description":"Number of the first line to return, from 1."},` +
+		`"limit":{"type":"number","description":"Most lines to return. Defaults to 2000."}` +
+		`},"required":["filePath"],"additionalProperties":false}`),
+}
+
+type readArguments struct {
+	Path   string   `json:"filePath"`
+	Offset *float64 `json:"offset"`
+	Limit  *float64 `json:"limit"`
+}
+
+func readTool(o files.Options, s *Seen) tools.Tool {
+	return tool(readSpec, func(ctx context.Context, a readArguments) (tools.Result, error) {
+		first, most := count(a.Offset, 1), count(a.Limit, defaultLines)
+		page, err := o.Page(ctx, a.Path, first, most)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		s.note(o.Dir, a.Path, page.Sum)
+		return tools.Result{Output: shown(a.Path, page)}, nil
+	})
+}
+
+// count is a number to count by of what a call gives, which may be any number or none.
+func count(given *float64, otherwise int) int {
+	if given == nil {
+		return otherwise
+	}
+	return int(min(max(*given, 1), 1<<30))
+}
+
+// shown is a page as OpenCode shows one.
+func shown(name string, page files.Page) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<path>%s</path>\n<type>file</type>\n<content>\n", tools.Visible(name, 1000))
+	for i, text := range page.Lines {
+		fmt.Fprintf(&b, "%d: %s\n", page.First+i, text)
+	}
+	switch last := page.First + len(page.Lines) - 1; {
+	case last < page.Total:
+		fmt.Fprintf(&b, "\n(Showing lines %d-%d of %d. Use offset=%d to continue.)\n", page.First, last, page.Total, last+1)
+	default:
+		fmt.Fprintf(&b, "\n(End of file - total %d lines)\n", page.Total)
+	}
+	b.WriteString("</content>")
+	return b.String()
+}

@@ -1,0 +1,149 @@
+package opencode
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestReplace(t *testing.T) {
+	for name, test := range map[string]struct {
+		file, old, new string
+		all            bool
+		want, note     string
+		refused        string
+	}{
+		"a part of a line":                 {file: "a b c\n", old: "b", new: "B", want: "a B c\n"},
+		"lines":                            {file: "a\nb\nc\n", old: "b\nc\n", new: "x\n", want: "a\nx\n"},
+		"nothing in its place":             {file: "a\nb\nc\n", old: "b\n", want: "a\nc\n"},
+		"at two places":                    {file: "a\nb\na\n", old: "a", new: "x", refused: "oldString stands at more than one place: lines 1, 3; give more"},
+		"at places that lie across":        {file: "aaa", old: "aa", new: "x", refused: "more than one place: lines 1, 1"},
+		"all over":                         {file: "a\nb\na\n", old: "a", new: "x", all: true, want: "x\nb\nx\n"},
+		"all over, apart":                  {file: "aaaa", old: "aa", new: "x", all: true, want: "xx"},
+		"CRLF in the file":                 {file: "a\r\nb\r\nc\r\n", old: "a\nb\n", new: "x\ny\nz\n", want: "x\r\ny\r\nz\r\nc\r\n"},
+		"CRLF in the file, in a line":      {file: "a\r\nb\r\n", old: "b", new: "b\nc", want: "a\r\nb\r\nc\r\n"},
+		"CRLF in the file, in the last":    {file: "a\r\nb", old: "b", new: "b\nc", want: "a\r\nb\r\nc"},
+		"CRLF in the arguments":            {file: "a\nb\n", old: "a\r\nb", new: "x\r\ny", want: "x\ny\n"},
+		"CRLF in both":                     {file: "a\r\nb\r\n", old: "a\r\nb", new: "x\r\ny", want: "x\r\ny\r\n"},
+		"behind a mark":                    {file: "\ufeffa\nb\n", old: "a\nb", new: "x", want: "\ufeffx\n"},
+		"behind a mark, with loose spaces": {file: "\ufeff  a\nb\n", old: "a \nb", new: "x", want: "\ufeffx\n", note: trimmedNote},
+		"trailing space":                   {file: "a  \nb\n", old: "a\nb\n", new: "x\n", want: "x\n", note: trimmedNote},
+		"trailing space in oldString":      {file: "a\nb\n", old: "a \nb", new: "x", want: "x\n", note: trimmedNote},
+		"without indentation": {
+			file: "if x {\n\tfor {\n\t\ta()\n\t}\n}\n", old: "for {\n\ta()\n}\n", new: "for {\n\tif y {\n\t\ta()\n\t}\n}\n",
+			want: "if x {\n\tfor {\n\t\tif y {\n\t\t\ta()\n\t\t}\n\t}\n}\n", note: trimmedNote + "; newString was indented as the lines that it replaces are",
+		},
+		"spaces for tabs": {
+			file: "\tif x {\n\t\ta()\n\t}\n", old: "    if x {\n        a()\n    }", new: "    if y {\n        b()\n    }",
+			want: "\tif y {\n\t\tb()\n\t}\n", note: trimmedNote + "; newString was indented as the lines that it replaces are",
+		},
+		"indentation that says nothing": {
+			file: "  a\n    b\n", old: "a\nb\n", new: "x\ny\n", want: "x\ny\n", note: trimmedNote,
+		},
+		"told apart by indentation": {
+			file: "a\n  b\n---\na\nb\n", old: " a\n   b\n", new: " a\n   c\n",
+			want: "a\n  c\n---\na\nb\n", note: indentedNote + "; newString was indented as the lines that it replaces are",
+		},
+		"not told apart":             {file: "a\n  b\n---\n  a\n    b\n", old: " a\n   b\n", new: "x", refused: "more than one place: lines 1, 4"},
+		"all over, with loose space": {file: " a\n a\n", old: "a \n", new: "b\n", all: true, want: " b\n b\n", note: trimmedNote + "; newString was indented as the lines that it replaces are"},
+		"a last line without ending": {file: "a\n b", old: "a \nb\n", new: "c\nd\n", want: "c\nd", note: trimmedNote},
+		"nothing looser: a word":     {file: "one two three\n", old: "one  two three\n", new: "x", refused: "nearest place: line 1 (- in oldString, + in the file)\n-one  two three\n+one two three"},
+		"nothing looser: a middle":   {file: "a\nb\nc\n", old: "a\nx\nc\n", new: "y", refused: "nearest place: line 1 (- in oldString, + in the file)\n a\n-x\n+b\n c"},
+		"nothing looser: half lines": {file: "abc\ndef\n", old: "bc \n de", new: "y", refused: "oldString is not in the file"},
+		"blank lines alone":          {file: "a\n\n\nb\n", old: " \n \n", new: "y", refused: "oldString is not in the file"},
+		"nothing like it":            {file: "a\nb\n", old: "quite another thing", new: "y", refused: "and nothing like it"},
+		"an empty file":              {file: "", old: "a", new: "b", refused: "the file is empty"},
+		"nothing changes":            {file: "a\r\n", old: "a\r\n", new: "a\n", refused: "nothing would change"},
+		"an end of a line in CRLF":   {file: "a\r\n", old: "\n", new: "x\n", want: "ax\r\n"},
+		"both endings":               {file: "a\nb\n--\r\na\r\nb\r\n", old: "a\nb", new: "x", refused: "more than one place: lines 1, 4"},
+		"both endings, all over":     {file: "a\nb\n--\r\na\r\nb\r\n", old: "a\nb", new: "x\ny", all: true, want: "x\ny\n--\r\nx\r\ny\r\n"},
+		"bytes that are no text":     {file: "\xff\x00\nb\n", old: "b", new: "c", want: "\xff\x00\nc\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now, note, err := replacement{test.old, test.new, test.all}.in(test.file)
+			if test.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), test.refused) {
+					t.Errorf("it is %q, %v, want %s", now, err, test.refused)
+				}
+				return
+			}
+			if err != nil || now != test.want || note != test.note {
+				t.Errorf("it is %q (%s), %v, want %q (%s)", now, note, err, test.want, test.note)
+			}
+		})
+	}
+}
+
+// An edit of a file, written as the text before and the text after, with as much around it as makes
+// it the only one, gives the edit.
+func TestAnyEditCanBeWritten(t *testing.T) {
+	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "  a\n", "\tb\n", "\n", "}\n", "c \n", "é\n", "x y\n"}), 1, 40)
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(lines.Draw(t, "file"), "") + rapid.SampledFrom([]string{"", "end"}).Draw(t, "end")
+		from := rapid.IntRange(0, len(text)-1).Draw(t, "from")
+		to := rapid.IntRange(from+1, len(text)).Draw(t, "to")
+		next := strings.Join(lines.Draw(t, "new"), "")
+		for strings.Count(text, text[from:to]) > 1 || overlaps(text, text[from:to]) {
+			from, to = max(0, from-1), min(len(text), to+1)
+		}
+		if next == text[from:to] {
+			t.Skip("no edit")
+		}
+		want := text[:from] + next + text[to:]
+		for _, crs := range []bool{false, true} {
+			file, want := text, want
+			if crs {
+				if !strings.Contains(text, "\n") {
+					continue
+				}
+				file, want = strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(want, "\n", "\r\n")
+			}
+			if got, note, err := (replacement{text[from:to], next, false}).in(file); err != nil || got != want || note != "" {
+				t.Fatalf("%q to %q in %q: %q (%s), %v, want %q", text[from:to], next, file, got, note, err, want)
+			}
+		}
+	})
+}
+
+func overlaps(text, old string) bool {
+	first := strings.Index(text, old)
+	return strings.Contains(text[first+1:], old)
+}
+
+// No old text changes a file that does not have all of its lines, whatever space is around them.
+func FuzzReplace(f *testing.F) {
+	f.Add("a\n  b\n", "a\nb\n", "x\n", false)
+	f.Add("\ufeffa\r\nb", "a\nb", "y", true)
+	f.Add(" a\n a\n\ta", "a", "", true)
+	f.Fuzz(func(t *testing.T, file, old, next string, all bool) {
+		if old == "" || old == next {
+			t.Skip("refused before")
+		}
+		got, _, err := replacement{old, next, all}.in(file)
+		if err != nil {
+			if got != "" {
+				t.Errorf("refused with %q", got)
+			}
+			return
+		}
+		if got == file {
+			t.Error("nothing changed")
+		}
+		if has := joined(linesOf(file)); !strings.Contains(has, strings.TrimSuffix(joined(linesOf(old))[1:], "\n")) && !strings.Contains(file, old) && !strings.Contains(file, strings.ReplaceAll(strings.ReplaceAll(old, crlf, "\n"), "\n", crlf)) && !strings.Contains(file, strings.ReplaceAll(old, crlf, "\n")) {
+			t.Errorf("%q changed %q to %q", old, file, got)
+		}
+	})
+}
+
+func BenchmarkReplace(b *testing.B) {
+	file := strings.Repeat("\tline of a file\n", 200_000) + "\tthe end {\n\t}\n"
+	for name, old := range map[string]string{"exact": "\tthe end {\n", "trimmed": "the end {\n}\n", "alike": strings.Repeat("line of a file\n", 10_000) + "no\n"} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(file)))
+			for b.Loop() {
+				_, _, _ = replacement{old, "x", false}.in(file)
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package patch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// Rewrite changes files, all or none, by the rules that hold for patches: those of paths, absolute
+// or relative to dir, are read and handed to rewrite, which gives the new texts of those that change.
+// A result that has failed says in words for the model which rule forbids it; another has only what
+// is to be noted.
+//
+// An error of rewrite means that nothing is changed, and comes back as it is. Any other is as that of
+// [Patcher.Apply].
+func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewrite func(was tree.Texts) (tree.Texts, error)) (tools.Result, error) {
+	c := change{what: "change", said: func(*tree.Plan) string { return "" }, keep: p.keepDiff}
+	below, err := p.below(dir)
+	if err != nil {
+		return c.rejected(err), nil
+	}
+	at := p.places(below, paths)
+	for _, name := range paths {
+		c.named = append(c.named, at[name])
+	}
+	var own error // of rewrite
+	c.plan = func(seen tree.Dir) (*tree.Plan, []string, error) {
+		var changes []string
+		plan, err := tree.NewRewrite(ctx, seen, c.named, func(was tree.Texts) (now tree.Texts, err error) {
+			if now, err = rewrite(spelled(at, was)); err != nil {
+				own = err
+				return nil, err
+			}
+			now, changes, err = placed(at, now)
+			return now, err
+		})
+		return plan, changes, err
+	}
+	c.unfit = func(err error) tools.Result { return tools.Refuse(err.Error()) }
+	result, err := p.carryOut(ctx, c)
+	if own != nil && err == nil {
+		return tools.Result{}, own
+	}
+	return result, err
+}
+
+// places are the paths relative to Dir, by those that start below it.
+func (p *Patcher) places(below string, paths []string) map[string]string {
+	named := new(v4a.Patch)
+	for _, name := range paths {
+		named.Sections = append(named.Sections, v4a.Section{Path: name})
+	}
+	named = tree.In(below, named)
+	p.localize(named)
+	at := map[string]string{}
+	for i, name := range paths {
+		at[name] = named.Sections[i].Path
+	}
+	return at
+}
+
+// spelled has the texts by the paths that were asked for.
+func spelled(at map[string]string, was tree.Texts) tree.Texts {
+	texts := tree.Texts{}
+	for name, place := range at {
+		texts[name] = was[place]
+	}
+	return texts
+}
+
+// placed has them by the paths relative to Dir again.
+func placed(at map[string]string, now tree.Texts) (texts tree.Texts, changes []string, err error) {
+	texts = tree.Texts{}
+	for name, text := range now {
+		place, known := at[name]
+		if other, twice := texts[place]; !known || twice && (text == nil || other == nil || *text != *other) {
+			return nil, nil, fmt.Errorf("%s: it is to be changed twice, or was not read before", name)
+		}
+		texts[place], changes = text, append(changes, place)
+	}
+	return texts, changes, nil
+}
+
+func (p *Patcher) keepDiff(plan *tree.Plan) error {
+	if p.options.KeepDiff == nil || len(plan.Changes()) == 0 {
+		return nil
+	}
+	var diff strings.Builder
+	if err := plan.Diff(&diff); err != nil {
+		return err
+	}
+	return p.options.KeepDiff(diff.String())
+}
+
+// ApplyDiff makes a change again that was kept as a diff, whose paths start in Dir. It keeps and asks
+// nothing; all else is as for [Patcher.Apply].
+func (p *Patcher) ApplyDiff(ctx context.Context, diff string) (tools.Result, error) {
+	files, err := tree.ParseDiff(diff)
+	if err != nil {
+		return tools.Refuse(err.Error()), nil
+	}
+	var unfit error
+	result, err := p.Rewrite(ctx, p.options.Dir.Path, files.Paths(), func(was tree.Texts) (tree.Texts, error) {
+		now, err := files.Apply(was)
+		unfit = err
+		return now, err
+	})
+	if unfit != nil {
+		return tools.Refuse(unfit.Error()), nil
+	}
+	return result, err
+}

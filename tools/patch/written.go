@@ -1,0 +1,63 @@
+package patch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/editformat"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// Written is how a model writes edits that has no tools.
+type Written struct {
+	Format editformat.Format
+	// Known are the files that the model has seen, for edits that name none.
+	Known func() []string
+}
+
+// edit makes the edits in what a model wrote, all or none.
+func (p *Patcher) edit(ctx context.Context, text string) (tools.Result, error) {
+	w := p.options.Written
+	answer := editformat.Parse(w.Format, text)
+	switch {
+	case len(answer.Problems) > 0:
+		return tools.Refuse(unedited + strings.Join(answer.Problems, "\n")), nil
+	case len(answer.Edits) == 0:
+		return tools.Refuse(unedited + "there is no edit in the text."), nil
+	}
+	var notes []string
+	paths := editformat.Paths(answer.Edits, w.Known()...)
+	result, err := p.Rewrite(ctx, p.options.Dir.Path, paths, func(was tree.Texts) (tree.Texts, error) {
+		now, tolerated, err := editformat.Apply(w.Format, answer.Edits, was)
+		notes = tolerated
+		return now, err
+	})
+	if mismatch, is := errors.AsType[*editformat.MismatchError](err); is {
+		return tools.Refuse(mismatch.Error()), nil
+	}
+	if err != nil || result.Failed {
+		return result, err
+	}
+	result.Output = done(result.Detail) + strings.Join(append(notes, result.Output), "\n")
+	return result, nil
+}
+
+// unedited begins what a model is told whose edits were not made.
+const unedited = "Nothing was changed. "
+
+// done names the files that edits changed.
+func done(detail map[string]any) string {
+	var s strings.Builder
+	all, _ := detail["files"].([]file)
+	if len(all) == 0 {
+		return "The edits change nothing: the files are as they were.\n"
+	}
+	s.WriteString("Done. The edits changed these files:\n")
+	for _, f := range all {
+		fmt.Fprintf(&s, "%s %s\n", f.Op, f.Path)
+	}
+	return s.String()
+}
