@@ -32,6 +32,10 @@ var roomKnows = map[string][]string{
 	"runner/bundle": {
 		"runner/actions", "runner/intake", "runner/job", "runner/outcome", "runner/publish", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy",
 	},
+	"runner/campaign": {
+		"runner/given", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "gitops/forge",
+	},
+	"runner/campaign/show": {"runner/campaign", "runner/progress", "runner/transcript"},
 	"runner/confine": {
 		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",
 	},

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,21 +27,12 @@ func campaignCommand() command {
 		args:  "SUBCOMMAND CAMPAIGN.yml [FLAGS]",
 		about: "run one job over many repositories and issues",
 		details: `
-plan      resolve the targets and freeze them; no model is asked
-run       run the targets that may start, until none may
-approve   let the targets behind the pilot run
-status    tell how far the campaign is
-resume    go on with a campaign that was stopped, and run again what failed
-settle    book what runs elsewhere came to
-close     close the pull requests of the campaign
-export    write a line for each target
-
-docs/campaigns.md tells what stands in the file, how a budget holds, and how the
-same file runs here, in GitHub Actions and on Kubernetes.`,
+docs/campaigns.md tells what stands in the file, how a budget holds, and what the
+ledger keeps.`,
 		example: `
 agent-ci campaign plan bump.yml
 agent-ci campaign run bump.yml`,
-		takes: operands{2, 2, "it takes a subcommand and a campaign file"}, define: runCampaign, waits: true,
+		takes: operands{2, 2, "it takes a subcommand and a campaign file"}, subcommands: campaignSubcommands, define: runCampaign, waits: true,
 	}
 }
 
@@ -73,6 +64,29 @@ var campaignDeeds = map[string]struct {
 	"status":  {[]string{"format", "online"}, campaignStatus},
 }
 
+// campaignHelp are the subcommands in the order in which they are used.
+var campaignHelp = []struct{ name, about, example string }{
+	{"plan", "resolve the targets and freeze them; no model is asked", "agent-ci campaign plan bump.yml"},
+	{"run", "run the targets that may start, until none may", "agent-ci campaign run bump.yml"},
+	{"approve", "let the targets behind the pilot run", "agent-ci campaign approve bump.yml --by octocat"},
+	{"status", "tell how far the campaign is", "agent-ci campaign status bump.yml\nagent-ci campaign status bump.yml --format html > campaign.html"},
+	{"resume", "go on with a campaign that was stopped, and have run again what failed", "agent-ci campaign resume bump.yml --reason model_failed/rate_limit"},
+	{"settle", "book what runs elsewhere came to", "agent-ci campaign settle bump.yml"},
+	{"close", "close the pull requests of the campaign", "agent-ci campaign close bump.yml"},
+	{"export", "write a line for each target", "agent-ci campaign export bump.yml > targets.csv"},
+}
+
+// campaignSubcommands are those that there are, as help and completion tell of them.
+func campaignSubcommands() []subcommand {
+	var all []subcommand
+	for _, h := range campaignHelp {
+		if deed, is := campaignDeeds[h.name]; is {
+			all = append(all, subcommand{h.name, h.about, h.example, append(slices.Clone(deed.flags), commonCampaignFlags...)})
+		}
+	}
+	return all
+}
+
 // commonCampaignFlags are those of all subcommands.
 var commonCampaignFlags = []string{"ledger"}
 
@@ -87,7 +101,7 @@ func runCampaign(flags *flagSet) deed {
 	var f campaignFlags
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.by, "by", "NAME", "approve, resume: who says so (default: the user)")
-	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; status: table (default), json or markdown;\nexport: csv (default) or json", "table", "json", "markdown", "csv")
+	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; status: table (default), json, markdown or html;\nexport: csv (default) or json", "table", "json", "markdown", "html", "csv")
 	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")
 	flags.on(&f.check, "check", "plan: also run applies_if of each target, in a clean tree on this machine")
 	flags.on(&f.deleteBranches, "delete-branches", "close: delete the branches of the pull requests, too")
@@ -100,6 +114,9 @@ func runCampaign(flags *flagSet) deed {
 		}
 		if foreign := flags.foreign(append(slices.Clone(sub.flags), commonCampaignFlags...)); foreign != "" {
 			return flags.wrong(p, "--%s is not for agent-ci campaign %s", foreign, name)
+		}
+		if forms := campaignForms[name]; f.format != "" && len(forms) > 0 && !slices.Contains(forms, f.format) {
+			return flags.wrong(p, "--format of agent-ci campaign %s is one of %s, not %s", name, strings.Join(forms, ", "), f.format)
 		}
 		ctx, stop := untilSignal(ctx)
 		defer stop()
@@ -123,7 +140,10 @@ func runCampaign(flags *flagSet) deed {
 }
 
 func unknownSubcommand(name string) string {
-	names := slices.Sorted(maps.Keys(campaignDeeds))
+	var names []string
+	for _, sub := range campaignSubcommands() {
+		names = append(names, sub.name)
+	}
 	if meant := job.Nearest(name, names); meant != "" {
 		return fmt.Sprintf("there is no subcommand %q; did you mean %s?", name, meant)
 	}
@@ -136,6 +156,21 @@ func openCampaign(ctx context.Context, p process, file string, f campaignFlags) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the campaign: %w", err)
 	}
+	read, problems, err := loadCampaign(file, raw)
+	if err != nil || len(problems) > 0 {
+		return nil, problems, err
+	}
+	if f.ledger == "" {
+		f.ledger = record.CampaignsPath(p.variable)
+	}
+	if f.ledger == "" {
+		err = errors.New("no folder for the ledger is known; set HOME, or give one with --ledger")
+	}
+	return &openedCampaign{read, f, file}, nil, err
+}
+
+// loadCampaign reads a campaign from what stands in its file, with the job beside it.
+func loadCampaign(file string, raw []byte) (*job.Campaign, job.Problems, error) {
 	beside := func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(filepath.Dir(file))
 		if err != nil {
@@ -149,13 +184,7 @@ func openCampaign(ctx context.Context, p process, file string, f campaignFlags) 
 	if errors.As(err, &problems) {
 		return nil, problems, nil
 	}
-	if f.ledger == "" {
-		f.ledger = record.CampaignsPath(p.variable)
-	}
-	if err == nil && f.ledger == "" {
-		err = errors.New("no folder for the ledger is known; set HOME, or give one with --ledger")
-	}
-	return &openedCampaign{read, f, file}, nil, err
+	return read, nil, err
 }
 
 // who is on record for what a person decides.
@@ -207,11 +236,11 @@ func resumeCampaign(_ context.Context, p process, c *openedCampaign) (int, error
 }
 
 // campaignForms are the forms in which a subcommand tells of a campaign; the first is the default.
-var campaignForms = map[string][]string{"plan": {"table", "json"}, "status": {"table", "json", "markdown"}, "export": {"csv", "json"}}
+var campaignForms = map[string][]string{"plan": {"table", "json"}, "status": {"table", "json", "markdown", "html"}, "export": {"csv", "json"}}
 
 // writers write a status in a form.
 var writers = map[string]func(io.Writer, campaign.Status) error{
-	"table": show.Table, "markdown": show.Markdown, "csv": show.CSV,
+	"table": show.Table, "markdown": show.Markdown, "html": show.Page, "csv": show.CSV,
 	"json": func(w io.Writer, s campaign.Status) error { return writeJSON(w, s) },
 }
 
@@ -245,5 +274,7 @@ func (c *openedCampaign) tell(p process, name string) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	return exitOK, writers[c.form(name)](p.stdout, state.Status(time.Now(), c.Campaign, plan))
+	status := state.Status(time.Now(), c.Campaign, plan)
+	status.Server = cmp.Or(p.variable("GITHUB_SERVER_URL"), "https://github.com")
+	return exitOK, writers[c.form(name)](p.stdout, status)
 }

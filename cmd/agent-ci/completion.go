@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -50,9 +51,24 @@ func completion(flags *flagSet) deed {
 type completed struct {
 	Name, About string
 	Flags       []completedFlag
-	Argument    values // what its first argument is
-	Runs        bool   // whether a command line follows behind --
+	Argument    values       // what its arguments are, behind a subcommand where it has them
+	Runs        bool         // whether a command line follows behind --
+	Subcommands []subcommand // what the first argument is one of
 }
+
+// FlagsOf are the flags of a subcommand.
+func (c completed) FlagsOf(sub subcommand) (all []completedFlag) {
+	for _, f := range c.Flags {
+		if slices.Contains(sub.flags, f.Name) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Name and About are for the templates.
+func (s subcommand) Name() string  { return s.name }
+func (s subcommand) About() string { return s.about }
 
 type completedFlag struct {
 	Name, About, Placeholder string
@@ -85,10 +101,15 @@ func describeAll() []completed {
 	for _, c := range commands() {
 		flags := newFlags(c)
 		c.define(flags)
-		all = append(all, completed{
+		each := completed{
 			Name: c.name, About: c.about, Flags: flags.describe(),
 			Argument: valuesOf(firstArgument(c.args)), Runs: strings.HasSuffix(c.args, "-- CMD..."),
-		})
+		}
+		if c.subcommands != nil {
+			_, behind, _ := strings.Cut(c.args, " ")
+			each.Subcommands, each.Argument = c.subcommands(), valuesOf(firstArgument(behind))
+		}
+		all = append(all, each)
 	}
 	return all
 }
@@ -123,7 +144,7 @@ func firstArgument(args string) string {
 // meant as it stands.
 func valuesOf(placeholder string) values {
 	switch placeholder {
-	case "FILE", "JOB.yml":
+	case "FILE", "JOB.yml", "CAMPAIGN.yml":
 		return values{files: true}
 	case "DIR", "RUN_DIR":
 		return values{folders: true}
@@ -148,7 +169,7 @@ var shellWords = template.FuncMap{
 }
 
 // namesScript is the part of a script that lists the commands.
-const namesScript = `{{define "names"}}{{range .}}{{.Name}} {{end}}help{{end}}`
+const namesScript = `{{define "names"}}{{range .}}{{.Name}} {{end}}help{{end}}{{define "subnames"}}{{range $i, $s := .Subcommands}}{{if $i}} {{end}}{{.Name}}{{end}}{{end}}`
 
 const bashScript = `# bash completion for agent-ci: source <(agent-ci completion bash)
 _agent_ci_files() { compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$1")); }
@@ -174,11 +195,17 @@ _agent_ci() {
 {{range $c := .}}{{range .Flags}}{{if .Valued}}	'{{$c.Name}} --{{.Name}}') {{bashValues .Values}}; return ;;
 {{end}}{{end}}{{end}}	esac
 	if [[ $current == -* ]]; then
+		case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
+{{range $c := .}}{{range $s := .Subcommands}}		'{{$c.Name}} {{.Name}}') _agent_ci_words "$current" '{{range $c.FlagsOf $s}}--{{.Name}} {{end}}--help'; return ;;
+{{end}}{{end}}		esac
 		case "${COMP_WORDS[1]}" in
 {{range .}}		{{.Name}}) _agent_ci_words "$current" '{{range .Flags}}--{{.Name}} {{end}}--help' ;;
 {{end}}		esac
 		return
 	fi
+	case "$COMP_CWORD ${COMP_WORDS[1]}" in
+{{range .}}{{if .Subcommands}}	'2 {{.Name}}') _agent_ci_words "$current" '{{template "subnames" .}}'; return ;;
+{{end}}{{end}}	esac
 	case "${COMP_WORDS[1]}" in
 {{range .}}	{{.Name}}) {{bashValues .Argument}} ;;
 {{end}}	help) _agent_ci_words "$current" '{{template "names" .}}' ;;
@@ -210,7 +237,7 @@ _agent-ci() {
 		_arguments{{range .Flags}} \
 			'*--{{.Name}}{{if .Valued}}={{end}}[{{zshText .About}}]{{if .Valued}}:{{zshText .Placeholder}}:{{zshValues .Values}}{{end}}'{{end}} \
 			'--help[tell how it is called]' \
-			'{{if .Runs}}*::command:_normal{{else}}*:argument:{{zshValues .Argument}}{{end}}'
+			{{if .Subcommands}}'1:subcommand:({{template "subnames" .}})' {{end}}'{{if .Runs}}*::command:_normal{{else}}*:argument:{{zshValues .Argument}}{{end}}'
 		;;
 {{end}}	help) _describe command commands ;;
 	esac
@@ -237,8 +264,10 @@ end
 complete -c agent-ci -n 'not contains -- -- (commandline -opc)' -f
 complete -c agent-ci -n 'contains -- -- (commandline -opc)' -F -a '(complete -C (commandline -ct))'
 {{range $c := .}}complete -c agent-ci -n __agent_ci_first -a {{.Name}} -d '{{fishText .About}}'
-{{with fishValues .Argument}}complete -c agent-ci -n '__agent_ci_is {{$c.Name}}' {{.}}
-{{end}}{{range .Flags}}complete -c agent-ci -n '__agent_ci_is {{$c.Name}}' -l {{.Name}}{{if .Valued}} -r {{fishOnly .Values}}{{end}} -d '{{fishText .About}}'
+{{if .Subcommands}}complete -c agent-ci -n '__agent_ci_is {{.Name}}; and test (count (commandline -opc)) -eq 2' -a '{{template "subnames" .}}'
+complete -c agent-ci -n '__agent_ci_is {{.Name}}; and test (count (commandline -opc)) -gt 2' {{fishValues .Argument}}
+{{else}}{{with fishValues .Argument}}complete -c agent-ci -n '__agent_ci_is {{$c.Name}}' {{.}}
+{{end}}{{end}}{{range .Flags}}complete -c agent-ci -n '__agent_ci_is {{$c.Name}}' -l {{.Name}}{{if .Valued}} -r {{fishOnly .Values}}{{end}} -d '{{fishText .About}}'
 {{end}}{{end}}complete -c agent-ci -n '__agent_ci_is help' -a '{{template "names" .}}'
 `
 

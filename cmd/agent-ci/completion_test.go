@@ -66,7 +66,7 @@ func TestBashCompletes(t *testing.T) {
 		line []string // the last word is the one that is completed
 		want []string
 	}{
-		{"commands", []string{"re"}, []string{"resume", "replay", "report"}},
+		{"commands", []string{"re"}, []string{"resume", "repair", "replay", "report"}},
 		{"flags", []string{"run", "--prompt"}, []string{"--prompt", "--prompt-file"}},
 		{"a closed list", []string{"run", "--publish", ""}, []string{"github", "local", "none"}},
 		{"a closed list behind =", []string{"run", "--publish", "=", "l"}, []string{"local"}},
@@ -78,6 +78,10 @@ func TestBashCompletes(t *testing.T) {
 		{"shells", []string{"completion", ""}, []string{"bash", "zsh", "fish"}},
 		{"a subcommand", []string{"policy", ""}, []string{"check"}},
 		{"a subcommand that may be left away", []string{"runs", ""}, []string{"prune"}},
+		{"subcommands", []string{"campaign", "stat"}, []string{"status"}},
+		{"flags of a subcommand", []string{"campaign", "export", "--"}, []string{"--format", "--ledger", "--help"}},
+		{"a file behind a subcommand", []string{"campaign", "status", "job"}, []string{"job", "one.yml"}},
+		{"forms of a campaign", []string{"campaign", "status", "--format", "m"}, []string{"markdown"}},
 		{"a folder", []string{"run", "--repo", ""}, []string{"runs", "src"}},
 		{"a run directory", []string{"resume", "r"}, []string{"runs"}},
 		{"text", []string{"run", "--prompt", ""}, nil},
@@ -161,6 +165,8 @@ func TestFishCompletes(t *testing.T) {
 		{"agent-ci validate job", "job one.yml"},
 		{"agent-ci report ru", "runs/"},
 		{"agent-ci policy ", "check"},
+		{"agent-ci campaign stat", "status"},
+		{"agent-ci campaign status job", "job one.yml"},
 	} {
 		out := said(t, file, "fish", "source ./completion; complete -C '"+test.line+"'")
 		var got []string

@@ -62,7 +62,7 @@ func (f *flagSet) parse(p process, args []string) (rest []string, status int, do
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(p.stdout, f.help())
+		fmt.Fprint(p.stdout, f.help(rest))
 		return nil, exitOK, true
 	case err != nil:
 		return nil, f.wrong(p, "%v", err), true
@@ -76,7 +76,7 @@ func (f *flagSet) parse(p process, args []string) (rest []string, status int, do
 func (f *flagSet) intersperse(args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
-			return nil, f.explain(err)
+			return rest, f.explain(err)
 		}
 		left := f.Args()
 		if len(left) == 0 {
@@ -159,17 +159,34 @@ func (f *flagSet) wrong(p process, format string, args ...any) int {
 	return exitInvalid
 }
 
-func (f *flagSet) help() string {
-	c := f.command
+// help tells of the command, or of its subcommand that stands on the command line.
+func (f *flagSet) help(rest []string) string {
+	c, order := f.command, f.order
+	var subcommands []subcommand
+	if c.subcommands != nil {
+		subcommands = c.subcommands()
+	}
+	if i := slices.IndexFunc(subcommands, func(sub subcommand) bool { return len(rest) > 0 && sub.name == rest[0] }); i >= 0 {
+		sub := subcommands[i]
+		c.args, c.about, c.example = strings.Replace(c.args, "SUBCOMMAND", sub.name, 1), sub.about, sub.example
+		order = slices.DeleteFunc(slices.Clone(order), func(name string) bool { return !slices.Contains(sub.flags, name) })
+		subcommands = nil
+	}
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s\n\nUsage:\n  agent-ci %s\n", c.about, strings.TrimSpace(c.name+" "+c.args))
+	if len(subcommands) > 0 {
+		s.WriteString("\nSubcommands:\n")
+	}
+	for _, sub := range subcommands {
+		fmt.Fprintf(&s, "  %-9s %s\n", sub.name, sub.about)
+	}
 	if c.details != "" {
 		fmt.Fprintf(&s, "\n%s\n", strings.TrimSpace(c.details))
 	}
-	if len(f.order) > 0 {
+	if len(order) > 0 {
 		s.WriteString("\nFlags:\n")
 	}
-	for _, name := range f.order {
+	for _, name := range order {
 		title := strings.TrimSpace("--" + name + " " + f.values[name])
 		fmt.Fprintf(&s, "  %-19s %s\n", title, strings.ReplaceAll(f.Lookup(name).Usage, "\n", "\n"+strings.Repeat(" ", 22)))
 	}

@@ -61,10 +61,18 @@ type command struct {
 	details string
 	example string
 	takes   operands
+	// subcommands are what its first argument is one of; nil for a command without them.
+	subcommands func() []subcommand
 	// define adds the command's flags, and gives what it does with their values and
 	// its operands.
 	define func(*flagSet) deed
 	waits  bool // most of its time, for others
+}
+
+// subcommand is one that takes flags of its command.
+type subcommand struct {
+	name, about, example string
+	flags                []string
 }
 
 // deed is what a command does. It gives the exit status.

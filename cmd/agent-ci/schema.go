@@ -9,17 +9,26 @@ import (
 func schemaCommand() command {
 	return command{
 		name:  "schema",
+		args:  "[--campaign]",
 		about: "print the JSON Schema of the job file",
 		example: `
 agent-ci schema > agent-ci.schema.json   # then, as the first line of a job file:
 # yaml-language-server: $schema=agent-ci.schema.json`,
-		define: func(*flagSet) deed { return schema },
+		define: schema,
 	}
 }
 
-func schema(_ context.Context, p process, _ []string) int {
-	if _, err := p.stdout.Write(job.Schema()); err != nil {
-		return exitFailed
+func schema(flags *flagSet) deed {
+	ofCampaign := false
+	flags.on(&ofCampaign, "campaign", "that of the campaign file")
+	return func(_ context.Context, p process, _ []string) int {
+		written := job.Schema
+		if ofCampaign {
+			written = job.CampaignSchema
+		}
+		if _, err := p.stdout.Write(written()); err != nil {
+			return exitFailed
+		}
+		return exitOK
 	}
-	return exitOK
 }

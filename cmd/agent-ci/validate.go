@@ -23,9 +23,10 @@ func validateCommand() command {
 	return command{
 		name:  "validate",
 		args:  "JOB.yml... [--mcp] [--json]",
-		about: "check job files and tell every mistake with its place",
+		about: "check job files and campaigns and tell every mistake with its place",
 		details: `
-A file named .github/agent-ci.yml is checked as a repository's defaults. In a
+A file named .github/agent-ci.yml is checked as a repository's defaults, one with keys
+of a campaign as a campaign, with the file that job_file names. In a
 checkout the hooks that a run of the job would have are listed, with their
 digests and whether they start, by the files of the base commit, what is wrong with
 its skills is named, and so are the lessons (.agent-ci/lessons.yml) whose evidence is
@@ -70,12 +71,12 @@ func validate(flags *flagSet) deed {
 		defer stop()
 		status, results := exitOK, make([]checked, 0, len(files))
 		for _, file := range files {
-			problems, err := check(ctx, file)
+			problems, ofRun, err := check(ctx, file)
 			if err != nil {
 				problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
 			}
 			result := checked{File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
-			if result.Valid {
+			if result.Valid && ofRun {
 				result.findHooks(ctx, p)
 				result.findSkills(ctx, p)
 				result.findLessons(ctx, p)
@@ -86,7 +87,7 @@ func validate(flags *flagSet) deed {
 			if !asJSON {
 				result.show(p)
 			}
-			if look && result.Valid {
+			if look && result.Valid && ofRun {
 				ended := exitOK
 				result.Servers, ended = lookAtServers(ctx, p, dir, file, !asJSON)
 				status = max(status, ended)
@@ -181,24 +182,28 @@ func isDefaults(file string) bool {
 	return strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml")
 }
 
-func check(ctx context.Context, file string) (job.Problems, error) {
+// check gives the mistakes of a file. ofRun says that a run here would be of it, as it is not of a
+// campaign.
+func check(ctx context.Context, file string) (problems job.Problems, ofRun bool, err error) {
 	raw, err := given.Read(ctx, file, job.MaxSize)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(raw) > job.MaxSize {
-		return nil, fmt.Errorf("%s has more than %d bytes", file, job.MaxSize)
+		return nil, false, fmt.Errorf("%s has more than %d bytes", file, job.MaxSize)
+	}
+	if !isDefaults(file) && job.IsCampaign(raw) {
+		_, problems, err = loadCampaign(file, raw)
+		return problems, false, err
 	}
 	layer, load := job.Layer{Name: file, Kind: job.File, Data: raw}, job.Load
 	if isDefaults(file) {
 		layer.Kind, load = job.Defaults, job.LoadTemplate
 	}
-	_, err = load(layer)
-	var problems job.Problems
-	if err != nil && !errors.As(err, &problems) {
-		return nil, err
+	if _, err = load(layer); err != nil && !errors.As(err, &problems) {
+		return nil, false, err
 	}
-	return problems, nil
+	return problems, true, nil
 }
 
 func showProblems(p process, file string, problems job.Problems) {

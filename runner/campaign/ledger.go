@@ -162,7 +162,7 @@ func hold(path string, now time.Time) (*os.File, error) {
 	}
 	host, _ := os.Hostname()
 	words := fmt.Sprintf("process %d on %s since %s\n", os.Getpid(), host, now.UTC().Format(time.RFC3339))
-	if err := f.Truncate(0); err == nil {
+	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(words), 0)
 	}
 	if err != nil {
@@ -185,18 +185,35 @@ func (l *Ledger) open() (err error) {
 	if err = l.State.read(path); err != nil {
 		return errors.Join(err, l.log.Close())
 	}
+	l.head = l.log.Head()
 	return nil
 }
 
 // Read is the state of a ledger that somebody may be writing to; that of a folder without one is
-// empty.
+// empty. A ledger whose chain is broken is an error.
 func Read(dir string) (*State, error) {
-	s := newState()
-	err := s.read(filepath.Join(dir, LedgerFile))
+	s, path := newState(), filepath.Join(dir, LedgerFile)
+	err := s.read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+		return s, nil
+	}
+	if err == nil {
+		s.head, err = headOf(path)
 	}
 	return s, err
+}
+
+func headOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read the ledger: %w", err)
+	}
+	defer f.Close()
+	head, err := transcript.VerifyChain(f)
+	if _, torn := errors.AsType[*transcript.TornError](err); err != nil && !torn {
+		return "", fmt.Errorf("the ledger %s: %w", path, err)
+	}
+	return head, nil
 }
 
 // Close gives the ledger back.
@@ -218,6 +235,7 @@ func (l *Ledger) write(t transcript.Type, all ...any) error {
 	if err := l.log.Sync(); err != nil {
 		return err
 	}
+	l.head = l.log.Head()
 	for _, event := range events {
 		if err := l.take(event); err != nil {
 			return err

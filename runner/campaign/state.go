@@ -16,6 +16,7 @@ type State struct {
 	campaigns map[string]*Standing
 	spentOn   map[string]float64 // US dollars by day (UTC), of all campaigns
 	claimed   float64            // US dollars of runs that are not settled, of all campaigns
+	head      string             // digest of the ledger's last line
 }
 
 func newState() *State {
@@ -36,6 +37,10 @@ type Standing struct {
 	targets map[string]*Entry
 	recent  []Report // that were settled since the campaign was planned or resumed
 	starts  []time.Time
+
+	planned int // targets of the plan
+	ended   int // targets that are done
+	history []Moment
 }
 
 // Entry is how far a target is.
@@ -165,12 +170,18 @@ func (c *Standing) entry(key string) *Entry {
 	return c.targets[key]
 }
 
-func (s *State) planned(_ time.Time, d Planned) {
+func (s *State) planned(at time.Time, d Planned) {
 	c := s.of(d.Campaign)
 	if c.Template != d.Template {
-		c.Approved, c.Stopped, c.recent = false, nil, nil
+		c.Approved, c.Stopped, c.recent, c.history = false, nil, nil, nil
 	}
-	c.Plan, c.Template = d.Plan, d.Template
+	c.Plan, c.Template, c.planned, c.ended = d.Plan, d.Template, d.Targets, 0
+	for _, e := range c.targets {
+		if c.done(e) {
+			c.ended++
+		}
+	}
+	c.note(at)
 }
 
 func (s *State) approved(_ time.Time, d Approved) {
@@ -179,12 +190,14 @@ func (s *State) approved(_ time.Time, d Approved) {
 	}
 }
 
-func (s *State) resumed(_ time.Time, d Resumed) {
+func (s *State) resumed(at time.Time, d Resumed) {
 	c := s.of(d.Campaign)
 	c.Stopped, c.recent = nil, nil
 	for _, key := range d.Again {
-		c.entry(key).Again = true
+		e := c.entry(key)
+		c.noting(e, func() { e.Again = true })
 	}
+	c.note(at)
 }
 
 func (s *State) stopped(_ time.Time, d Stopped) { s.of(d.Campaign).Stopped = &d }
@@ -192,7 +205,7 @@ func (s *State) stopped(_ time.Time, d Stopped) { s.of(d.Campaign).Stopped = &d 
 func (s *State) claim(at time.Time, d Claimed) {
 	c := s.of(d.Campaign)
 	e := c.entry(d.Target)
-	e.Claimed, e.Since, e.Again = &d, at, false
+	c.noting(e, func() { e.Claimed, e.Since, e.Again = &d, at, false })
 	c.Runs++
 	c.Waves = max(c.Waves, d.Wave)
 	c.starts = append(c.starts, at)
@@ -217,7 +230,8 @@ func (s *State) settled(at time.Time, d Settled) {
 	}
 	c.Spent.add(used, 1)
 	s.spentOn[dayOf(at)] = price.Sum(s.spentOn[dayOf(at)], used.USD)
-	e.Claimed, e.Last, e.At = nil, &d.Report, at
+	c.noting(e, func() { e.Claimed, e.Last, e.At = nil, &d.Report, at })
+	c.note(at)
 	if d.Commit != "" {
 		e.Commits = append(e.Commits, d.Commit)
 	}

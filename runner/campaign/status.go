@@ -27,6 +27,8 @@ type Status struct {
 	Budget   job.Spending  `json:"budget"`
 	SpentDay float64       `json:"spent_today_usd"` // of all campaigns of the ledger
 	Wait     Wait          `json:"wait"`
+	History  []Moment      `json:"history"`
+	Server   string        `json:"-"` // address of the forge's pages; empty where that is not known
 }
 
 // Class is what of a target counts in a burn-down.
@@ -110,8 +112,9 @@ func (s *State) Status(now time.Time, c *job.Campaign, p *Plan) Status {
 	standing := s.Of(c.Name)
 	_, wait := s.Next(now, c, p, len(p.Targets))
 	told := Status{
-		Version: statusVersion, Campaign: c.Name, Template: p.Template, Plan: standing.Plan, Approved: c.Pilot == 0 || standing.Approved, Stopped: standing.Stopped,
+		Version: statusVersion, Campaign: c.Name, Template: p.Template, Plan: standing.Plan, Ledger: s.head, Approved: c.Pilot == 0 || standing.Approved, Stopped: standing.Stopped,
 		Counts: map[Class]int{}, Targets: []Row{}, Runs: standing.Runs, Spent: standing.Spent, Claimed: standing.Reserved, Budget: c.Budget, SpentDay: s.SpentOn(now), Wait: wait,
+		History: thinned(standing.history, mostMoments),
 	}
 	for _, t := range p.Targets {
 		e := standing.Entry(t.Key)

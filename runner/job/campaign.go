@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Campaign is a campaign file with its defaults filled in: one job over many targets.
@@ -196,12 +198,44 @@ func (d *decoder) campaignRelations(c *Campaign) {
 			}
 		}
 	}
+	d.judgeAfter(t.List)
 	if k, n := c.StopIf.Of(); c.StopIf.SameReason != "" && !d.report.mentions("stop_if") && (k < 1 || n < k) {
 		d.complainAt(d.places["stop_if.same_reason"], "stop_if.same_reason", "must be such as 3 of 10: at least 1, of at least as many", "")
 	}
 	if c.Recipe.Run == "" && (given("recipe.agent") || given("recipe.timeout")) {
 		d.complainAt(d.places["recipe"], "recipe.run", "is missing", "")
 	}
+}
+
+// judgeAfter names targets that wait for themselves, by way of others or not: none of them would ever
+// start.
+func (d *decoder) judgeAfter(list []Target) {
+	waits := map[string][]string{}
+	for _, target := range list {
+		if target.Name != "" {
+			waits[target.Name] = append(waits[target.Name], target.After...)
+		}
+	}
+	for i, target := range list {
+		for n, after := range target.After {
+			path := fmt.Sprintf("targets.list[%d].after[%d]", i, n)
+			if target.Name != "" && !d.report.mentions(path) && leadsTo(waits, after, target.Name, map[string]bool{}) {
+				d.complainAt(d.places[path], path, fmt.Sprintf("makes a circle: %q waits for this target", shorten(after, 60)), "")
+			}
+		}
+	}
+}
+
+// leadsTo says whether one name waits for another, or is the same.
+func leadsTo(waits map[string][]string, from, to string, seen map[string]bool) bool {
+	if from == to {
+		return true
+	}
+	if seen[from] {
+		return false
+	}
+	seen[from] = true
+	return slices.ContainsFunc(waits[from], func(next string) bool { return leadsTo(waits, next, to, seen) })
 }
 
 // judgeQuery says what is wrong with how the parts of a query hang together.
@@ -307,3 +341,17 @@ func (w Window) Holds(at time.Time) bool {
 
 // CampaignSchema is the JSON Schema (2020-12) of the campaign file, as Schema is of the job file.
 func CampaignSchema() []byte { return encodeSchema(campaignRoot(), "agent-ci campaign") }
+
+// IsCampaign says whether a file is of a campaign, by a key that no job has.
+func IsCampaign(data []byte) bool {
+	node, unfit := parse(data)
+	if unfit != nil || node == nil || node.Kind != yaml.MappingNode {
+		return false
+	}
+	for pair := range slices.Chunk(node.Content, 2) {
+		if name := pair[0].Value; root().key(name) == nil && campaignRoot().key(name) != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -16,33 +16,38 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-const docFile = "../../docs/job.md"
+const (
+	docFile         = "../../docs/job.md"
+	campaignDocFile = "../../docs/campaigns.md"
+)
 
 const (
 	tablesBegin = "<!-- The tables below are written by go test ./runner/job -update. -->\n"
 	tablesEnd   = "<!-- End of the tables. -->\n"
 )
 
-// TestDocumentedKeys compares docs/job.md with the rules; with -update it
+// TestDocumentedKeys compares the tables of documents with the rules; with -update it
 // rewrites the tables and leaves the text around them alone.
 func TestDocumentedKeys(t *testing.T) {
-	document, err := os.ReadFile(docFile)
-	if err != nil {
-		t.Fatal(err)
+	for file, of := range map[string]*key{docFile: root(), campaignDocFile: campaignRoot()} {
+		document, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, rest, begun := strings.Cut(string(document), tablesBegin)
+		_, after, ended := strings.Cut(rest, tablesEnd)
+		if !begun || !ended {
+			t.Fatalf("%s lacks the lines between which the tables stand", file)
+		}
+		compareGolden(t, file, []byte(before+tablesBegin+tables(of)+tablesEnd+after))
 	}
-	before, rest, begun := strings.Cut(string(document), tablesBegin)
-	_, after, ended := strings.Cut(rest, tablesEnd)
-	if !begun || !ended {
-		t.Fatalf("%s lacks the lines between which the tables stand", docFile)
-	}
-	compareGolden(t, docFile, []byte(before+tablesBegin+tables()+tablesEnd+after))
 }
 
 // tables are one table for the keys at the top and one for each group.
-func tables() string {
+func tables(of *key) string {
 	var top, groups strings.Builder
 	top.WriteString("\n### Keys at the top\n\n" + tableHead)
-	for _, k := range root().keys {
+	for _, k := range of.keys {
 		writeRow(&top, k)
 		below := k.keys
 		if k.elem != nil {

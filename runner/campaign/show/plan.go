@@ -62,7 +62,7 @@ func (s Planned) lines() []string {
 	if s.Plan.Unpriced != "" {
 		lines = append(lines, fmt.Sprintf("A run may use %d tokens, all of them %d. What it costs is not known: %s.", claim.Tokens, f.Most.Tokens, s.Plan.Unpriced))
 	} else {
-		lines = append(lines, fmt.Sprintf("A run may cost %.2f dollars and use %d tokens, all of them %.2f dollars and %d tokens%s.", claim.USD, claim.Tokens, f.Most.USD, f.Most.Tokens, of(s.Budget.USD, "dollars")))
+		lines = append(lines, fmt.Sprintf("A run may cost %.2f dollars and use %d tokens, all of them %s and %d tokens.", claim.USD, claim.Tokens, dollars(f.Most.USD, s.Budget.USD), f.Most.Tokens))
 	}
 	e := f.Estimate
 	if e == nil {

@@ -9,13 +9,15 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -39,21 +41,26 @@ func counts(s campaign.Status) (all []string) {
 
 // spending are the lines that tell what was used.
 func spending(s campaign.Status) []string {
-	lines := []string{fmt.Sprintf("%d runs, %.2f dollars and %d tokens spent%s", s.Runs, s.Spent.USD, s.Spent.Tokens, of(s.Budget.USD, "dollars"))}
-	if s.Claimed != (campaign.Claim{}) {
-		lines[0] += fmt.Sprintf("; %.2f dollars claimed", s.Claimed.USD)
+	line := fmt.Sprintf("%d runs; %s spent", s.Runs, dollars(s.Spent.USD, s.Budget.USD))
+	if s.Claimed.USD > 0 {
+		line += fmt.Sprintf(", %.2f claimed", s.Claimed.USD)
 	}
+	line += fmt.Sprintf("; %s tokens", transcript.Thousands(s.Spent.Tokens))
+	if s.Budget.Tokens > 0 {
+		line += " of " + transcript.Thousands(s.Budget.Tokens)
+	}
+	lines := []string{line}
 	if s.Budget.USDPerDay > 0 {
-		lines = append(lines, fmt.Sprintf("%.2f dollars spent today (UTC), by all campaigns of the ledger%s", s.SpentDay, of(s.Budget.USDPerDay, "dollars")))
+		lines = append(lines, dollars(s.SpentDay, s.Budget.USDPerDay)+" spent today (UTC), by all campaigns of the ledger")
 	}
 	return lines
 }
 
-func of(bound float64, unit string) string {
+func dollars(spent, bound float64) string {
 	if bound == 0 {
-		return ""
+		return fmt.Sprintf("%.2f dollars", spent)
 	}
-	return fmt.Sprintf(" of %.2f %s", bound, unit)
+	return fmt.Sprintf("%.2f of %.2f dollars", spent, bound)
 }
 
 // waiting tells why targets wait; empty where none does.
@@ -117,8 +124,11 @@ func Table(w io.Writer, s campaign.Status) error {
 // bar is how many characters the bar of a burn-down has.
 const bar = 40
 
-// mostRows is how many targets the Markdown has of each class: an issue's text is bounded.
-const mostRows = 100
+// An issue's text has at most 65,536 UTF-16 units; the rest is room for people's edits.
+const (
+	mostRows  = 100 // targets of a class
+	mostUnits = 58_000
+)
 
 // Markdown writes the burn-down for one tracking issue.
 func Markdown(w io.Writer, s campaign.Status) error {
@@ -143,55 +153,59 @@ func Markdown(w io.Writer, s campaign.Status) error {
 			out.WriteString(markdown.Text(line) + "\n\n")
 		}
 	}
-	for _, class := range campaign.Classes() {
+	for _, class := range slices.Backward(campaign.Classes()) { // what asks for a person first
 		writeClass(&out, s, class)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-// writeClass writes the targets of a class, folded.
+// writeClass writes the targets of a class, folded, as far as there is room for them.
 func writeClass(out *strings.Builder, s campaign.Status, class campaign.Class) {
-	if s.Counts[class] == 0 || class == campaign.Waiting {
+	total := s.Counts[class]
+	if total == 0 || class == campaign.Waiting {
 		return
 	}
-	fmt.Fprintf(out, "<details><summary>%s: %d</summary>\n\n", words[class], s.Counts[class])
-	written := 0
+	fmt.Fprintf(out, "<details><summary>%s: %d</summary>\n\n", words[class], total)
+	written, units := 0, markdown.Units(out.String())
 	for _, r := range s.Targets {
 		if r.Class != class {
 			continue
 		}
-		if written++; written > mostRows {
-			continue
+		line := markdownRow(s, r)
+		if units += markdown.Units(line); written == mostRows || units > mostUnits {
+			break
 		}
-		line := "- " + markdown.Code(name(r))
-		if link := pullLink(r); link != "" {
-			line += fmt.Sprintf(" [#%d](%s)", r.Pull.Number, link)
-		}
-		if text := why(r); text != "" {
-			line += ": " + markdown.Text(markdown.Cut(text, 300))
-		}
-		out.WriteString(line + "\n")
+		out.WriteString(line)
+		written++
 	}
-	if more := s.Counts[class] - mostRows; more > 0 {
+	if more := total - written; more > 0 {
 		fmt.Fprintf(out, "- and %d more\n", more)
 	}
 	out.WriteString("\n</details>\n\n")
 }
 
-// pullLink is the address of a target's pull request, where it is one.
-func pullLink(r campaign.Row) string {
-	if r.Report == nil || r.Pull == nil {
+func markdownRow(s campaign.Status, r campaign.Row) string {
+	line := "- " + markdown.Code(markdown.Cut(name(r), 200))
+	if link := pullLink(s.Server, r); link != "" {
+		line += fmt.Sprintf(" [#%d](%s)", r.Pull.Number, link)
+	}
+	if text := why(r); text != "" {
+		line += ": " + markdown.Text(markdown.Cut(text, 300))
+	}
+	return line + "\n"
+}
+
+// repository is what a repository is called in an address.
+var repository = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
+
+// pullLink is the address of a target's pull request on the pages of the forge, whatever a report
+// says of it.
+func pullLink(server string, r campaign.Row) string {
+	if r.Pull == nil || server == "" || !repository.MatchString(r.Repository) {
 		return ""
 	}
-	u, err := url.Parse(r.Report.PullRequest.URL)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(u.String(), "()<>[]\\ ") {
-		return ""
-	}
-	if u.Path != fmt.Sprintf("/%s/pull/%d", r.Repository, r.Pull.Number) {
-		return ""
-	}
-	return u.String()
+	return fmt.Sprintf("%s/%s/pull/%d", strings.TrimSuffix(server, "/"), r.Repository, r.Pull.Number)
 }
 
 // CSV writes a line for each target.

@@ -121,10 +121,15 @@ func (*overview) Style() template.CSS { return style }
 
 func (*overview) Script() template.JS { return script }
 
-// Policy is the page's Content-Security-Policy (CSP Level 3): nothing is
-// loaded, nothing is sent, and of style and script only those two run that
-// stand here.
-func (*overview) Policy() string {
+// Policy is the page's Content-Security-Policy.
+func (*overview) Policy() string { return Policy(style, script) }
+
+// Style is what pages of agent-ci look like.
+func Style() template.CSS { return style }
+
+// Policy is the Content-Security-Policy (CSP Level 3) of a page: nothing is loaded, nothing is sent,
+// and of style and script only those two run.
+func Policy(style template.CSS, script template.JS) string {
 	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'",
 		digest(string(style)), digest(string(script)))
 }

@@ -1,0 +1,166 @@
+package main_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// shownCampaign is a campaign with its ledger, which the tests of the package show made.
+const shownCampaign = "../../runner/campaign/show/testdata/"
+
+// campaignSays calls agent-ci campaign for that campaign.
+func campaignSays(t *testing.T, subcommand string, flags ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	cmd := exec.Command(binary, append([]string{"campaign", subcommand, shownCampaign + "bump.yml", "--ledger", shownCampaign + "ledger"}, flags...)...)
+	var out, problems strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	_ = cmd.Run() // the status tells
+	return out.String(), problems.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestCampaignIsToldInEachForm(t *testing.T) {
+	for _, test := range []struct {
+		subcommand, format string
+		want               []string
+	}{
+		{"status", "", []string{"octo-org/service-09#12", "checks red", "26 runs; 12.90 of 60.00 dollars spent, 10.00 claimed", "Waits: 4 runs are going on."}},
+		{"status", "table", []string{"40 targets: 12 waiting"}},
+		{"status", "markdown", []string{"## Campaign bump\n", "24 of 40 targets settled", "[#106](https://github.com/octo-org/service-06/pull/106)"}},
+		{"status", "html", []string{"<!doctype html>", "Content-Security-Policy", "24 of 40 targets settled", `href="https://github.com/octo-org/service-06/pull/106"`}},
+		{"export", "", []string{"key,repository,issue", "octo-org/service-09,12,"}},
+	} {
+		var flags []string
+		if test.format != "" {
+			flags = []string{"--format", test.format}
+		}
+		out, problems, status := campaignSays(t, test.subcommand, flags...)
+		if status != 0 || problems != "" {
+			t.Errorf("%s %s: %d, %s", test.subcommand, test.format, status, problems)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s %s does not say %q:\n%s", test.subcommand, test.format, want, out)
+			}
+		}
+	}
+}
+
+func TestExportsAgree(t *testing.T) {
+	asJSON, _, _ := campaignSays(t, "export", "--format", "json")
+	ofStatus, _, _ := campaignSays(t, "status", "--format", "json")
+	var told struct {
+		Version int
+		Ledger  string
+		Targets []struct{ Key, Class string }
+		History []struct{ Settled int }
+	}
+	if err := json.Unmarshal([]byte(asJSON), &told); err != nil || asJSON != ofStatus {
+		t.Fatalf("status and export are different, or %v", err)
+	}
+	text, _, _ := campaignSays(t, "export")
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(lines) != 1+len(told.Targets) || told.Version != 1 || len(told.Ledger) != 64 || told.History[len(told.History)-1].Settled != 22 {
+		t.Fatalf("%d lines of %d targets, %v: %+v", len(lines), len(told.Targets), err, told)
+	}
+	for i, target := range told.Targets {
+		if line := lines[i+1]; line[0] != target.Key || line[4] != target.Class {
+			t.Errorf("%v is %+v", line, target)
+		}
+	}
+}
+
+func TestCampaignIsCalledWrongly(t *testing.T) {
+	for _, test := range []struct {
+		subcommand string
+		flags      []string
+		want       string
+	}{
+		{"status", []string{"--format", "pdf"}, "--format of agent-ci campaign status is one of table, json, markdown, html, not pdf."},
+		{"status", []string{"--format", "csv"}, "is one of table, json, markdown, html, not csv."},
+		{"export", []string{"--format", "html"}, "--format of agent-ci campaign export is one of csv, json, not html."},
+		{"status", []string{"--by", "x"}, "--by is not for agent-ci campaign status."},
+		{"statsu", nil, `there is no subcommand "statsu"; did you mean status?`},
+		{"fly", nil, `there is no subcommand "fly"; they are `},
+	} {
+		out, problems, status := campaignSays(t, test.subcommand, test.flags...)
+		if status != 2 || out != "" || !strings.Contains(problems, test.want) || !strings.Contains(problems, "Run agent-ci campaign --help") {
+			t.Errorf("%s %q: %d, %s%s", test.subcommand, test.flags, status, out, problems)
+		}
+	}
+}
+
+// A ledger of which a line was changed tells nothing.
+func TestAChangedLedgerIsNotBelieved(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(shownCampaign)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "ledger", "ledger.jsonl")
+	raw := strings.Replace(read(t, path), `"cost_usd":0.7`, `"cost_usd":0.1`, 1)
+	if err := os.WriteFile(path, []byte(raw), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(binary, "campaign", "status", filepath.Join(dir, "bump.yml"), "--ledger", filepath.Join(dir, "ledger")).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "ledger.jsonl") || strings.Contains(string(out), "targets:") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+// The help of a subcommand has its flags and no others, as completion does.
+func TestSubcommandsOfCampaignExplainThemselves(t *testing.T) {
+	out, err := exec.Command(binary, "campaign", "export", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, has := range map[string]bool{"write a line for each target": true, "agent-ci campaign export CAMPAIGN.yml": true, "--format": true, "--ledger": true, "--by": false, "--reason": false, "Subcommands:": false} {
+		if strings.Contains(string(out), want) != has {
+			t.Errorf("%q: %v\n%s", want, !has, out)
+		}
+	}
+	whole, err := exec.Command(binary, "help", "campaign").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Subcommands:", "approve ", "status ", "--by", "Example:"} {
+		if !strings.Contains(string(whole), want) {
+			t.Errorf("it does not say %q:\n%s", want, whole)
+		}
+	}
+}
+
+func TestCampaignFilesAreValidated(t *testing.T) {
+	good, err := filepath.Glob(examples + "campaigns/*.yml")
+	if err != nil || len(good) != 4 {
+		t.Fatalf("%q, %v", good, err)
+	}
+	for _, file := range good {
+		out, err := exec.Command(binary, "validate", file).CombinedOutput()
+		if alone := strings.HasSuffix(file, "issue-job.yml"); (err != nil) != alone || alone != !strings.HasSuffix(string(out), ": ok\n") {
+			t.Errorf("%s: %v\n%s", file, err, out)
+		}
+	}
+	bad := filepath.Join(t.TempDir(), "campaign.yml")
+	if err := os.WriteFile(bad, []byte("version: 1\nname: bump\ntargets: {list: [{repository: octo-org}]}\njob: {version: 1, task: {prompt: x}, limits: {turn: 1}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(binary, "validate", "--json", bad).Output()
+	var told []struct {
+		Valid    bool
+		Problems []struct {
+			Line, Column int
+			Key          string
+		}
+	}
+	if json.Unmarshal(out, &told) != nil || err == nil || len(told) != 1 || told[0].Valid || len(told[0].Problems) != 2 || told[0].Problems[0].Line != 3 || told[0].Problems[1].Key != "limits.turn" {
+		t.Errorf("%v: %s", err, out)
+	}
+	schema, err := exec.Command(binary, "schema", "--campaign").Output()
+	if err != nil || !strings.Contains(string(schema), `"title": "agent-ci campaign"`) {
+		t.Errorf("%v: %s", err, schema)
+	}
+}

@@ -1,0 +1,126 @@
+package show
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+var update = flag.Bool("update", false, "rewrite the ledger of testdata, which other tests show in a browser and by the program")
+
+// TestLedgerOfTestdata keeps a campaign in testdata that has all that is to be shown, with texts of
+// strangers in it.
+func TestLedgerOfTestdata(t *testing.T) {
+	raw, err := os.ReadFile("testdata/bump.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := job.LoadCampaign("bump.yml", raw, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	record(t, dir, c)
+	for _, name := range []string{campaign.LedgerFile, filepath.Join("bump", campaign.PlanFile)} {
+		golden := filepath.Join("testdata", "ledger", name)
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(golden, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s differs (-want +got); go test ./runner/campaign/show -update rewrites it:\n%s", golden, diff)
+		}
+	}
+}
+
+// record has a campaign of 40 targets go on over two days.
+func record(t *testing.T, dir string, c *job.Campaign) {
+	t.Helper()
+	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ledger, err := campaign.Open(dir, func() time.Time { return at })
+	must(err)
+	defer ledger.Close()
+	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "5ab1", Made: at, Claim: campaign.Claim{USD: 2.5, Tokens: 2_000_000}}
+	for i := range 40 {
+		target := campaign.Target{Repository: fmt.Sprintf("octo-org/service-%02d", i), Base: "main", SHA: fmt.Sprintf("%040d", i)}
+		switch {
+		case i == 7:
+			target.Path = "services/<img src=x onerror=alert(1)>"
+		case i == 9:
+			target.Issue = 12
+		case i >= 38:
+			target.Lacks = "the repository is archived"
+		}
+		target.Key = campaign.KeyOf("bump", target)
+		plan.Targets = append(plan.Targets, target)
+	}
+	must(ledger.Plan(plan))
+
+	ends := []campaign.Report{
+		{Outcome: string(outcome.Changed), Reason: "pull_request", Message: "The pull request is open."},
+		{Outcome: string(outcome.NoChanges), Reason: "nothing_to_do"},
+		{Outcome: string(outcome.Skipped), Reason: campaign.ReasonNotApplicable},
+		{Outcome: string(outcome.VerifyFailed), Reason: "checks_failed", Message: "The check <script>alert(1)</script> is red; [look](https://evil.example/x)."},
+		{Outcome: string(outcome.BudgetExceeded), Reason: "cost"},
+		{Outcome: string(outcome.ModelFailed), Reason: "rate_limited", Message: "\u202eThe model \x1b[2J is busy."},
+	}
+	number := 0
+	for round := 0; round < 7; round++ {
+		at = at.Add(20 * time.Minute)
+		next, _ := ledger.Next(at, c, plan, 4)
+		claimed, err := ledger.Claim(c, plan, next)
+		must(err)
+		if round == 6 { // they run yet
+			break
+		}
+		for _, claim := range claimed {
+			at = at.Add(3 * time.Minute)
+			r := ends[number%len(ends)]
+			usd, tokens := 0.4+float64(number%5)/10, int64(100_000+number)
+			r.Target, r.Template, r.Attempt, r.CostUSD, r.Tokens = claim.Target, claim.Template, claim.Attempt, &usd, &tokens
+			if r.Outcome == string(outcome.Changed) {
+				target, _ := plan.Find(claim.Target)
+				r.Commit, r.Branch = fmt.Sprintf("%040d", number), "agent-ci/"+claim.Target
+				r.PullRequest = campaign.PullRequest{Number: 100 + number, URL: fmt.Sprintf("https://github.com/%s/pull/%d", target.Repository, 100+number), Operation: "created"}
+			}
+			must(ledger.Settle(c, r))
+			if number == 6 {
+				must(ledger.Saw(c, claim.Target, 106, "merged"))
+			}
+			number++
+		}
+		if round == 0 {
+			must(ledger.Approve(c, plan, "octocat"))
+		}
+		if round == 3 {
+			at = at.Add(18 * time.Hour)
+		}
+	}
+}

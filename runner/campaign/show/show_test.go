@@ -1,0 +1,235 @@
+package show
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	source "github.com/yuin/goldmark/text"
+	"golang.org/x/net/html"
+
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+)
+
+// hostile are texts by which a page, an issue, a terminal or a spreadsheet would do something.
+var hostile = []string{
+	"<script>alert(1)</script>", "</summary></details><img src=x onerror=alert(1)>", "[click](https://evil.example)", "@octocat fixes #7", "`` ` ``", "a\nb\n\n# c", "\x1b[2J\x1b]8;;https://evil.example\x07x",
+	"\u202egpj.exe", "=cmd|' /C calc'!A1", "+1", "-1", "@SUM(1)", "\tx", "https://evil.example/x", "www.evil.example", "::error::x", "a\"b,c\r\nd", strings.Repeat("long ", 5000), "\xff\xfe", "$\\alpha$", "--- \n| a | b |", "{{.}}", "${{ secrets.X }}", "..", "a/../../b",
+}
+
+func known[T any](v T) *T { return &v }
+
+// status is one of so many targets, whose texts are all hostile.
+func status(targets int) campaign.Status {
+	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	s := campaign.Status{
+		Version: 1, Campaign: "bump", Template: "aa", Plan: "bb", Ledger: "cc", Counts: map[campaign.Class]int{}, Server: "https://github.com", Runs: targets,
+		Wait:    campaign.Wait{Why: campaign.WaitStopped, Words: "3 of the last 4 runs ended with " + hostile[0], Until: at},
+		History: []campaign.Moment{{At: at, Targets: targets}, {At: at.Add(time.Hour), Targets: targets, Settled: targets / 2, SpentUSD: 1.5}},
+	}
+	s.Budget.USD, s.Budget.USDPerDay = 100, 10
+	classes := campaign.Classes()
+	for i := range targets {
+		text := hostile[i%len(hostile)]
+		row := campaign.Row{
+			Target: campaign.Target{Key: text, Repository: "octo-org/" + text, Issue: i % 3, Path: text, Lacks: text}, Class: classes[i%len(classes)], Attempts: 1, Since: &at,
+			Report: &campaign.Report{
+				RunID: text, Outcome: "internal_error", Reason: text, Message: text, CostUSD: known(0.25), Tokens: known(int64(7)), Commit: text,
+				PullRequest: campaign.PullRequest{Number: i + 1, URL: "https://evil.example/octo-org/widgets/pull/1"},
+			},
+			Pull: &campaign.PullState{Number: i + 1, State: "open"},
+		}
+		if i%2 == 0 {
+			row.Repository = "octo-org/widgets"
+		}
+		s.Counts[row.Class]++
+		s.Targets = append(s.Targets, row)
+	}
+	return s
+}
+
+func written(t testing.TB, write func(io.Writer, campaign.Status) error, s campaign.Status) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := write(&out, s); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// pulls are where anything of a status may lead.
+var pulls = regexp.MustCompile(`^https://github\.com/octo-org/[\w.-]*\w[\w.-]*/pull/\d+$`)
+
+func TestTableSteersNoTerminal(t *testing.T) {
+	s := status(60)
+	text := written(t, Table, s)
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSuffix(line, "\n"); strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x202e }) {
+			t.Errorf("%q", line)
+		}
+	}
+	if lines := strings.Count(text, "\n"); lines != 60+4 {
+		t.Errorf("%d lines for 60 targets", lines)
+	}
+	for _, want := range []string{"60 targets: 4 waiting", "0.00 of 100.00 dollars spent; 0 tokens", "spent today (UTC)", "Waits: 3 of the last"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// The Markdown is read by a reader of GitHub's Markdown that is not ours.
+func TestMarkdownHasNoEffects(t *testing.T) {
+	text := written(t, Markdown, status(120))
+	parser := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser()
+	src := []byte(text)
+	tag := regexp.MustCompile(`^(?:</?(?:details|summary)>)+$|^<details><summary>[a-z ]+: \d+</summary>\s*$|^</details>\s*$`)
+	links := 0
+	var said strings.Builder
+	err := ast.Walk(parser.Parse(source.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.HTMLBlock:
+			if raw := string(n.Lines().Value(src)); !tag.MatchString(strings.TrimSpace(raw)) {
+				t.Errorf("HTML: %q", raw)
+			}
+		case *ast.RawHTML:
+			if raw := string(n.Segments.Value(src)); raw != "<span>" && raw != "</span>" { // by which a $ begins no formula
+				t.Errorf("HTML in a line: %q", raw)
+			}
+		case *ast.AutoLink:
+			t.Errorf("a link by itself: %s", n.URL(src))
+		case *ast.Image:
+			t.Errorf("an image: %s", n.Destination)
+		case *ast.Link:
+			if links++; !pulls.Match(n.Destination) {
+				t.Errorf("a link to %s", n.Destination)
+			}
+		case *ast.FencedCodeBlock, *ast.CodeBlock:
+			t.Errorf("a block of code: %q", n.Lines().Value(src))
+		case *ast.Heading:
+			if n.Level != 2 {
+				t.Errorf("a heading of level %d", n.Level)
+			}
+		case *ast.CodeSpan:
+			return ast.WalkSkipChildren, nil
+		case *ast.Text:
+			said.Write(n.Segment.Value(src))
+			said.WriteString("\n")
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil || links == 0 {
+		t.Errorf("%d links, %v", links, err)
+	}
+	if found := regexp.MustCompile(`(?m)(?:^|\W)@octocat|fixes #\d|www\.evil|://evil|^::`).FindString(said.String()); found != "" {
+		t.Errorf("%q has an effect", found)
+	}
+}
+
+func TestMarkdownIsAsLongAsAnIssueMayBe(t *testing.T) {
+	s := status(16 * 150)
+	text := written(t, Markdown, s)
+	if units := markdown.Units(text); units > 65_536 || units < 30_000 {
+		t.Errorf("it has %d units", units)
+	}
+	if opened, closed := strings.Count(text, "\n</details>"), strings.Count(text, "<details><summary>"); opened != closed || closed != len(campaign.Classes())-1 {
+		t.Errorf("%d folds, %d ends of folds", closed, opened)
+	}
+	if !strings.Contains(text, "- and 50 more\n") || !strings.Contains(text, "- and 150 more\n") {
+		t.Error("it does not say how many are left out")
+	}
+}
+
+func TestMarkdownShowsHowFarItIs(t *testing.T) {
+	s := campaign.Status{Campaign: "bump", Counts: map[campaign.Class]int{campaign.Merged: 1, campaign.Waiting: 3}, Targets: make([]campaign.Row, 4)}
+	s.Targets[0] = campaign.Row{Target: campaign.Target{Repository: "octo-org/widgets", Issue: 7}, Class: campaign.Merged}
+	want := "## Campaign bump\n\n`" + strings.Repeat("█", 10) + strings.Repeat("░", 30) + "` 1 of 4 targets settled\n\n| | targets |\n|---|--:|\n| waiting | 3 |\n| merged | 1 |\n\n"
+	if text := written(t, Markdown, s); !strings.HasPrefix(text, want) || !strings.Contains(text, "- `octo-org/widgets#7`\n") {
+		t.Errorf("%s", text)
+	}
+	if text := written(t, Markdown, campaign.Status{Campaign: "bump"}); !strings.Contains(text, "0 of 0 targets settled") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestNoCellIsAFormula(t *testing.T) {
+	s := status(60)
+	lines, err := csv.NewReader(strings.NewReader(written(t, CSV, s))).ReadAll()
+	if err != nil || len(lines) != 61 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	for i, line := range lines[1:] {
+		for at, cell := range line {
+			if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
+				t.Errorf("line %d, %s: %q", i+1, lines[0][at], cell)
+			}
+		}
+	}
+	if got := fmt.Sprint(lines[1]); got != fmt.Sprint([]string{hostile[0], "octo-org/widgets", "", hostile[0], "waiting", "internal_error", hostile[0], "1", "0.25", "7", hostile[0], "https://evil.example/octo-org/widgets/pull/1", hostile[0]}) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestPageIsWhatItSays(t *testing.T) {
+	text := written(t, Page, status(120))
+	root, err := html.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elements := map[string]int{}
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		elements[n.Data]++
+		for _, a := range n.Attr {
+			switch {
+			case strings.HasPrefix(a.Key, "on"), a.Key == "src", a.Key == "style", a.Key == "srcset":
+				t.Errorf("%s has %s=%q", n.Data, a.Key, a.Val)
+			case a.Key == "href" && a.Val != "#targets" && !pulls.MatchString(a.Val):
+				t.Errorf("a link to %s", a.Val)
+			}
+		}
+	}
+	if elements["script"] != 1 || elements["style"] != 1 || elements["img"] != 0 || elements["tr"] != 120+1+3 || elements["polyline"] != 1 {
+		t.Errorf("%v", elements)
+	}
+	if strings.ContainsAny(text, "\u202e\x1b") {
+		t.Error("it has characters that turn or steer text")
+	}
+	// Those that cannot run are not left to be run.
+	for _, want := range []string{"104 of 120 targets settled", `content="default-src &#39;none&#39;; style-src &#39;sha256-`, "113 left at most, 53 in the end"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+}
+
+func TestPageOfNothing(t *testing.T) {
+	text := written(t, Page, campaign.Status{Campaign: "bump", Counts: map[campaign.Class]int{}})
+	if !strings.Contains(text, "0 of 0 targets settled") || !strings.Contains(text, "Nothing has been settled yet.") {
+		t.Errorf("%s", text)
+	}
+}
+
+// Classes that there are have words, and what looks bad is not called good.
+func TestEveryClassHasWords(t *testing.T) {
+	for _, class := range campaign.Classes() {
+		if words[class] == "" {
+			t.Errorf("%s has no words", class)
+		}
+	}
+}
