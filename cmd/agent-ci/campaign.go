@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/given"
@@ -51,6 +52,10 @@ type campaignFlags struct {
 	reason string
 	by     string
 	format string
+
+	publish string
+	replay  string
+	wait    bool
 }
 
 // campaignDeed is what a subcommand does with a campaign.
@@ -64,6 +69,7 @@ var campaignDeeds = map[string]struct {
 	"approve": {[]string{"by"}, approveCampaign},
 	"export":  {[]string{"format"}, exportCampaign},
 	"resume":  {[]string{"by", "reason"}, resumeCampaign},
+	"run":     {[]string{"publish", "replay", "wait"}, runTargets},
 	"status":  {[]string{"format"}, campaignStatus},
 }
 
@@ -82,6 +88,9 @@ func runCampaign(flags *flagSet) deed {
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.by, "by", "NAME", "approve, resume: who says so (default: the user)")
 	flags.text(&f.format, "format", "FORMAT", "status: table (default), json or markdown; export: csv (default) or json", "table", "json", "markdown", "csv")
+	flags.text(&f.publish, "publish", "MODE", "run: as for agent-ci run (default: github where there is a token, else local)", runner.PublishModes()...)
+	flags.text(&f.replay, "replay", "FILE", "run: take the model's answers from a scripted session")
+	flags.on(&f.wait, "wait", "run: wait for what the time alone changes: a window, an hour, a day")
 	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")
 	return func(ctx context.Context, p process, rest []string) int {
 		name, file := rest[0], rest[1]

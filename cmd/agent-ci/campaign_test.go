@@ -1,0 +1,180 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// campaigning is a campaign over repositories of a forge, and a model that is asked over HTTP.
+type campaigning struct {
+	workshop
+	forge    *forgetest.Forge
+	repos    []*forgetest.Repository
+	asked    atomic.Int64 // requests to the model
+	tokens   atomic.Int64 // that an answer says it used
+	campaign *job.Campaign
+	plan     *campaign.Plan
+}
+
+// campaignFile is a campaign whose runs take two steps and cost 0.01 dollars at each answer.
+const campaignFile = `version: 1
+name: bump
+targets: {command: "true"}
+on_existing: update
+rollout: {at_once: 3}
+job:
+  version: 1
+  task: {prompt: "Bump ${{ target.name }}."}
+  model: {name: m, stream: false, price: {input: 2.5, output: 2.5}}
+  limits: {cost_usd: 0.05}
+  verify: [{name: log, run: test -f log.txt}]
+`
+
+func newCampaigning(t *testing.T, targets int, file string) *campaigning {
+	t.Helper()
+	forge := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})
+	w := &campaigning{forge: forge}
+	model := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		items, err := inputOf(r)
+		if err != nil {
+			http.Error(rw, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.asked.Add(1)
+		done, tries := stepsDone(items)
+		stepwise(2).answer(rw, done, tries, int(w.tokens.Load()))
+	}))
+	t.Cleanup(model.Close)
+	w.tokens.Store(4000)
+	w.workshop = newWorkshop(t, "GITHUB_API_URL="+forge.APIURL, "GITHUB_SERVER_URL="+forge.URL, "GITHUB_TOKEN="+forge.Token,
+		"OPENAI_BASE_URL="+model.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef")
+	w.write("seed/log.txt", "step 0\n")
+	seed := filepath.Join(w.dir, "seed")
+	w.git(seed, "init", "--quiet", "--initial-branch=main")
+	w.git(seed, "add", "--all")
+	w.git(seed, "commit", "--quiet", "--message=begin")
+	sha := w.git(seed, "rev-parse", "HEAD")
+	var all []campaign.Target
+	for n := range targets {
+		repo := forge.AddRepository("octo", fmt.Sprintf("r%03d", n))
+		w.git(seed, "push", "--quiet", repo.Dir, "main")
+		w.repos = append(w.repos, repo)
+		all = append(all, campaign.Target{Repository: "octo/" + repo.Name, Base: "main", SHA: sha})
+	}
+	w.write("bump.yml", file)
+	var err error
+	if w.campaign, err = job.LoadCampaign("bump.yml", []byte(file), nil); err != nil {
+		t.Fatal(err)
+	}
+	template, err := campaign.TemplateOf(w.campaign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.plan = &campaign.Plan{Version: 1, Campaign: "bump", Template: template, Made: time.Now(), Claim: campaign.Claim{USD: 0.1, Tokens: 1000}, Targets: campaign.Distinct("bump", all)}
+	ledger, err := campaign.Open(w.ledger(), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	if err := ledger.Plan(w.plan); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *campaigning) ledger() string { return filepath.Join(w.dir, "ledger") }
+
+// command is agent-ci campaign, not started yet.
+func (w *campaigning) command(sub string, flags ...string) (*exec.Cmd, *strings.Builder) {
+	cmd, out := exec.Command(binary, append([]string{"campaign", sub, "bump.yml", "--ledger", w.ledger()}, flags...)...), &strings.Builder{}
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.env, out, out
+	return cmd, out
+}
+
+func (w *campaigning) run(flags ...string) string {
+	w.t.Helper()
+	cmd, out := w.command("run", flags...)
+	if err := cmd.Run(); err != nil {
+		w.t.Fatalf("agent-ci campaign run: %v\n%s%s", err, out, w.logs())
+	}
+	return out.String()
+}
+
+// logs are what the runs said.
+func (w *campaigning) logs() string {
+	var all strings.Builder
+	names, _ := filepath.Glob(filepath.Join(w.ledger(), "bump", "runs", "*.log"))
+	for _, name := range names {
+		raw, _ := os.ReadFile(name)
+		fmt.Fprintf(&all, "%s: %s\n", filepath.Base(name), raw)
+	}
+	return all.String()
+}
+
+func (w *campaigning) status() campaign.Status {
+	w.t.Helper()
+	state, err := campaign.Read(w.ledger())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return state.Status(time.Now(), w.campaign, w.plan)
+}
+
+// allOpened makes sure that each target has one pull request, and that nothing is left behind.
+func (w *campaigning) allOpened() {
+	w.t.Helper()
+	s := w.status()
+	if s.Counts[campaign.Opened] != len(w.repos) {
+		w.t.Errorf("the targets are %v\n%s", s.Counts, w.logs())
+	}
+	for _, repo := range w.repos {
+		if n := len(repo.PullRequests()); n != 1 {
+			w.t.Errorf("%s has %d pull requests", repo.Name, n)
+		}
+	}
+	for _, left := range []string{"runs/*.repo", "mirrors"} {
+		if names, _ := filepath.Glob(filepath.Join(w.ledger(), "bump", left)); len(names) > 0 {
+			w.t.Errorf("left behind: %v", names)
+		}
+	}
+}
+
+// clones is how often a repository of the forge was cloned or fetched from.
+func (w *campaigning) clones() int {
+	n := 0
+	for _, r := range w.forge.Requests() {
+		if strings.HasSuffix(r.Path, "/git-upload-pack") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestACampaignRunsHere(t *testing.T) {
+	w := newCampaigning(t, 4, campaignFile)
+	out := w.run()
+	w.allOpened()
+	if !strings.Contains(out, "4 targets: 4 pull request open") {
+		t.Error(out)
+	}
+	if n := w.clones(); n != len(w.repos) {
+		t.Errorf("repositories were fetched %d times", n)
+	}
+	before := w.asked.Load()
+	w.run()
+	if after := w.asked.Load(); after != before {
+		t.Errorf("a second start asked the model %d times", after-before)
+	}
+}
