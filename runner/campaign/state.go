@@ -216,7 +216,7 @@ func (s *State) settled(at time.Time, d Settled) {
 	}
 	c.Spent.add(used, 1)
 	s.spentOn[dayOf(at)] = price.Sum(s.spentOn[dayOf(at)], used.USD)
-	e.Claimed, e.Last, e.At = nil, &d.Report, at
+	e.Claimed, e.Again, e.Last, e.At = nil, false, &d.Report, at
 	if d.PullRequest.Number > 0 && d.PullRequest.Operation != "closed" {
 		e.Pull = PullState{d.Campaign, d.Target, d.PullRequest.Number, "open"}
 	}

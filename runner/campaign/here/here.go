@@ -162,7 +162,7 @@ func (r *wave) pass(ctx context.Context, next []campaign.Target) (passed bool, e
 func (r *wave) start(ctx context.Context, t campaign.Target, c campaign.Claimed, taken bool) {
 	r.running++
 	r.Tell(Step{Target: t, Claim: c, Taken: taken})
-	w := &work{Options: r.Options, target: t, claimed: c, since: r.Ledger.Of(r.Campaign.Name).Entry(c.Target).Since}
+	w := &work{Options: r.Options, target: t, claimed: c, since: r.Ledger.Of(r.Campaign.Name).Entry(c.Target).Since, job: jobOf(r.Campaign, t)}
 	go func() {
 		report, settled := w.toEnd(ctx)
 		r.ended <- end{t, c, report, settled}

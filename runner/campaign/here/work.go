@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -25,6 +27,20 @@ type work struct {
 	target  campaign.Target
 	claimed campaign.Claimed
 	since   time.Time // of the claim
+	job     *job.Job  // nil where the target has none any more
+}
+
+// jobOf is the job of a target, before the defaults of its repository.
+func jobOf(c *job.Campaign, t campaign.Target) *job.Job {
+	filled, err := campaign.JobOf(c, t)
+	if err != nil {
+		return nil
+	}
+	j, err := job.LoadTemplate(job.Layer{Name: t.Key, Kind: job.File, Data: filled})
+	if err != nil {
+		return nil
+	}
+	return j
 }
 
 // mostStarts is how often the process of a claim is started: a run that ends without a result is
@@ -66,7 +82,7 @@ func (w *work) untilEnded(ctx context.Context) (report campaign.Report, settled 
 			lock.Close()
 			return superseded(w.claimed), true
 		}
-		last = errors.Join(w.process(ctx, lock, at.resume), lock.Close())
+		last = errors.Join(w.process(ctx, lock, at), lock.Close())
 	}
 }
 
@@ -90,6 +106,7 @@ func superseded(c campaign.Claimed) campaign.Report {
 type place struct {
 	fresh  bool             // nobody was paid yet, and it begins anew
 	resume bool             // it can go on
+	lost   int              // requests to the model whose answers were paid, it may be, and not booked
 	report *campaign.Report // of its end
 	ended  bool             // for good
 }
@@ -112,43 +129,101 @@ func (w *work) look() (place, error) {
 		return place{}, err
 	}
 	defer dir.Close()
+	asked, lost, err := requests(dir)
+	if err != nil {
+		return place{}, err
+	}
 	report, ended, err := campaign.ReportOf(dir, w.claimed)
 	if err != nil {
 		return place{}, err
 	}
+	at := place{lost: lost}
+	if ended {
+		at.report = w.withLost(&report, lost)
+	}
 	if ended && report.Outcome != string(outcome.Cancelled) {
-		return place{report: &report, ended: true}, nil
+		at.ended = true
+		return at, nil
 	}
 	unresumable := w.Resumable(dir)
 	switch {
-	case unresumable == nil && ended:
-		return place{resume: true, report: &report}, nil
+	case unresumable == nil && w.affords(lost):
+		at.resume = true
+		return at, nil
 	case unresumable == nil:
-		return place{resume: true}, nil
-	case !asked(dir):
+		unresumable = fmt.Errorf("answers that it had asked for were lost %d times, and its claim has no room for them", lost)
+	case asked == 0:
 		return place{fresh: true}, os.RemoveAll(path)
-	case ended: // somebody ended it, for good
-		return place{report: &report, ended: true}, nil
 	}
-	return place{}, fmt.Errorf("it was killed and cannot go on: %w", unresumable)
+	at.ended = ended // somebody ended it, for good
+	if ended {
+		return at, nil
+	}
+	return at, fmt.Errorf("it was killed and cannot go on: %w", unresumable)
 }
 
-// asked says whether a run may have asked a model. A transcript that cannot be read does not say no.
-func asked(dir *record.Directory) bool {
+// requests counts what a run asked of models, and how often it was killed before the answer was
+// booked.
+func requests(dir *record.Directory) (asked, lost int, err error) {
 	f, err := dir.Open(record.TranscriptFile)
 	if err != nil {
-		return true
+		return 0, 0, fmt.Errorf("read the transcript: %w", err)
 	}
 	defer f.Close()
+	booked := 0
 	for event, err := range transcript.Read(f) {
 		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) {
-			return false
+			break
 		}
-		if err != nil || event.Type == transcript.TypeModelRequest {
-			return true
+		if err != nil {
+			return 0, 0, fmt.Errorf("read the transcript: %w", err)
+		}
+		switch event.Type {
+		case transcript.TypeModelRequest:
+			asked++
+		case transcript.TypeModelResponse, transcript.TypeModelFailure:
+			booked++
 		}
 	}
-	return false
+	return asked, max(asked-booked, 0), nil
+}
+
+// dearest is what one request may cost: what the claim has beyond the limits of the job.
+func (w *work) dearest() campaign.Claim {
+	if w.job == nil {
+		return campaign.Claim{}
+	}
+	return campaign.Claim{USD: max(price.Sum(w.claimed.USD, -w.job.Limits.CostUSD), 0), Tokens: max(w.claimed.Tokens-w.job.Limits.Tokens, 0)}
+}
+
+// limits are those under which the run stays within its claim, however many answers were lost. A
+// limit of 0 is none.
+func (w *work) limits(lost int) (usd float64, tokens int64) {
+	each, limits := w.dearest(), w.job.Limits
+	return price.Sum(limits.CostUSD, -float64(lost)*each.USD), limits.Tokens - int64(lost)*each.Tokens
+}
+
+// affords says whether a run that lost answers can go on within its claim.
+func (w *work) affords(lost int) bool {
+	if lost == 0 || w.job == nil {
+		return true
+	}
+	usd, tokens := w.limits(lost)
+	return (w.job.Limits.CostUSD == 0 || usd > 0) && (w.job.Limits.Tokens == 0 || tokens > 0)
+}
+
+// withLost adds to a report what lost answers may have cost, up to the claim.
+func (w *work) withLost(r *campaign.Report, lost int) *campaign.Report {
+	each := w.dearest()
+	if lost > 0 && r.CostUSD != nil {
+		sum := min(price.Sum(*r.CostUSD, float64(lost)*each.USD), max(w.claimed.USD, *r.CostUSD))
+		r.CostUSD = &sum
+	}
+	if lost > 0 && r.Tokens != nil {
+		sum := min(*r.Tokens+int64(lost)*each.Tokens, max(w.claimed.Tokens, *r.Tokens))
+		r.Tokens = &sum
+	}
+	return r
 }
 
 // lookAgain is how often a run of an earlier starter is looked at.
@@ -193,20 +268,15 @@ func (w *work) lock(ctx context.Context) (*os.File, error) {
 
 // patience is how long a run may take in all; 0 where its job does not bound it.
 func (w *work) patience() time.Duration {
-	filled, err := campaign.JobOf(w.Campaign, w.target)
-	if err != nil {
+	if w.job == nil || w.job.Limits.Time == 0 {
 		return 0
 	}
-	j, err := job.LoadTemplate(job.Layer{Kind: job.File, Data: filled})
-	if err != nil || j.Limits.Time == 0 {
-		return 0
-	}
-	all := j.Limits.Time + j.Recipe.Timeout
-	for _, step := range j.Setup {
+	all := w.job.Limits.Time + w.job.Recipe.Timeout
+	for _, step := range w.job.Setup {
 		all += step.Timeout
 	}
-	for _, check := range j.Verify {
-		all += check.Timeout * job.Duration((1+check.Rerun)*(2+j.VerifyAttempts))
+	for _, check := range w.job.Verify {
+		all += check.Timeout * job.Duration((1+check.Rerun)*(2+w.job.VerifyAttempts))
 	}
 	return time.Duration(all) + w.Spare
 }
@@ -216,8 +286,8 @@ const farewell = 2 * time.Minute
 
 // process starts the run, or goes on with it, and waits for its end. What came of it the run directory
 // tells.
-func (w *work) process(ctx context.Context, log *os.File, resume bool) error {
-	args, err := w.arguments(ctx, resume)
+func (w *work) process(ctx context.Context, log *os.File, at place) error {
+	args, err := w.arguments(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -242,10 +312,10 @@ func (w *work) process(ctx context.Context, log *os.File, resume bool) error {
 }
 
 // arguments are those of agent-ci.
-func (w *work) arguments(ctx context.Context, resume bool) ([]string, error) {
+func (w *work) arguments(ctx context.Context, at place) ([]string, error) {
 	directory := w.directory()
-	if resume {
-		return []string{"resume", directory, "--quiet"}, nil
+	if at.resume {
+		return append([]string{"resume", directory, "--quiet"}, w.limitFlags(at.lost)...), nil
 	}
 	filled, err := campaign.JobOf(w.Campaign, w.target)
 	if err != nil {
@@ -255,7 +325,7 @@ func (w *work) arguments(ctx context.Context, resume bool) ([]string, error) {
 	if err := os.WriteFile(file, filled, 0o600); err != nil {
 		return nil, fmt.Errorf("write the job of %s: %w", w.target.Key, err)
 	}
-	args := append([]string{"run", "--job", file, "--out", directory, "--quiet"}, w.Args...)
+	args := append([]string{"run", "--job", file, "--out", directory, "--quiet"}, append(w.limitFlags(0), w.Args...)...)
 	if w.Checkouts == nil {
 		return args, nil
 	}
@@ -263,6 +333,21 @@ func (w *work) arguments(ctx context.Context, resume bool) ([]string, error) {
 		return args, nil
 	}
 	return append(args, "--repo", w.checkout()), nil
+}
+
+// limitFlags hold the run to its claim, whatever variables of the surroundings say.
+func (w *work) limitFlags(lost int) (flags []string) {
+	if w.job == nil {
+		return nil
+	}
+	usd, tokens := w.limits(lost)
+	if w.job.Limits.CostUSD > 0 && w.claimed.USD > 0 {
+		flags = append(flags, "--set", "limits.cost_usd="+strconv.FormatFloat(usd, 'f', -1, 64))
+	}
+	if w.job.Limits.Tokens > 0 {
+		flags = append(flags, "--set", "limits.tokens="+strconv.FormatInt(tokens, 10))
+	}
+	return flags
 }
 
 // ofStep are variables that are of this step of a workflow alone: what a run would write there, or
