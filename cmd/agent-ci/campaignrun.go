@@ -20,6 +20,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
 )
 
 // spareTime is how much longer than its job lets it a run of a campaign may take.
@@ -75,7 +77,15 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	if err != nil {
 		return here.Options{}, fmt.Errorf("find the ledger: %w", err)
 	}
-	token, publish := p.variable("GITHUB_TOKEN"), c.publish
+	environ := settings.Environment(p.environ)
+	if environ.Get(settings.PaceVariable) == "" {
+		folder := cmp.Or(record.CampaignsPath(p.variable), ledger) // one for all ledgers of the user
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return here.Options{}, fmt.Errorf("make the folder of the pace file: %w", err)
+		}
+		environ = append(slices.Clone(environ), settings.PaceVariable+"="+filepath.Join(folder, "pace"))
+	}
+	token, publish := environ.Token(), c.publish
 	if publish == "" {
 		publish = "local"
 		if token != "" {
@@ -92,7 +102,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	}
 	api, server := github.Addresses(p.variable)
 	o := here.Options{
-		Ledger: l, Campaign: c.Campaign, Plan: plan, Folder: campaign.Folder(ledger, c.Name), Program: program, Environ: p.environ, Args: args,
+		Ledger: l, Campaign: c.Campaign, Plan: plan, Folder: campaign.Folder(ledger, c.Name), Program: program, Environ: environ, Args: args,
 		Now: time.Now, Wait: c.wait, Spare: spareTime, Resumable: runner.Resumable,
 	}
 	if git := gitops.FindGit(p.variable("PATH"), ""); git != "" {
@@ -106,7 +116,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	if c.OnExisting != "skip" || publish != "github" {
 		return o, nil
 	}
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version})
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version, Pace: environ.Get(settings.PaceVariable)})
 	if err != nil {
 		return here.Options{}, err
 	}
