@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
 // campaignTargets is how many targets the test of kills has: 200 with AGENT_CI_TARGETS=200.
@@ -66,59 +68,64 @@ var disturbances = []struct {
 	}},
 }
 
-// TestKilledCampaignsGoOn disturbs a campaign at random until it is done: each target is published
-// once, and what the model was paid stays within the budget.
-func TestKilledCampaignsGoOn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
-	targets := campaignTargets()
-	w := newCampaigning(t, targets, campaignFile)
+// disturbed runs a campaign again and again, and disturbs it at random, until nothing may start any
+// more.
+func (w *campaigning) disturbed(t *testing.T) {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	if n, err := strconv.ParseUint(os.Getenv("AGENT_CI_SEED"), 10, 64); err == nil {
 		seed = n
 	}
-	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	done, disturbed := map[string]int{}, 0
-	for round := 0; ; round++ {
-		starter, out := w.command("run")
+	done, all := map[string]int{}, 0
+	for round := 0; all < len(w.plan.Targets) && round < 3*len(w.plan.Targets); round++ {
+		starter, _ := w.command("run")
 		if err := starter.Start(); err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- starter.Wait() }()
-		var err error
 		for running := true; running; {
-			var disturb <-chan time.Time
-			if disturbed < targets {
-				disturb = time.After(time.Duration(random.Int64N(int64(1500 * time.Millisecond))))
-			}
 			select {
-			case <-disturb:
+			case <-time.After(time.Duration(random.Int64N(int64(1500 * time.Millisecond)))):
 				each := disturbances[random.IntN(len(disturbances))]
-				disturbed++
+				all++
 				done[each.name]++
 				each.do(t, w, starter, random)
-			case err = <-ended:
+			case <-ended:
 				running = false
 			}
 		}
-		s := w.status()
-		if s.Counts["waiting"]+s.Counts["running"] == 0 {
-			break
-		}
-		if round > 3*targets {
-			t.Fatalf("the campaign does not end: %v, %v\n%s", err, s.Counts, out)
-		}
 	}
-	t.Logf("what was done: %v", done)
-	w.run()
+	last, _ := w.command("run")
+	_ = last.Run() // which tells of runs that failed, too
 	s := w.status()
-	paid := float64(w.asked.Load()) * 0.01
-	t.Logf("%v, the model was paid %.2f, the ledger has %.2f", s.Counts, paid, s.Spent.USD)
-	if paid > s.Spent.USD+1e-9 {
-		t.Errorf("the model was paid %.2f, and the ledger has %.2f", paid, s.Spent.USD)
+	t.Logf("seed %d, %v: %v, the model was paid %.4f, the ledger has %.4f", seed, done, s.Counts, w.paid(), s.Spent.USD)
+	if w.paid() > s.Spent.USD+1e-9 {
+		t.Errorf("the model was paid %.4f, and the ledger has %.4f", w.paid(), s.Spent.USD)
 	}
+	if s.Counts[campaign.Running] > 0 || s.Claimed != (campaign.Claim{}) {
+		t.Errorf("claims are left: %v, %v", s.Counts, s.Claimed)
+	}
+}
+
+// TestKilledCampaignsGoOn disturbs a campaign until all is done: each target is published once.
+func TestKilledCampaignsGoOn(t *testing.T) {
+	w := newCampaigning(t, campaignTargets(), cheap, campaignFile)
+	w.disturbed(t)
 	w.allOpened()
+}
+
+// TestKilledCampaignsStayWithinTheirBudget does so with a budget for half of the targets, and answers
+// that cost half of what a run may: the last one of a run costs more than what is left.
+func TestKilledCampaignsStayWithinTheirBudget(t *testing.T) {
+	budget := 0.16 * float64(campaignTargets()) / 2
+	w := newCampaigning(t, campaignTargets(), campaign.Claim{USD: 0.16, Tokens: 130000}, campaignFile+fmt.Sprintf("budget: {usd: %g}\n", budget))
+	w.tokens.Store(20000)
+	w.disturbed(t)
+	w.published()
+	s := w.status()
+	if w.paid() > budget || s.Spent.USD > budget || s.Wait.Why != campaign.WaitUSD {
+		t.Errorf("of %.2f the model was paid %.4f, and the ledger has %.4f; it waits for %q", budget, w.paid(), s.Spent.USD, s.Wait.Why)
+	}
 }

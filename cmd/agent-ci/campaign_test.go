@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ type campaigning struct {
 	repos    []*forgetest.Repository
 	asked    atomic.Int64 // requests to the model
 	tokens   atomic.Int64 // that an answer says it used
+	before   atomic.Pointer[func(*http.Request)]
 	campaign *job.Campaign
 	plan     *campaign.Plan
 }
@@ -42,8 +44,14 @@ job:
   verify: [{name: log, run: test -f log.txt}]
 `
 
+// cheap is the claim of a run by that file, whose dearest request costs 0.02 dollars.
+var cheap = campaign.Claim{USD: 0.12, Tokens: 110000}
+
+// paid is what the model was paid.
+func (w *campaigning) paid() float64 { return float64(w.asked.Load()*(w.tokens.Load()+1)) * 2.5 / 1e6 }
+
 // newCampaigning has so many targets, two in each repository.
-func newCampaigning(t *testing.T, targets int, file string) *campaigning {
+func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string) *campaigning {
 	t.Helper()
 	forge := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})
 	w := &campaigning{forge: forge}
@@ -54,6 +62,9 @@ func newCampaigning(t *testing.T, targets int, file string) *campaigning {
 			return
 		}
 		w.asked.Add(1)
+		if before := w.before.Load(); before != nil {
+			(*before)(r)
+		}
 		done, tries := stepsDone(items)
 		stepwise(2).answer(rw, done, tries, int(w.tokens.Load()))
 	}))
@@ -84,7 +95,7 @@ func newCampaigning(t *testing.T, targets int, file string) *campaigning {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.plan = &campaign.Plan{Version: 1, Campaign: "bump", Template: template, Made: time.Now(), Claim: campaign.Claim{USD: 0.11, Tokens: 110000}, Targets: campaign.Distinct("bump", all)}
+	w.plan = &campaign.Plan{Version: 1, Campaign: "bump", Template: template, Made: time.Now(), Claim: claim, Targets: campaign.Distinct("bump", all)}
 	ledger, err := campaign.Open(w.ledger(), time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +190,7 @@ func (w *campaigning) clones() int {
 }
 
 func TestACampaignRunsHere(t *testing.T) {
-	w := newCampaigning(t, 4, campaignFile)
+	w := newCampaigning(t, 4, cheap, campaignFile)
 	out := w.run()
 	w.allOpened()
 	if !strings.Contains(out, "4 targets: 4 pull request open") {
@@ -192,5 +203,70 @@ func TestACampaignRunsHere(t *testing.T) {
 	w.run()
 	if after := w.asked.Load(); after != before {
 		t.Errorf("a second start asked the model %d times", after-before)
+	}
+}
+
+// What has an open pull request is left out before anything is claimed, unless it is to be updated.
+func TestACampaignLeavesOutWhatHasAPullRequest(t *testing.T) {
+	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "on_existing: update", "on_existing: skip"))
+	answer := func(data string) forgetest.Reply { return forgetest.Reply{Body: `{"data": {` + data + `}}`} }
+	const has = `{"nameWithOwner": "octo/r000", "pullRequests": {"nodes": [{"number": 7, "url": "https://forge.invalid/octo/r000/pull/7"}]}}`
+	const none = `{"nameWithOwner": "octo/r000", "pullRequests": {"nodes": []}}`
+	w.forge.On("POST", "/api/graphql", answer(`"q0": `+has+`, "q1": `+none), 1)
+	w.forge.On("POST", "/api/graphql", answer(`"q0": `+none), 1)
+	out := w.run()
+	s := w.status()
+	if s.Counts[campaign.Existing] != 1 || s.Counts[campaign.Opened] != 1 || s.Runs != 1 {
+		t.Errorf("the targets are %v after %d runs\n%s", s.Counts, s.Runs, out)
+	}
+}
+
+// A signal ends the runs in order; the next start goes on with them, and pays nothing again.
+func TestACampaignIsInterrupted(t *testing.T) {
+	w := newCampaigning(t, 2, cheap, campaignFile)
+	asked := make(chan struct{}, 10)
+	hold := func(r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}
+	w.before.Store(&hold)
+	cmd, out := w.command("run")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	<-asked
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.Contains(out.String(), "goes on with the next agent-ci campaign run") {
+		t.Errorf("it ended with %d\n%s", code, out)
+	}
+	if s := w.status(); s.Counts[campaign.Running] != 2 {
+		t.Errorf("the targets are %v\n%s", s.Counts, w.logs())
+	}
+	w.before.Store(nil)
+	if out := w.run(); !strings.Contains(out, "goes on") {
+		t.Error(out)
+	}
+	w.allOpened()
+	if s := w.status(); s.Runs != 2 || s.Spent.USD < w.paid() {
+		t.Errorf("%d runs, %.4f dollars booked, %.4f paid", s.Runs, s.Spent.USD, w.paid())
+	}
+}
+
+// The exit status tells what a wave came to; a plan of another job is refused.
+func TestACampaignThatFailsSaysSo(t *testing.T) {
+	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "run: test -f log.txt", "run: test ! -e new"))
+	cmd, out := w.command("run")
+	_ = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(out.String(), " verify_failed/red: ") {
+		t.Errorf("it ended with %d\n%s", code, out)
+	}
+	w.write("bump.yml", campaignFile)
+	cmd, out = w.command("run")
+	if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "make a new plan") {
+		t.Errorf("a plan of another job: %v\n%s", err, out)
 	}
 }

@@ -27,6 +27,9 @@ import (
 // spareTime is how much longer than its job lets it a run of a campaign may take.
 const spareTime = time.Hour
 
+// farewell is how long a run has to end in order.
+const farewell = 2 * time.Minute
+
 // runTargets runs the targets of a campaign on this machine, and shows how far the campaign is then.
 func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, err error) {
 	if c.publish != "" && !slices.Contains(runner.PublishModes(), c.publish) {
@@ -103,7 +106,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	api, server := github.Addresses(p.variable)
 	o := here.Options{
 		Ledger: l, Campaign: c.Campaign, Plan: plan, Folder: campaign.Folder(ledger, c.Name), Program: program, Environ: environ, Args: args,
-		Now: time.Now, Wait: c.wait, Spare: spareTime, Resumable: runner.Resumable,
+		Now: time.Now, Wait: c.wait, Spare: spareTime, Farewell: farewell, Resumable: runner.Resumable,
 	}
 	if git := gitops.FindGit(p.variable("PATH"), ""); git != "" {
 		o.Checkouts = &here.Checkouts{

@@ -35,6 +35,8 @@ type Options struct {
 	Wait bool
 	// Spare is how much longer than its job lets it a run may take, before it is taken for hung.
 	Spare time.Duration
+	// Farewell is how long a process has to end in order, before it is killed.
+	Farewell time.Duration
 	// Resumable says why the run in a directory cannot go on; nil where it can.
 	Resumable func(*record.Directory) error
 }

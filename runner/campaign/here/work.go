@@ -244,7 +244,7 @@ func (w *work) lock(ctx context.Context) (*os.File, error) {
 	}
 	if patience := w.patience(); patience > 0 {
 		var cancel func()
-		left := max(w.since.Add(patience).Sub(w.Now()), farewell) // what was killed a moment ago ends, too
+		left := max(w.since.Add(patience).Sub(w.Now()), w.Farewell) // what was killed a moment ago ends, too
 		ctx, cancel = context.WithTimeoutCause(ctx, left, fmt.Errorf("a process that an earlier start left does not end; its log is %s", log))
 		defer cancel()
 	}
@@ -281,9 +281,6 @@ func (w *work) patience() time.Duration {
 	return time.Duration(all) + w.Spare
 }
 
-// farewell is how long a process has to end in order, before it is killed.
-const farewell = 2 * time.Minute
-
 // process starts the run, or goes on with it, and waits for its end. What came of it the run directory
 // tells.
 func (w *work) process(ctx context.Context, log *os.File, at place) error {
@@ -300,7 +297,7 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 	command.Dir, command.Env, command.Stdout, command.Stderr = w.Folder, environment(w.Environ), log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal of the terminal comes from here, once
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = farewell
+	command.WaitDelay = w.Farewell
 	err = command.Run()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
