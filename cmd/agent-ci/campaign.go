@@ -37,6 +37,9 @@ settle    book what runs elsewhere came to
 close     close the pull requests of the campaign
 export    write a line for each target
 
+run ends with 0 where every run that ended came to a good end, with 1 where one
+did not or the campaign is stopped, with 130 or 143 where a signal ended it.
+
 docs/campaigns.md tells what stands in the file, how a budget holds, and how the
 same file runs here, in GitHub Actions and on Kubernetes.`,
 		example: `

@@ -271,7 +271,10 @@ func (w *work) patience() time.Duration {
 	if w.job == nil || w.job.Limits.Time == 0 {
 		return 0
 	}
-	all := w.job.Limits.Time + w.job.Recipe.Timeout
+	all := w.job.Limits.Time
+	if w.job.Recipe.Run != "" {
+		all += w.job.Recipe.Timeout
+	}
 	for _, step := range w.job.Setup {
 		all += step.Timeout
 	}
