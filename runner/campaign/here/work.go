@@ -70,7 +70,7 @@ func (w *work) untilEnded(ctx context.Context) (report campaign.Report, settled 
 		hung := errors.Is(last, errHung)
 		switch {
 		case at.report != nil && (at.ended || hung || starts == mostStarts):
-			err = errors.Join(err, lock.Close())
+			lock.Close()
 			return *at.report, true
 		case err != nil || hung || starts == mostStarts:
 			report = campaign.Lost(w.claimed, errors.Join(err, last, lock.Close()))
