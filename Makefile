@@ -22,7 +22,7 @@ CLIENTS ?=
 SOAK    ?= 10m
 TARGETS  = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: help demo test race lint e2e kills checkout soak bench models pictures build cross clean
+.PHONY: help demo test race lint e2e kills checkout campaign soak bench models pictures build cross clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ kills: ## 100 kills of each kind in both ways to work
 checkout: ## the scripts and the battery where commands work in the checkout itself, as they do without overlays
 	AGENT_CI_WORK_IN=checkout $(GO) test -count=1 -timeout 20m -run '^TestScripts$$' ./cmd/agent-ci
 	AGENT_CI_WORK_IN=checkout AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)' ./cmd/agent-ci
+
+campaign: ## a campaign of 200 targets that is killed, restarted and started twice at random; AGENT_CI_SEED repeats
+	AGENT_CI_TARGETS=200 $(GO) test -count=1 -timeout 30m -v -run '^TestKilledCampaigns' ./cmd/agent-ci
 
 soak: ## files that change at random beside random calls of tools, for SOAK=10m; AGENT_CI_SEED repeats
 	AGENT_CI_SOAK=$(SOAK) $(GO) test -count=1 -timeout 60m -v -run '^TestSoak$$' ./cmd/agent-ci

@@ -181,7 +181,7 @@ func PublishModes() []string { return []string{publishGitHub, publishLocal, publ
 // the run was for; empty for none.
 func (in *invocation) findProject(j *job.Job, ws *workspace.Workspace, recorded string) (project, error) {
 	api, server := github.Addresses(in.env.Get)
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: in.env.Token(), UserAgent: "agent-ci/" + in.version})
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: in.env.Token(), UserAgent: "agent-ci/" + in.version, Pace: in.env.Get(settings.PaceVariable)})
 	if err != nil {
 		return project{}, outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
 	}

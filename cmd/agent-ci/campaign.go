@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
@@ -27,6 +28,9 @@ func campaignCommand() command {
 		args:  "SUBCOMMAND CAMPAIGN.yml [FLAGS]",
 		about: "run one job over many repositories and issues",
 		details: `
+run ends with 0 where every run that ended came to a good end, with 1 where one
+did not or the campaign is stopped, with 130 or 143 where a signal ended it.
+
 docs/campaigns.md tells what stands in the file, how a budget holds, and what the
 ledger keeps.`,
 		example: `
@@ -46,6 +50,9 @@ type campaignFlags struct {
 	check          bool
 	deleteBranches bool
 	online         bool
+	publish        string
+	replay         string
+	wait           bool
 }
 
 // campaignDeed is what a subcommand does with a campaign.
@@ -61,6 +68,7 @@ var campaignDeeds = map[string]struct {
 	"export":  {[]string{"format"}, exportCampaign},
 	"plan":    {[]string{"format", "check"}, planCampaign},
 	"resume":  {[]string{"by", "reason"}, resumeCampaign},
+	"run":     {[]string{"publish", "replay", "wait"}, runTargets},
 	"status":  {[]string{"format", "online"}, campaignStatus},
 }
 
@@ -102,6 +110,9 @@ func runCampaign(flags *flagSet) deed {
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.by, "by", "NAME", "approve, resume: who says so (default: the user)")
 	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; status: table (default), json, markdown or html;\nexport: csv (default) or json", "table", "json", "markdown", "html", "csv")
+	flags.text(&f.publish, "publish", "MODE", "run: as for agent-ci run (default: github where there is a token, else local)", runner.PublishModes()...)
+	flags.text(&f.replay, "replay", "FILE", "run: take the model's answers from a scripted session")
+	flags.on(&f.wait, "wait", "run: wait for what the time alone changes: a window, an hour, a day")
 	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")
 	flags.on(&f.check, "check", "plan: also run applies_if of each target, in a clean tree on this machine")
 	flags.on(&f.deleteBranches, "delete-branches", "close: delete the branches of the pull requests, too")

@@ -47,6 +47,10 @@ type Options struct {
 	// Wait is how the client waits before it tries something again; nil means
 	// that the time passes.
 	Wait func(context.Context, time.Duration) error
+	// Pace is a file by which all processes that name it create content no faster than GitHub takes
+	// it; "" for none.
+	Pace string
+	Now  func() time.Time // nil means time.Now
 }
 
 // Client makes calls to one API: it is a forge.Forge.
@@ -80,8 +84,16 @@ func New(o Options) (*Client, error) {
 	scopes := &atomic.Pointer[string]{}
 	replies := &replyTransport{base: defaultTransport(), limit: maxReply, scopes: scopes}
 	authorized := &tokenTransport{base: replies, token: token, may: isOfOrigin(api)}
-	retrying := &retryTransport{base: authorized, wait: wait, now: time.Now}
-	rest := gh.NewClient(&http.Client{Transport: retrying, CheckRedirect: checkRedirect, Timeout: callTimeout})
+	now := o.Now
+	if now == nil {
+		now = time.Now
+	}
+	var calls http.RoundTripper = &retryTransport{base: authorized, wait: wait, now: now}
+	timeout := callTimeout
+	if o.Pace != "" {
+		calls, timeout = &pace{base: calls, file: o.Pace, wait: wait, now: now}, timeout+longestPace
+	}
+	rest := gh.NewClient(&http.Client{Transport: calls, CheckRedirect: checkRedirect, Timeout: timeout})
 	rest.BaseURL = api
 	rest.UserAgent = cmp.Or(o.UserAgent, defaultUserAgent)
 	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: token, scopes: scopes, wait: wait}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -95,11 +96,11 @@ func cloneByGit(ctx context.Context, r Remote, o CloneOptions) (string, error) {
 	return strings.TrimSpace(sha), nil
 }
 
+// guarded are settings under which git starts no program that a repository names.
+var guarded = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"}
+
 func cloneArguments(o CloneOptions, local bool) []string {
-	args := []string{
-		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never",
-		"clone", "--quiet", "--template=", "--no-recurse-submodules", "--origin=origin",
-	}
+	args := append(slices.Clone(guarded), "clone", "--quiet", "--template=", "--no-recurse-submodules", "--origin=origin")
 	if o.Branch != "" {
 		args = append(args, "--branch="+o.Branch)
 	}

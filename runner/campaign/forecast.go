@@ -117,16 +117,3 @@ func (p *Plan) Blocked(b job.Spending) string {
 	}
 	return ""
 }
-
-// PassExisting books the targets that have an open pull request already and are to be left alone.
-func (l *Ledger) PassExisting(c *job.Campaign, p *Plan) error {
-	for _, t := range p.Targets {
-		if t.Existing == "" || t.Lacks != "" || c.OnExisting != "skip" || !l.Of(c.Name).left(t, p.Template) {
-			continue
-		}
-		if err := l.Pass(c, p, t, ReasonExisting, "There is an open pull request for it: "+t.Existing); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -43,16 +43,6 @@ func TestForecastGoesByWhatTheLedgerHas(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// What has an open pull request is left alone, once.
-	for range 2 {
-		if err := b.Ledger.PassExisting(b.campaign, p); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if e := b.Ledger.Of("bump").Entry(p.Targets[9].Key); e.Last == nil || e.Last.Reason != ReasonExisting || b.Ledger.Of("bump").Runs != 2 {
-		t.Errorf("got %+v", e)
-	}
-
 	// A target that ran and is named no more stays in the plan; one that did not run does not.
 	next := &Plan{Version: PlanVersion, Campaign: "bump", Template: "one", Targets: slices.Clone(p.Targets[2:7])}
 	next.Keep(p, b.Ledger.State)

@@ -230,7 +230,7 @@ func (s *State) settled(at time.Time, d Settled) {
 	}
 	c.Spent.add(used, 1)
 	s.spentOn[dayOf(at)] = price.Sum(s.spentOn[dayOf(at)], used.USD)
-	c.noting(e, func() { e.Claimed, e.Last, e.At = nil, &d.Report, at })
+	c.noting(e, func() { e.Claimed, e.Again, e.Last, e.At = nil, false, &d.Report, at })
 	c.note(at)
 	if d.Commit != "" {
 		e.Commits = append(e.Commits, d.Commit)

@@ -67,6 +67,10 @@ func (e Environment) RunLink() string {
 // the run at its end.
 const UploadVariable = "AGENT_CI_UPLOAD"
 
+// PaceVariable names the file by which the runs of a campaign create content on the forge no faster
+// than it takes it. Commands don't see the variable.
+const PaceVariable = "AGENT_CI_PACE"
+
 // Artifacts is where on the page of the run the files are that the action uploads; empty
 // where it uploads none.
 func (e Environment) Artifacts() string {

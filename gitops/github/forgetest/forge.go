@@ -39,6 +39,8 @@ type Options struct {
 	User  User   // whose token it is; the zero User means octocat
 	// Scopes are those of a classic token; nil means a token of another kind.
 	Scopes []string
+	// Creations bounds how fast content is created.
+	Creations Creations
 }
 
 // Forge is a server with its repositories. Its methods may be called at any
@@ -53,7 +55,9 @@ type Forge struct {
 	scopes []string
 	git    string // the program
 	root   string // of the bare repositories
-	mux    *http.ServeMux
+
+	creations Creations
+	mux       *http.ServeMux
 
 	mu           sync.Mutex
 	repositories []*Repository
@@ -64,6 +68,8 @@ type Forge struct {
 	signed       map[string]bool // commits that the forge signed
 	requests     []Request
 	undescribed  []string
+	created      []time.Time // when content was created
+	limited      int         // requests that came too fast
 	lastID       int64
 	clock        time.Time
 }
@@ -85,7 +91,7 @@ func New(t testing.TB, o Options) *Forge {
 		t.Fatalf("the forge needs the git program: %v", err)
 	}
 	f := &Forge{
-		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, git: git, root: t.TempDir(), mux: http.NewServeMux(),
+		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, creations: o.Creations, git: git, root: t.TempDir(), mux: http.NewServeMux(),
 		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{}, byName: map[string]*Repository{},
 	}
 	f.route()
@@ -146,6 +152,9 @@ func (f *Forge) arrive(r *http.Request, body []byte) (Request, Reply, bool) {
 		request.Body = nil
 	}
 	f.requests = append(f.requests, request)
+	if reply, limited := f.limit(r); limited {
+		return request, reply, true
+	}
 	reply, found := f.takeFault(request.Method, request.Path)
 	return request, reply, found
 }

@@ -1,0 +1,275 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// campaigning is a campaign over repositories of a forge, and a model that is asked over HTTP.
+type campaigning struct {
+	workshop
+	forge    *forgetest.Forge
+	repos    []*forgetest.Repository
+	asked    atomic.Int64 // requests to the model
+	tokens   atomic.Int64 // that an answer says it used
+	before   atomic.Pointer[func(*http.Request)]
+	campaign *job.Campaign
+	plan     *campaign.Plan
+}
+
+// campaignFile is a campaign whose runs take two steps and cost 0.01 dollars at each answer.
+const campaignFile = `version: 1
+name: bump
+targets: {command: "true"}
+on_existing: update
+rollout: {at_once: 3}
+job:
+  version: 1
+  task: {prompt: "Bump ${{ target.name }}."}
+  model: {name: m, stream: false, price: {input: 2.5, output: 2.5}}
+  limits: {cost_usd: 0.1, tokens: 100000}
+  verify: [{name: log, run: test -f log.txt}]
+`
+
+// cheap is the claim of a run by that file, whose dearest request costs 0.02 dollars.
+var cheap = campaign.Claim{USD: 0.12, Tokens: 110000}
+
+// paid is what the model was paid.
+func (w *campaigning) paid() float64 { return float64(w.asked.Load()*(w.tokens.Load()+1)) * 2.5 / 1e6 }
+
+// newCampaigning has so many targets, two in each repository.
+func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string) *campaigning {
+	t.Helper()
+	forge := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})
+	w := &campaigning{forge: forge}
+	model := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		items, err := inputOf(r)
+		if err != nil {
+			http.Error(rw, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.asked.Add(1)
+		if before := w.before.Load(); before != nil {
+			(*before)(r)
+		}
+		done, tries := stepsDone(items)
+		stepwise(2).answer(rw, done, tries, int(w.tokens.Load()))
+	}))
+	t.Cleanup(model.Close)
+	w.tokens.Store(4000)
+	w.workshop = newWorkshop(t, "GITHUB_API_URL="+forge.APIURL, "GITHUB_SERVER_URL="+forge.URL, "GITHUB_TOKEN="+forge.Token,
+		"OPENAI_BASE_URL="+model.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef")
+	w.write("seed/log.txt", "step 0\n")
+	seed := filepath.Join(w.dir, "seed")
+	w.git(seed, "init", "--quiet", "--initial-branch=main")
+	w.git(seed, "add", "--all")
+	w.git(seed, "commit", "--quiet", "--message=begin")
+	sha := w.git(seed, "rev-parse", "HEAD")
+	var all []campaign.Target
+	for n := range targets {
+		if n%2 == 0 {
+			w.repos = append(w.repos, forge.AddRepository("octo", fmt.Sprintf("r%03d", n/2)))
+			w.git(seed, "push", "--quiet", w.repos[n/2].Dir, "main")
+		}
+		all = append(all, campaign.Target{Repository: "octo/" + w.repos[n/2].Name, Base: "main", SHA: sha, Values: map[string]string{"part": fmt.Sprint(n % 2)}})
+	}
+	w.write("bump.yml", file)
+	var err error
+	if w.campaign, err = job.LoadCampaign("bump.yml", []byte(file), nil); err != nil {
+		t.Fatal(err)
+	}
+	template, err := campaign.TemplateOf(w.campaign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		all[i].Key = campaign.KeyOf("bump", all[i])
+	}
+	w.plan = &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: template, Made: time.Now(), Claim: claim, Targets: all}
+	ledger, err := campaign.Open(w.ledger(), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	if err := ledger.Plan(w.plan); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *campaigning) ledger() string { return filepath.Join(w.dir, "ledger") }
+
+// command is agent-ci campaign, not started yet.
+func (w *campaigning) command(sub string, flags ...string) (*exec.Cmd, *strings.Builder) {
+	cmd, out := exec.Command(binary, append([]string{"campaign", sub, "bump.yml", "--ledger", w.ledger()}, flags...)...), &strings.Builder{}
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.env, out, out
+	return cmd, out
+}
+
+func (w *campaigning) run(flags ...string) string {
+	w.t.Helper()
+	cmd, out := w.command("run", flags...)
+	if err := cmd.Run(); err != nil {
+		w.t.Fatalf("agent-ci campaign run: %v\n%s%s", err, out, w.logs())
+	}
+	return out.String()
+}
+
+// logs are what the runs said.
+func (w *campaigning) logs() string {
+	var all strings.Builder
+	names, _ := filepath.Glob(filepath.Join(w.ledger(), "bump", "runs", "*.log"))
+	for _, name := range names {
+		raw, _ := os.ReadFile(name)
+		fmt.Fprintf(&all, "%s: %s\n", filepath.Base(name), raw)
+	}
+	return all.String()
+}
+
+func (w *campaigning) status() campaign.Status {
+	w.t.Helper()
+	state, err := campaign.Read(w.ledger())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return state.Status(time.Now(), w.campaign, w.plan)
+}
+
+// allOpened makes sure that each target has its pull request, and that nothing is left behind.
+func (w *campaigning) allOpened() {
+	w.t.Helper()
+	if s := w.status(); s.Counts[campaign.Opened] != len(w.plan.Targets) {
+		w.t.Errorf("the targets are %v\n%s", s.Counts, w.logs())
+	}
+	if n := w.published(); n != len(w.plan.Targets) {
+		w.t.Errorf("there are %d pull requests", n)
+	}
+	for _, left := range []string{"runs/*.repo", "mirrors"} {
+		if names, _ := filepath.Glob(filepath.Join(w.ledger(), "bump", left)); len(names) > 0 {
+			w.t.Errorf("left behind: %v", names)
+		}
+	}
+}
+
+// published is how many pull requests there are. A branch that has two fails the test.
+func (w *campaigning) published() int {
+	w.t.Helper()
+	all := 0
+	for _, repo := range w.repos {
+		heads := map[string]bool{}
+		for _, pull := range repo.PullRequests() {
+			if heads[pull.Head] {
+				w.t.Errorf("%s of %s has two pull requests", pull.Head, repo.Name)
+			}
+			heads[pull.Head] = true
+			all++
+		}
+	}
+	return all
+}
+
+// clones is how often objects were fetched from the forge.
+func (w *campaigning) clones() int {
+	n := 0
+	for _, r := range w.forge.Requests() {
+		if strings.HasSuffix(r.Path, "/git-upload-pack") { // two for a clone: what there is, and the objects
+			n++
+		}
+	}
+	return n / 2
+}
+
+func TestACampaignRunsHere(t *testing.T) {
+	w := newCampaigning(t, 4, cheap, campaignFile)
+	out := w.run()
+	w.allOpened()
+	if !strings.Contains(out, "4 targets: 4 pull request open") {
+		t.Error(out)
+	}
+	if n := w.clones(); n != len(w.repos) {
+		t.Errorf("%d repositories were fetched %d times", len(w.repos), n)
+	}
+	before := w.asked.Load()
+	w.run()
+	if after := w.asked.Load(); after != before {
+		t.Errorf("a second start asked the model %d times", after-before)
+	}
+}
+
+// What has an open pull request is left out before anything is claimed, unless it is to be updated.
+func TestACampaignLeavesOutWhatHasAPullRequest(t *testing.T) {
+	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "on_existing: update", "on_existing: skip"))
+	answer := func(data string) forgetest.Reply { return forgetest.Reply{Body: `{"data": {` + data + `}}`} }
+	const has = `{"nameWithOwner": "octo/r000", "pullRequests": {"nodes": [{"number": 7, "url": "https://forge.invalid/octo/r000/pull/7"}]}}`
+	const none = `{"nameWithOwner": "octo/r000", "pullRequests": {"nodes": []}}`
+	w.forge.On("POST", "/api/graphql", answer(`"q0": `+has+`, "q1": `+none), 1)
+	w.forge.On("POST", "/api/graphql", answer(`"q0": `+none), 1)
+	out := w.run()
+	s := w.status()
+	if s.Counts[campaign.Existing] != 1 || s.Counts[campaign.Opened] != 1 || s.Runs != 1 {
+		t.Errorf("the targets are %v after %d runs\n%s", s.Counts, s.Runs, out)
+	}
+}
+
+// A signal ends the runs in order; the next start goes on with them, and pays nothing again.
+func TestACampaignIsInterrupted(t *testing.T) {
+	w := newCampaigning(t, 2, cheap, campaignFile)
+	asked := make(chan struct{}, 10)
+	hold := func(r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}
+	w.before.Store(&hold)
+	cmd, out := w.command("run")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	<-asked
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.Contains(out.String(), "goes on with the next agent-ci campaign run") {
+		t.Errorf("it ended with %d\n%s", code, out)
+	}
+	if s := w.status(); s.Counts[campaign.Running] != 2 {
+		t.Errorf("the targets are %v\n%s", s.Counts, w.logs())
+	}
+	w.before.Store(nil)
+	if out := w.run(); !strings.Contains(out, "goes on") {
+		t.Error(out)
+	}
+	w.allOpened()
+	if s := w.status(); s.Runs != 2 || s.Spent.USD < w.paid() {
+		t.Errorf("%d runs, %.4f dollars booked, %.4f paid", s.Runs, s.Spent.USD, w.paid())
+	}
+}
+
+// The exit status tells what a wave came to; a plan of another job is refused.
+func TestACampaignThatFailsSaysSo(t *testing.T) {
+	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "run: test -f log.txt", "run: test ! -e new"))
+	cmd, out := w.command("run")
+	_ = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(out.String(), " verify_failed/red: ") {
+		t.Errorf("it ended with %d\n%s", code, out)
+	}
+	w.write("bump.yml", campaignFile)
+	cmd, out = w.command("run")
+	if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "make a new plan") {
+		t.Errorf("a plan of another job: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,42 @@
+package forgetest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Creations is GitHub's secondary limit on requests that create content. The zero value is none.
+type Creations struct {
+	Minute, Hour int
+	Now          func() time.Time
+}
+
+// Limited is how many requests met the limit.
+func (f *Forge) Limited() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.limited
+}
+
+// limit refuses what comes too fast, as github.com does.
+func (f *Forge) limit(r *http.Request) (Reply, bool) {
+	l := f.creations
+	if l.Minute == 0 || r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, restPrefix+"/") || strings.Contains(r.URL.Path, "/git/") {
+		return Reply{}, false
+	}
+	now := l.Now()
+	since := func(d time.Duration) int {
+		return len(f.created) - slices.IndexFunc(append(f.created, now.Add(time.Nanosecond)), func(at time.Time) bool { return at.After(now.Add(-d)) })
+	}
+	if since(time.Minute) >= l.Minute || since(time.Hour) >= l.Hour {
+		f.limited++
+		return Reply{
+			Status: http.StatusForbidden, Header: http.Header{"Retry-After": {"60"}},
+			Body: `{"message": "You have exceeded a secondary rate limit and have been temporarily blocked from content creation. Please retry your request again later."}`,
+		}, true
+	}
+	f.created = append(f.created, now)
+	return Reply{}, false
+}

@@ -1,0 +1,116 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// paces are GitHub's secondary limits on requests that create content, each over a little more than
+// its time, since requests are on their way for a while:
+// https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+var paces = []struct {
+	most int
+	over time.Duration
+}{
+	{80, time.Minute + 5*time.Second},
+	{500, time.Hour + time.Minute},
+}
+
+// longestPace is how long a request may wait for its turn.
+const longestPace = time.Hour + 2*time.Minute
+
+// pace gives requests that create content their turns, among all processes that use the same file.
+type pace struct {
+	base http.RoundTripper
+	file string
+	wait func(context.Context, time.Duration) error
+	now  func() time.Time
+}
+
+func (p *pace) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !creates(req) {
+		return p.base.RoundTrip(req)
+	}
+	turn, err := p.turn()
+	if err != nil { // the server's own limit is heeded then
+		return p.base.RoundTrip(req)
+	}
+	if left := turn.Sub(p.now()); left > 0 {
+		if err := p.wait(req.Context(), left); err != nil {
+			return nil, fmt.Errorf("wait for a turn among requests that create content: %w", err)
+		}
+	}
+	return p.base.RoundTrip(req)
+}
+
+// creates says whether GitHub counts a request as one that creates content. Objects of git are none.
+func creates(req *http.Request) bool {
+	return req.Method == http.MethodPost && !strings.HasSuffix(req.URL.Path, "/graphql") && !strings.Contains(req.URL.Path, "/git/")
+}
+
+// turn takes the next turn there is, and books it in the file.
+func (p *pace) turn() (time.Time, error) {
+	f, err := os.OpenFile(p.file, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer f.Close() // which lets go of the lock
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return time.Time{}, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return time.Time{}, err
+	}
+	now := p.now()
+	taken := turnsIn(string(raw), now)
+	turn := nextTurn(taken, now)
+	var out strings.Builder
+	for _, at := range append(taken, turn) {
+		fmt.Fprintln(&out, at.UnixMilli())
+	}
+	if _, err := f.WriteAt([]byte(out.String()), 0); err != nil {
+		return time.Time{}, err
+	}
+	return turn, f.Truncate(int64(out.Len()))
+}
+
+// turnsIn reads the turns that count still, in order. What is no turn, or lies too far ahead, was
+// written by nobody who keeps to this.
+func turnsIn(text string, now time.Time) []time.Time {
+	var turns []time.Time
+	oldest := now.Add(-paces[len(paces)-1].over)
+	for line := range strings.Lines(text) {
+		milli, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+		if at := time.UnixMilli(milli); err == nil && at.After(oldest) && at.Before(now.Add(24*time.Hour)) {
+			turns = append(turns, at)
+		}
+	}
+	slices.SortFunc(turns, time.Time.Compare)
+	return turns
+}
+
+// nextTurn is the first moment at which no limit is reached.
+func nextTurn(taken []time.Time, now time.Time) time.Time {
+	turn := now
+	if len(taken) > 0 && taken[len(taken)-1].After(turn) { // those who came before go before
+		turn = taken[len(taken)-1]
+	}
+	for _, pace := range paces {
+		if len(taken) < pace.most {
+			continue
+		}
+		if free := taken[len(taken)-pace.most].Add(pace.over + time.Millisecond); free.After(turn) {
+			turn = free
+		}
+	}
+	return turn
+}

@@ -1,0 +1,116 @@
+package here
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+// hangs is a program that ignores being told to end, where the job says so, and leaves nothing.
+const hangs = `#!/bin/sh
+case "$*" in
+*hangs*) trap '' TERM; exec sleep 1000;;
+esac
+echo "it cannot start" >&2
+exit 1
+`
+
+const campaignFile = `version: 1
+name: bump
+targets: {command: "true"}
+rollout: {at_once: 2}
+job: {version: 1, task: {prompt: x}, limits: {time: 1s}}
+`
+
+func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte(hangs), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, err := job.LoadCampaign("bump.yml", []byte(campaignFile), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := campaign.Open(filepath.Join(dir, "ledger"), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "0123456789", Claim: campaign.Claim{USD: 2, Tokens: 5_000_000}}
+	for _, name := range []string{"hangs", "one", "two", "three"} {
+		target := campaign.Target{Repository: "octo/" + name, Base: "main", SHA: strings.Repeat("0", 40)}
+		target.Key = campaign.KeyOf("bump", target)
+		plan.Targets = append(plan.Targets, target)
+	}
+	if err := ledger.Plan(plan); err != nil {
+		t.Fatal(err)
+	}
+	ends := ""
+	_, err = Run(t.Context(), Options{
+		Ledger: ledger, Campaign: c, Plan: plan, Folder: campaign.Folder(filepath.Join(dir, "ledger"), "bump"), Program: program, Environ: os.Environ(),
+		Now: time.Now, Farewell: 100 * time.Millisecond, Resumable: func(*record.Directory) error { return errors.New("it cannot") },
+		Tell: func(s Step) {
+			if s.Report != nil {
+				ends += fmt.Sprintf("%s %s ", s.Target.Repository, s.Report.Reason)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "octo/hangs no_result "; !strings.HasSuffix(ends, want) || strings.Count(ends, "no_result") != 4 {
+		t.Errorf("ended: %s", ends)
+	}
+	hung := ledger.Of("bump").Entry(plan.Targets[0].Key).Last
+	if hung.CostUSD == nil || *hung.CostUSD != 0 || !strings.Contains(hung.Message, errHung.Error()) {
+		t.Errorf("the report of the hung one is %+v", hung)
+	}
+}
+
+// What a terminal shows is bounded, and what strangers wrote does nothing there.
+func TestProgressOnATerminal(t *testing.T) {
+	var out strings.Builder
+	p := NewProgress(&out, 40)
+	for n := range 20 {
+		p.Tell(Step{Target: campaign.Target{Key: fmt.Sprintf("bump-%02d", n)}})
+	}
+	out.Reset()
+	report := &campaign.Report{Outcome: "changed", Reason: "pull_request", Message: "\x1b[2J\x07" + strings.Repeat("long ", 40)}
+	p.Tell(Step{Target: campaign.Target{Key: "bump-03"}, Report: report})
+	want := "\x1b[18A\x1b[Jbump-03 changed/pull_request: "
+	if !strings.HasPrefix(out.String(), want) || strings.Count(out.String(), "\x1b") != 2 || strings.Contains(out.String(), "\x07") {
+		t.Errorf("the screen gets %q", out.String())
+	}
+	for line := range strings.Lines(strings.TrimPrefix(out.String(), "\x1b[18A\x1b[J")) {
+		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 40 {
+			t.Errorf("a line of %d characters: %q", n, line)
+		}
+	}
+	if !strings.Contains(out.String(), "1 ended, 19 running\n") || !strings.Contains(out.String(), "and 3 more") {
+		t.Errorf("the screen gets %q", out.String())
+	}
+}
+
+func TestProgressInALog(t *testing.T) {
+	var out strings.Builder
+	p := NewProgress(&out, 0)
+	target := campaign.Target{Key: "bump-one"}
+	p.Tell(Step{Target: target})
+	p.Tell(Step{Target: target, Report: &campaign.Report{Outcome: "changed", Reason: "pull_request", Message: "a\nb"}})
+	p.Tell(Step{Target: target, Taken: true})
+	p.Tell(Step{Target: target, Report: &campaign.Report{}, Left: true})
+	p.End()
+	want := "bump-one starts\nbump-one changed/pull_request: a b\nbump-one goes on\nbump-one is left as it is, and goes on with the next start\n"
+	if out.String() != want {
+		t.Errorf("the log is\n%s", out.String())
+	}
+}

@@ -1,0 +1,364 @@
+package here
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// work is the run of one claim. It is used by one goroutine.
+type work struct {
+	Options
+	target  campaign.Target
+	claimed campaign.Claimed
+	since   time.Time // of the claim
+	job     *job.Job  // nil where the target has none any more
+}
+
+// jobOf is the job of a target, before the defaults of its repository.
+func jobOf(c *job.Campaign, t campaign.Target) *job.Job {
+	filled, err := campaign.JobOf(c, t)
+	if err != nil {
+		return nil
+	}
+	j, err := job.LoadTemplate(job.Layer{Name: t.Key, Kind: job.File, Data: filled})
+	if err != nil {
+		return nil
+	}
+	return j
+}
+
+// mostStarts is how often the process of a claim is started: a run that ends without a result is
+// gone on with, and in the end given up.
+const mostStarts = 3
+
+// toEnd brings the run to its end, from wherever it is. settled is false where it is to go on later.
+func (w *work) toEnd(ctx context.Context) (report campaign.Report, settled bool) {
+	report, settled = w.untilEnded(ctx)
+	if settled {
+		w.Checkouts.free(w.checkout())
+	}
+	return report, settled
+}
+
+func (w *work) untilEnded(ctx context.Context) (report campaign.Report, settled bool) {
+	var last error
+	for starts := 0; ; starts++ {
+		lock, err := w.lock(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return campaign.Lost(w.claimed, ctx.Err()), false
+		case err != nil:
+			return campaign.Lost(w.claimed, err), true
+		}
+		at, err := w.look()
+		hung := errors.Is(last, errHung)
+		switch {
+		case at.report != nil && (at.ended || hung || starts == mostStarts):
+			lock.Close()
+			return *at.report, true
+		case err != nil || hung || starts == mostStarts:
+			report = campaign.Lost(w.claimed, errors.Join(err, last, lock.Close()))
+			return unpaid(report, at), true
+		case ctx.Err() != nil:
+			lock.Close()
+			return campaign.Lost(w.claimed, ctx.Err()), false
+		case at.fresh && (w.claimed.Template != w.Plan.Template || w.target.Repository == ""):
+			lock.Close()
+			return superseded(w.claimed), true
+		}
+		last = errors.Join(w.process(ctx, lock, at), lock.Close())
+	}
+}
+
+// unpaid takes the claim off a report of a run that had asked nobody.
+func unpaid(r campaign.Report, at place) campaign.Report {
+	if at.fresh {
+		r.CostUSD, r.Tokens = new(float64), new(int64)
+	}
+	return r
+}
+
+// superseded is the report of a run that had not begun when another plan came to hold.
+func superseded(c campaign.Claimed) campaign.Report {
+	return campaign.Report{
+		Target: c.Target, Template: c.Template, Attempt: c.Attempt, Outcome: string(outcome.Cancelled), Reason: "replanned",
+		Message: "The run had not begun when another plan was made.", CostUSD: new(float64), Tokens: new(int64), PullRequest: campaign.PullRequest{Operation: "none"},
+	}
+}
+
+// place is what there is of a claim's run.
+type place struct {
+	fresh  bool             // nobody was paid yet, and it begins anew
+	resume bool             // it can go on
+	lost   int              // requests to the model whose answers were paid, it may be, and not booked
+	report *campaign.Report // of its end
+	ended  bool             // for good
+}
+
+func (w *work) directory() string {
+	c := w.claimed
+	return filepath.Join(w.Folder, "runs", fmt.Sprintf("%s-%s-%d", c.Target, c.Template[:min(len(c.Template), 8)], c.Attempt))
+}
+
+func (w *work) checkout() string { return w.directory() + ".repo" }
+
+// look finds out how far the run is. Nobody works on it meanwhile. What had not begun is cleared away.
+func (w *work) look() (place, error) {
+	path := w.directory()
+	dir, err := record.OpenDirectory(path)
+	if errors.Is(err, os.ErrNotExist) { // also a directory without a transcript
+		return place{fresh: true}, os.RemoveAll(path)
+	}
+	if err != nil {
+		return place{}, err
+	}
+	defer dir.Close()
+	asked, lost, err := requests(dir)
+	if err != nil {
+		return place{}, err
+	}
+	report, ended, err := campaign.ReportOf(dir, w.claimed)
+	if err != nil {
+		return place{}, err
+	}
+	at := place{lost: lost}
+	if ended {
+		at.report = w.withLost(&report, lost)
+	}
+	if ended && report.Outcome != string(outcome.Cancelled) {
+		at.ended = true
+		return at, nil
+	}
+	unresumable := w.Resumable(dir)
+	switch {
+	case unresumable == nil && w.affords(lost):
+		at.resume = true
+		return at, nil
+	case unresumable == nil:
+		unresumable = fmt.Errorf("answers that it had asked for were lost %d times, and its claim has no room for them", lost)
+	case asked == 0:
+		return place{fresh: true}, os.RemoveAll(path)
+	}
+	at.ended = ended // somebody ended it, for good
+	if ended {
+		return at, nil
+	}
+	return at, fmt.Errorf("it was killed and cannot go on: %w", unresumable)
+}
+
+// requests counts what a run asked of models, and how often it was killed before the answer was
+// booked.
+func requests(dir *record.Directory) (asked, lost int, err error) {
+	f, err := dir.Open(record.TranscriptFile)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the transcript: %w", err)
+	}
+	defer f.Close()
+	booked := 0
+	for event, err := range transcript.Read(f) {
+		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) {
+			break
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("read the transcript: %w", err)
+		}
+		switch event.Type {
+		case transcript.TypeModelRequest:
+			asked++
+		case transcript.TypeModelResponse, transcript.TypeModelFailure:
+			booked++
+		}
+	}
+	return asked, max(asked-booked, 0), nil
+}
+
+// dearest is what one request may cost: what the claim has beyond the limits of the job.
+func (w *work) dearest() campaign.Claim {
+	if w.job == nil {
+		return campaign.Claim{}
+	}
+	return campaign.Claim{USD: max(price.Sum(w.claimed.USD, -w.job.Limits.CostUSD), 0), Tokens: max(w.claimed.Tokens-w.job.Limits.Tokens, 0)}
+}
+
+// limits are those under which the run stays within its claim, however many answers were lost. A
+// limit of 0 is none.
+func (w *work) limits(lost int) (usd float64, tokens int64) {
+	each, limits := w.dearest(), w.job.Limits
+	return price.Sum(limits.CostUSD, -float64(lost)*each.USD), limits.Tokens - int64(lost)*each.Tokens
+}
+
+// affords says whether a run that lost answers can go on within its claim.
+func (w *work) affords(lost int) bool {
+	if lost == 0 || w.job == nil {
+		return true
+	}
+	usd, tokens := w.limits(lost)
+	return (w.job.Limits.CostUSD == 0 || usd > 0) && (w.job.Limits.Tokens == 0 || tokens > 0)
+}
+
+// withLost adds to a report what lost answers may have cost, up to the claim.
+func (w *work) withLost(r *campaign.Report, lost int) *campaign.Report {
+	each := w.dearest()
+	if lost > 0 && r.CostUSD != nil {
+		sum := min(price.Sum(*r.CostUSD, float64(lost)*each.USD), max(w.claimed.USD, *r.CostUSD))
+		r.CostUSD = &sum
+	}
+	if lost > 0 && r.Tokens != nil {
+		sum := min(*r.Tokens+int64(lost)*each.Tokens, max(w.claimed.Tokens, *r.Tokens))
+		r.Tokens = &sum
+	}
+	return r
+}
+
+// lookAgain is how often a run of an earlier starter is looked at.
+const lookAgain = 100 * time.Millisecond
+
+var errHung = errors.New("it went on far beyond the time that its job gives it, and was ended")
+
+// lock takes the log of the run, which a process of the run holds as long as it lives, from before
+// its first instruction on: so none works unseen, whoever started it.
+func (w *work) lock(ctx context.Context) (*os.File, error) {
+	log := w.directory() + ".log"
+	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("write the log of the run: %w", err)
+	}
+	if patience := w.patience(); patience > 0 {
+		var cancel func()
+		left := max(w.since.Add(patience).Sub(w.Now()), w.Farewell) // what was killed a moment ago ends, too
+		ctx, cancel = context.WithTimeoutCause(ctx, left, fmt.Errorf("a process that an earlier start left does not end; its log is %s", log))
+		defer cancel()
+	}
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return f, nil
+		case !errors.Is(err, syscall.EWOULDBLOCK):
+			return nil, errors.Join(err, f.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), f.Close())
+		case <-ticker.C:
+		}
+	}
+}
+
+// patience is how long a run may take in all; 0 where its job does not bound it.
+func (w *work) patience() time.Duration {
+	if w.job == nil || w.job.Limits.Time == 0 {
+		return 0
+	}
+	all := w.job.Limits.Time
+	if w.job.Recipe.Run != "" {
+		all += w.job.Recipe.Timeout
+	}
+	for _, step := range w.job.Setup {
+		all += step.Timeout
+	}
+	for _, check := range w.job.Verify {
+		all += check.Timeout * job.Duration((1+check.Rerun)*(2+w.job.VerifyAttempts))
+	}
+	return time.Duration(all) + w.Spare
+}
+
+// process starts the run, or goes on with it, and waits for its end. What came of it the run directory
+// tells.
+func (w *work) process(ctx context.Context, log *os.File, at place) error {
+	args, err := w.arguments(ctx, at)
+	if err != nil {
+		return err
+	}
+	if patience := w.patience(); patience > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, patience, errHung)
+		defer cancel()
+	}
+	command := exec.CommandContext(ctx, w.Program, args...)
+	command.Dir, command.Env, command.Stdout, command.Stderr = w.Folder, environment(w.Environ), log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal of the terminal comes from here, once
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = w.Farewell
+	err = command.Run()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("agent-ci ended with %w; its log is %s.log", err, w.directory())
+	}
+	return nil
+}
+
+// arguments are those of agent-ci.
+func (w *work) arguments(ctx context.Context, at place) ([]string, error) {
+	directory := w.directory()
+	if at.resume {
+		return append([]string{"resume", directory, "--quiet"}, w.limitFlags(at.lost)...), nil
+	}
+	filled, err := campaign.JobOf(w.Campaign, w.target)
+	if err != nil {
+		return nil, err
+	}
+	file := directory + ".yml"
+	if err := os.WriteFile(file, filled, 0o600); err != nil {
+		return nil, fmt.Errorf("write the job of %s: %w", w.target.Key, err)
+	}
+	args := append([]string{"run", "--job", file, "--out", directory, "--quiet"}, append(w.limitFlags(0), w.Args...)...)
+	if w.Checkouts == nil {
+		return args, nil
+	}
+	if err := w.Checkouts.make(ctx, w.target, w.checkout()); err != nil { // the run clones then, and says what is wrong
+		return args, nil
+	}
+	return append(args, "--repo", w.checkout()), nil
+}
+
+// limitFlags hold the run to its claim, whatever variables of the surroundings say.
+func (w *work) limitFlags(lost int) (flags []string) {
+	if w.job == nil {
+		return nil
+	}
+	usd, tokens := w.limits(lost)
+	if w.job.Limits.CostUSD > 0 && w.claimed.USD > 0 {
+		flags = append(flags, "--set", "limits.cost_usd="+strconv.FormatFloat(usd, 'f', -1, 64))
+	}
+	if w.job.Limits.Tokens > 0 {
+		flags = append(flags, "--set", "limits.tokens="+strconv.FormatInt(tokens, 10))
+	}
+	return flags
+}
+
+// ofStep are variables that are of this step of a workflow alone: what a run would write there, or
+// read of an event, is not its own.
+var ofStep = []string{
+	"GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_STATE", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH", "GITHUB_REPOSITORY",
+}
+
+func environment(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(ofStep, name)
+	})
+}
