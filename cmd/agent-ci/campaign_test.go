@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -212,11 +214,25 @@ func TestACampaignRunsHere(t *testing.T) {
 // What has an open pull request is left out before anything is claimed, unless it is to be updated.
 func TestACampaignLeavesOutWhatHasAPullRequest(t *testing.T) {
 	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "on_existing: update", "on_existing: skip"))
-	answer := func(data string) forgetest.Reply { return forgetest.Reply{Body: `{"data": {` + data + `}}`} }
-	const has = `{"nameWithOwner": "octo/r000", "pullRequests": {"nodes": [{"number": 7, "url": "https://forge.invalid/octo/r000/pull/7"}]}}`
-	const none = `{"nameWithOwner": "octo/r000", "pullRequests": {"nodes": []}}`
-	w.forge.On("POST", "/api/graphql", answer(`"q0": `+has+`, "q1": `+none), 1)
-	w.forge.On("POST", "/api/graphql", answer(`"q0": `+none), 1)
+	client, err := github.New(github.Options{APIURL: w.forge.APIURL, Token: w.forge.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, branch := client.Repository(w.plan.Targets[0].Repository), "agent-ci/"+w.plan.Targets[0].Key
+	base, err := to.Branch(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := to.CreateCommit(t.Context(), "Made before.", base.Tree, base.SHA)
+	if err == nil {
+		err = to.CreateBranch(t.Context(), branch, made.SHA)
+	}
+	if err == nil {
+		_, err = to.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Made before", Head: branch, Base: "main"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	out := w.run()
 	s := w.status()
 	if s.Counts[campaign.Existing] != 1 || s.Counts[campaign.Opened] != 1 || s.Runs != 1 {
