@@ -290,7 +290,7 @@ func (in *invocation) backToWork(ctx context.Context, h *history, so *reached, g
 	if err := so.agent.GoOn(h.returned(so.found)); err != nil {
 		return err
 	}
-	if !h.worked() {
+	if so.goesOn = h.worked(); !so.goesOn {
 		return nil
 	}
 	return so.moveIn(ctx, h)

@@ -69,6 +69,7 @@ type reached struct {
 	told     worker.Work          // what a record tells of the work
 	worked   bool                 // by that, the agent had begun before
 	resumed  bool                 // run.resumed is written
+	goesOn   bool                 // the agent had begun before the run went on
 	used     []transcript.Secret  // by commands, before a run went on
 	replays  bool                 // a record answers in the place of the model
 	until    time.Time            // when the time of the run is over; zero while that is not known

@@ -7,7 +7,7 @@ import (
 // followRecipe runs the job's recipe before the agent's first turn, and says whether the run is done
 // with it: every check is green on its change, and the agent is not to work in any case.
 func (so *reached) followRecipe(ctx, whole context.Context, attempts int) (done bool, err error) {
-	if so.job().Recipe.Run == "" || attempts > 0 || so.worked || so.task.Subject != nil {
+	if so.job().Recipe.Run == "" || attempts > 0 || so.goesOn || so.task.Subject != nil {
 		return false, nil
 	}
 	if err := so.checks().Recipe(ctx); err != nil {
@@ -16,12 +16,14 @@ func (so *reached) followRecipe(ctx, whole context.Context, attempts int) (done 
 	if err := so.takeChange(ctx); err != nil {
 		return false, err
 	}
-	if so.job().Recipe.Agent == "always" || len(so.job().Verify) == 0 {
-		return false, so.tellRecipe("")
-	}
-	if so.change.Empty() {
+	switch {
+	case so.job().Recipe.Agent == "always" || len(so.job().Verify) == 0:
+		return false, so.goOnFromRecipe(ctx, "")
+	case so.change.Empty() && so.baselineGreen():
 		so.told.Summary = "The recipe changed nothing, and every check is green."
-		return so.baselineGreen(), nil
+		return true, nil
+	case so.change.Empty():
+		return false, nil
 	}
 	if err := so.verify(ctx, whole, 1); err != nil {
 		return false, err
@@ -34,11 +36,18 @@ func (so *reached) followRecipe(ctx, whole context.Context, attempts int) (done 
 	if err != nil {
 		return false, err
 	}
-	return false, so.tellRecipe(words)
+	return false, so.goOnFromRecipe(ctx, words)
 }
 
-// tellRecipe tells the agent what the recipe did, and what checks say of it.
-func (so *reached) tellRecipe(words string) error {
+// goOnFromRecipe keeps what the recipe did, for a run that goes on in another checkout, and tells the
+// agent of it and of what checks say of it.
+func (so *reached) goOnFromRecipe(ctx context.Context, words string) error {
+	if so.change.Empty() {
+		return nil
+	}
+	if err := so.agent.KeepMade(ctx, so.change); err != nil {
+		return err
+	}
 	told := so.checks().RecipeWords()
 	if words != "" {
 		told += "\n\n" + words

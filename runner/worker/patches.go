@@ -36,6 +36,11 @@ func (a *Agent) keepDiff(diff string) error { return a.keepChange(diffKept, diff
 // keepMerge keeps what is taken over of another agent, likewise.
 func (a *Agent) keepMerge(diff string) error { return a.keepChange(mergeKept, diff) }
 
+// KeepMade keeps a change that stands in the agent's tree and is of no call, likewise.
+func (a *Agent) KeepMade(ctx context.Context, change *gitops.ChangeSet) error {
+	return a.Workspace.KeepMerge(ctx, change, a.keepMerge)
+}
+
 // keepChange counts for the run what any agent changes that works in its tree.
 func (a *Agent) keepChange(kind, text string) error {
 	if a.Child != nil {

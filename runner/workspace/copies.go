@@ -43,7 +43,7 @@ func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, own *Own, b
 		}
 		return merged, err
 	}
-	if err := w.keepMerge(ctx, merged, own.Keep); err != nil {
+	if err := w.KeepMerge(ctx, merged, own.Keep); err != nil {
 		return nil, fmt.Errorf("keep what is merged: %w", err)
 	}
 	var paths []string
@@ -61,14 +61,14 @@ func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, own *Own, b
 	return merged, nil
 }
 
-// keepMerge keeps a change that is about to be taken over, where it is not too large to be read again.
-func (w *Workspace) keepMerge(ctx context.Context, merged *gitops.ChangeSet, keep func(diff string) error) error {
+// KeepMerge keeps a change that no call of the agent makes, where it is not too large to be read again.
+func (w *Workspace) KeepMerge(ctx context.Context, merged *gitops.ChangeSet, keep func(diff string) error) error {
 	diff := &beginning{most: record.MaxRead}
 	if err := w.checkout.WritePatch(ctx, merged, diff); err != nil {
 		return err
 	}
 	if diff.cut {
-		w.rec.Warn("merge_not_kept", "A change that was taken over from another agent is too large to be kept (%d files); where the run goes on in another checkout it is not there.", len(merged.Files))
+		w.rec.Warn("merge_not_kept", "A change of another agent, or of the recipe, is too large to be kept (%d files); where the run goes on in another checkout it is not there.", len(merged.Files))
 		return nil
 	}
 	return keep(string(diff.kept))
