@@ -194,11 +194,7 @@ func giveRole(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: role LOGIN ROLE")
 	}
-	repo := worldOf(ts).repo
-	if repo.Permissions == nil {
-		repo.Permissions = map[string]string{}
-	}
-	repo.Permissions[args[0]] = args[1]
+	worldOf(ts).repo.SetRole(args[0], args[1])
 }
 
 // editIssue changes an issue as its author does: edit NUMBER TITLE BODY STATE.

@@ -61,6 +61,16 @@ func getPermission(f *Forge, c *call) answer {
 	return ok(object{"permission": cmp.Or(levels[role], "read"), "role_name": role, "user": user})
 }
 
+// SetRole gives an account a role, also while the forge is asked.
+func (r *Repository) SetRole(login, role string) {
+	r.forge.mu.Lock()
+	defer r.forge.mu.Unlock()
+	if r.Permissions == nil {
+		r.Permissions = map[string]string{}
+	}
+	r.Permissions[login] = role
+}
+
 func (r *Repository) role(login string) string {
 	for name, role := range r.Permissions {
 		if strings.EqualFold(name, login) {
