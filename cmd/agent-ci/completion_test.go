@@ -66,7 +66,7 @@ func TestBashCompletes(t *testing.T) {
 		line []string // the last word is the one that is completed
 		want []string
 	}{
-		{"commands", []string{"re"}, []string{"resume", "repair", "replay", "report"}},
+		{"commands", []string{"re"}, []string{"repair", "resume", "replay", "report"}},
 		{"flags", []string{"run", "--prompt"}, []string{"--prompt", "--prompt-file"}},
 		{"a closed list", []string{"run", "--publish", ""}, []string{"github", "local", "none"}},
 		{"a closed list behind =", []string{"run", "--publish", "=", "l"}, []string{"local"}},
