@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,18 +26,22 @@ import (
 func campaignCommand() command {
 	return command{
 		name:  "campaign",
-		args:  "SUBCOMMAND CAMPAIGN.yml [FLAGS]",
+		args:  "SUBCOMMAND CAMPAIGN.yml [RESULTS...] [FLAGS]",
 		about: "run one job over many repositories and issues",
 		details: `
 run ends with 0 where every run that ended came to a good end, with 1 where one
-did not or the campaign is stopped, with 130 or 143 where a signal ended it.
+did not or the campaign is stopped, with 130 or 143 where a signal ended it. work
+ends as the run does, with 2 for what would end every target so and for that alone.
+
+settle takes folders in which agent-ci campaign work left reports, and files (- is
+standard input) with what kubectl get jobs,pods -o json prints.
 
 docs/campaigns.md tells what stands in the file, how a budget holds, and what the
 ledger keeps.`,
 		example: `
 agent-ci campaign plan bump.yml
 agent-ci campaign run bump.yml`,
-		takes: operands{2, 2, "it takes a subcommand and a campaign file"}, subcommands: campaignSubcommands, define: runCampaign, waits: true,
+		takes: operands{2, math.MaxInt, "it takes a subcommand and a campaign file"}, subcommands: campaignSubcommands, define: runCampaign, waits: true,
 	}
 }
 
@@ -53,6 +58,12 @@ type campaignFlags struct {
 	publish        string
 	replay         string
 	wait           bool
+
+	wave   string
+	index  string
+	out    string
+	report string
+	over   bool
 }
 
 // campaignDeed is what a subcommand does with a campaign.
@@ -66,20 +77,26 @@ var campaignDeeds = map[string]struct {
 	"approve": {[]string{"by"}, approveCampaign},
 	"close":   {[]string{"delete-branches"}, closeCampaign},
 	"export":  {[]string{"format"}, exportCampaign},
-	"plan":    {[]string{"format", "check"}, planCampaign},
+	"plan":    {[]string{"format", "check", "publish"}, planCampaign},
 	"resume":  {[]string{"by", "reason"}, resumeCampaign},
 	"run":     {[]string{"publish", "replay", "wait"}, runTargets},
+	settle:    {[]string{"over"}, settleCampaign},
 	"status":  {[]string{"format", "online"}, campaignStatus},
+	"work":    {[]string{"wave", "index", "out", "report", "publish", "replay"}, workOnTarget},
 }
+
+// settle is the subcommand that takes more than a campaign file.
+const settle = "settle"
 
 // campaignHelp are the subcommands in the order in which they are used.
 var campaignHelp = []struct{ name, about, example string }{
-	{"plan", "resolve the targets and freeze them; no model is asked", "agent-ci campaign plan bump.yml"},
+	{"plan", "resolve the targets and freeze them; no model is asked", "agent-ci campaign plan bump.yml\nagent-ci campaign plan bump.yml --format kubernetes | kubectl apply -f -"},
 	{"run", "run the targets that may start, until none may", "agent-ci campaign run bump.yml"},
 	{"approve", "let the targets behind the pilot run", "agent-ci campaign approve bump.yml --by octocat"},
 	{"status", "tell how far the campaign is", "agent-ci campaign status bump.yml\nagent-ci campaign status bump.yml --format html > campaign.html"},
 	{"resume", "go on with a campaign that was stopped, and have run again what failed", "agent-ci campaign resume bump.yml --reason model_failed/rate_limit"},
-	{"settle", "book what runs elsewhere came to", "agent-ci campaign settle bump.yml"},
+	{"work", "make one run of a wave that was handed out", "agent-ci campaign work bump.yml --wave wave.json --index 3 --out runs"},
+	{settle, "book what runs elsewhere came to", "agent-ci campaign settle bump.yml runs\nkubectl get jobs,pods -o json | agent-ci campaign settle bump.yml -"},
 	{"close", "close the pull requests of the campaign", "agent-ci campaign close bump.yml"},
 	{"export", "write a line for each target", "agent-ci campaign export bump.yml > targets.csv"},
 }
@@ -102,29 +119,39 @@ var commonCampaignFlags = []string{"ledger"}
 type openedCampaign struct {
 	*job.Campaign
 	campaignFlags
-	file string
+	file    string
+	raw     []byte   // of the file
+	results []string // of runs elsewhere
 }
 
 func runCampaign(flags *flagSet) deed {
 	var f campaignFlags
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.by, "by", "NAME", "approve, resume: who says so (default: the user)")
-	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; status: table (default), json, markdown or html;\nexport: csv (default) or json", "table", "json", "markdown", "html", "csv")
-	flags.text(&f.publish, "publish", "MODE", "run: as for agent-ci run (default: github where there is a token, else local)", runner.PublishModes()...)
-	flags.text(&f.replay, "replay", "FILE", "run: take the model's answers from a scripted session")
+	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; matrix or kubernetes hands out the next wave;\nstatus: table (default), json, markdown or html; export: csv (default) or json", "table", "json", "matrix", "kubernetes", "markdown", "html", "csv")
+	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local);\nplan: what the runs of the wave are told", runner.PublishModes()...)
+	flags.text(&f.replay, "replay", "FILE", "run, work: take the model's answers from a scripted session")
 	flags.on(&f.wait, "wait", "run: wait for what the time alone changes: a window, an hour, a day")
 	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")
 	flags.on(&f.check, "check", "plan: also run applies_if of each target, in a clean tree on this machine")
 	flags.on(&f.deleteBranches, "delete-branches", "close: delete the branches of the pull requests, too")
 	flags.on(&f.online, "online", "status: ask the forge for the states of the pull requests first")
+	flags.text(&f.wave, "wave", "FILE", "work: file of the wave, from the ledger's folder")
+	flags.text(&f.index, "index", "N", "work: which run of the wave, from 0 (default: JOB_COMPLETION_INDEX)")
+	flags.text(&f.out, "out", "DIR", "work: folder of run directories; what is there is gone on with")
+	flags.text(&f.report, "report", "FILE", "work: also write the report of the run there")
+	flags.on(&f.over, "over", "settle: nothing of the wave runs any more; what told nothing is booked at its claim")
 	return func(ctx context.Context, p process, rest []string) int {
-		name, file := rest[0], rest[1]
+		name, file, results := rest[0], rest[1], rest[2:]
 		sub, known := campaignDeeds[name]
 		if !known {
 			return flags.wrong(p, "%s", unknownSubcommand(name))
 		}
 		if foreign := flags.foreign(append(slices.Clone(sub.flags), commonCampaignFlags...)); foreign != "" {
 			return flags.wrong(p, "--%s is not for agent-ci campaign %s", foreign, name)
+		}
+		if len(results) > 0 && name != settle {
+			return flags.wrong(p, "agent-ci campaign %s takes a campaign file and nothing else", name)
 		}
 		if forms := campaignForms[name]; f.format != "" && len(forms) > 0 && !slices.Contains(forms, f.format) {
 			return flags.wrong(p, "--format of agent-ci campaign %s is one of %s, not %s", name, strings.Join(forms, ", "), f.format)
@@ -135,6 +162,9 @@ func runCampaign(flags *flagSet) deed {
 		if len(problems) > 0 {
 			showProblems(p, file, problems)
 			return exitInvalid
+		}
+		if c != nil {
+			c.results = results
 		}
 		status := exitOK
 		if forms := campaignForms[name]; c != nil && forms != nil && !slices.Contains(forms, c.form(name)) {
@@ -177,12 +207,12 @@ func openCampaign(ctx context.Context, p process, file string, f campaignFlags) 
 	if f.ledger == "" {
 		err = errors.New("no folder for the ledger is known; set HOME, or give one with --ledger")
 	}
-	return &openedCampaign{read, f, file}, nil, err
+	return &openedCampaign{Campaign: read, campaignFlags: f, file: file, raw: raw}, nil, err
 }
 
-// loadCampaign reads a campaign from what stands in its file, with the job beside it.
-func loadCampaign(file string, raw []byte) (*job.Campaign, job.Problems, error) {
-	beside := func(name string) ([]byte, error) {
+// beside reads files that a campaign file names.
+func beside(file string) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(filepath.Dir(file))
 		if err != nil {
 			return nil, err
@@ -190,7 +220,11 @@ func loadCampaign(file string, raw []byte) (*job.Campaign, job.Problems, error) 
 		defer root.Close()
 		return given.ReadIn(root, name, job.MaxSize)
 	}
-	read, err := job.LoadCampaign(file, raw, beside)
+}
+
+// loadCampaign reads a campaign from what stands in its file, with the job beside it.
+func loadCampaign(file string, raw []byte) (*job.Campaign, job.Problems, error) {
+	read, err := job.LoadCampaign(file, raw, beside(file))
 	var problems job.Problems
 	if errors.As(err, &problems) {
 		return nil, problems, nil
@@ -247,7 +281,7 @@ func resumeCampaign(_ context.Context, p process, c *openedCampaign) (int, error
 }
 
 // campaignForms are the forms in which a subcommand tells of a campaign; the first is the default.
-var campaignForms = map[string][]string{"plan": {"table", "json"}, "status": {"table", "json", "markdown", "html"}, "export": {"csv", "json"}}
+var campaignForms = map[string][]string{"plan": {"table", "json", "matrix", "kubernetes"}, "status": {"table", "json", "markdown", "html"}, "export": {"csv", "json"}}
 
 // writers write a status in a form.
 var writers = map[string]func(io.Writer, campaign.Status) error{

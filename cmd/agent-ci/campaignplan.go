@@ -38,38 +38,19 @@ func forgeOf(p process) (*github.Client, string, error) {
 	return client, server, err
 }
 
-// planCampaign resolves the targets, keeps the plan and tells what it comes to.
-func planCampaign(ctx context.Context, p process, c *openedCampaign) (int, error) {
+// planCampaign resolves the targets, keeps the plan and tells what it comes to, or hands out a wave.
+func planCampaign(ctx context.Context, p process, c *openedCampaign) (status int, err error) {
 	ledger, err := campaign.Open(c.ledger, time.Now)
 	if err != nil {
 		return exitFailed, err
 	}
-	status, err := c.plan(ctx, p, ledger)
-	return status, errors.Join(err, ledger.Close())
-}
-
-func (c *openedCampaign) plan(ctx context.Context, p process, ledger *campaign.Ledger) (int, error) {
-	plan, err := c.resolve(ctx, p)
-	var problems job.Problems
-	if errors.As(err, &problems) {
-		showProblems(p, c.file, problems)
-		return exitInvalid, nil
+	defer func() { err = errors.Join(err, ledger.Close()) }()
+	if handsOut := handouts[c.form("plan")]; handsOut != nil {
+		return c.handOut(ctx, p, ledger, handsOut)
 	}
+	plan, err := c.plan(ctx, p, ledger)
 	if err != nil {
-		return exitFailed, err
-	}
-	if why := plan.Blocked(c.Budget); why != "" {
-		return exitFailed, fmt.Errorf("the campaign has a budget in dollars, and no run of it can be claimed: %s", why)
-	}
-	if ledger.Of(c.Name).Plan != "" {
-		before, err := campaign.ReadPlan(c.ledger, c.Name, ledger.State)
-		if err != nil {
-			fmt.Fprintf(p.stderr, "The plan before this one is not looked at: %v.\n", progress.Printable(err.Error()))
-		}
-		plan.Keep(before, ledger.State)
-	}
-	if err := ledger.Plan(plan); err != nil {
-		return exitFailed, err
+		return c.unplanned(p, err)
 	}
 	told := show.Planned{Plan: plan, Forecast: ledger.Forecast(c.Campaign, plan), Budget: c.Budget}
 	if c.check && c.AppliesIf != "" {
@@ -81,6 +62,34 @@ func (c *openedCampaign) plan(ctx context.Context, p process, ledger *campaign.L
 		return exitOK, writeJSON(p.stdout, told)
 	}
 	return exitOK, show.Plan(p.stdout, told)
+}
+
+// unplanned tells why there is no plan: of mistakes where they are.
+func (c *openedCampaign) unplanned(p process, err error) (int, error) {
+	if problems, are := errors.AsType[job.Problems](err); are {
+		showProblems(p, c.file, problems)
+		return exitInvalid, nil
+	}
+	return exitFailed, err
+}
+
+// plan makes the plan of the campaign, and has it hold.
+func (c *openedCampaign) plan(ctx context.Context, p process, ledger *campaign.Ledger) (*campaign.Plan, error) {
+	plan, err := c.resolve(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if why := plan.Blocked(c.Budget); why != "" {
+		return nil, fmt.Errorf("the campaign has a budget in dollars, and no run of it can be claimed: %s", why)
+	}
+	if ledger.Of(c.Name).Plan != "" {
+		before, err := campaign.ReadPlan(c.ledger, c.Name, ledger.State)
+		if err != nil {
+			fmt.Fprintf(p.stderr, "The plan before this one is not looked at: %v.\n", progress.Printable(err.Error()))
+		}
+		plan.Keep(before, ledger.State)
+	}
+	return plan, ledger.Plan(plan)
 }
 
 // resolve makes the plan of the campaign, as it is now.

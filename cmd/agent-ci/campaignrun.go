@@ -71,16 +71,43 @@ func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, 
 	})
 }
 
-// hereOptions say how targets are run here.
-func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
+// runOptions say how a run of the campaign is made, wherever that is, and where its change goes.
+func (c *openedCampaign) runOptions(p process) (o here.Options, publish string, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return here.Options{}, fmt.Errorf("find the program: %w", err)
+		return here.Options{}, "", fmt.Errorf("find the program: %w", err)
+	}
+	publish = c.publish
+	if publish == "" {
+		publish = "local"
+		if settings.Environment(p.environ).Token() != "" {
+			publish = "github"
+		}
+	}
+	args := []string{"--publish", publish}
+	if c.replay != "" {
+		session, err := filepath.Abs(c.replay)
+		if err != nil {
+			return here.Options{}, "", fmt.Errorf("find the session: %w", err)
+		}
+		args = append(args, "--replay", session)
+	}
+	return here.Options{
+		Campaign: c.Campaign, Program: program, Environ: p.environ, Args: args, Now: time.Now, Spare: spareTime, Farewell: farewell, Resumable: runner.Resumable,
+	}, publish, nil
+}
+
+// hereOptions say how targets are run here.
+func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
+	o, publish, err := c.runOptions(p)
+	if err != nil {
+		return here.Options{}, err
 	}
 	ledger, err := filepath.Abs(c.ledger)
 	if err != nil {
 		return here.Options{}, fmt.Errorf("find the ledger: %w", err)
 	}
+	o.Ledger, o.Plan, o.Folder, o.Wait = l, plan, campaign.Folder(ledger, c.Name), c.wait
 	environ := settings.Environment(p.environ)
 	if environ.Get(settings.PaceVariable) == "" {
 		folder := cmp.Or(record.CampaignsPath(p.variable), ledger) // one for all ledgers of the user
@@ -89,38 +116,20 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 		}
 		environ = append(slices.Clone(environ), settings.PaceVariable+"="+filepath.Join(folder, "pace"))
 	}
-	token, publish := environ.Token(), c.publish
-	if publish == "" {
-		publish = "local"
-		if token != "" {
-			publish = "github"
-		}
-	}
-	args := []string{"--publish", publish}
-	if c.replay != "" {
-		session, err := filepath.Abs(c.replay)
-		if err != nil {
-			return here.Options{}, fmt.Errorf("find the session: %w", err)
-		}
-		args = append(args, "--replay", session)
-	}
+	o.Environ = environ
 	api, server := github.Addresses(p.variable)
-	o := here.Options{
-		Ledger: l, Campaign: c.Campaign, Plan: plan, Folder: campaign.Folder(ledger, c.Name), Program: program, Environ: environ, Args: args,
-		Now: time.Now, Wait: c.wait, Spare: spareTime, Farewell: farewell, Resumable: runner.Resumable,
-	}
 	if git := gitops.FindGit(p.variable("PATH"), ""); git != "" {
 		o.Checkouts = &here.Checkouts{
 			Folder: filepath.Join(o.Folder, "mirrors"), Git: git, Keep: publish != "github",
 			Remote: func(repository string) remote.Remote {
-				return remote.Remote{URL: server + "/" + repository + ".git", Token: token}
+				return remote.Remote{URL: server + "/" + repository + ".git", Token: environ.Token()}
 			},
 		}
 	}
 	if publish != "github" {
 		return o, nil
 	}
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version, Pace: environ.Get(settings.PaceVariable)})
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: environ.Token(), UserAgent: "agent-ci/" + version, Pace: environ.Get(settings.PaceVariable)})
 	if err != nil {
 		return here.Options{}, err
 	}
@@ -128,13 +137,18 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 		_, err := pulls.Refresh(ctx, client, l, c.Campaign, plan)
 		return err
 	}
+	o.Existing = c.existing(client)
+	return o, nil
+}
+
+// existing looks for open pull requests of targets; nil where they are no reason to leave one out.
+func (c *openedCampaign) existing(client forge.Forge) func(context.Context, []campaign.Target) (map[string]string, error) {
 	if c.OnExisting != "skip" {
-		return o, nil
+		return nil
 	}
-	o.Existing = func(ctx context.Context, targets []campaign.Target) (map[string]string, error) {
+	return func(ctx context.Context, targets []campaign.Target) (map[string]string, error) {
 		return openPulls(ctx, client, targets)
 	}
-	return o, nil
 }
 
 // openPulls are the addresses of the open pull requests of targets' branches, by the targets' keys.

@@ -132,7 +132,7 @@ func TestAHistoryTellsOfTheTemplateThatHolds(t *testing.T) {
 	want("they are settled", [2]int{5, 0}, [2]int{5, 1}, [2]int{5, 2}, [2]int{5, 0}, [2]int{5, 1}, [2]int{5, 2})
 	state, err := Read(b.dir)
 	b.must(err)
-	if got := state.Status(b.clock.at, b.campaign, b.plan); got.Ledger != b.Head() || len(got.History) != 6 {
+	if got := state.Status(b.clock.at, b.campaign, b.plan); got.Ledger != b.log.Head() || len(got.History) != 6 {
 		t.Errorf("who reads the ledger is told %s and %d moments", got.Ledger, len(got.History))
 	}
 	b.plan.Template = "two"

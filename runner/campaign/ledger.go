@@ -69,6 +69,8 @@ type Claimed struct {
 	Template string `json:"template"`
 	Wave     int    `json:"wave"`
 	Attempt  int    `json:"attempt"` // of the target with this template, from 1
+	// Host says whom the run was handed to: Actions, Kubernetes; empty for the machine of the ledger.
+	Host string `json:"host,omitempty"`
 	Claim
 }
 
@@ -218,9 +220,6 @@ func headOf(path string) (string, error) {
 
 // Close gives the ledger back.
 func (l *Ledger) Close() error { return errors.Join(l.log.Close(), l.lock.Close()) }
-
-// Head is the digest of the last line.
-func (l *Ledger) Head() string { return l.log.Head() }
 
 // write adds events, which are on the disk and in the state when write returns.
 func (l *Ledger) write(t transcript.Type, all ...any) error {

@@ -61,10 +61,13 @@ func (b *book) must(err error) {
 	}
 }
 
+// room is how many runs may start on this machine.
+func (b *book) room() int { return b.Of("bump").Room(b.campaign) }
+
 // wave claims what may start.
 func (b *book) wave(want int, why string) []Claimed {
 	b.t.Helper()
-	next, wait := b.Next(b.clock.at, b.campaign, b.plan, 256)
+	next, wait := b.Next(b.clock.at, b.campaign, b.plan, b.room())
 	if len(next) != want || wait.Why != why {
 		b.t.Fatalf("%d start and the rest waits for %q (%s), want %d and %q", len(next), wait.Why, wait.Words, want, why)
 	}
@@ -249,7 +252,7 @@ func TestNothingHappensTwice(t *testing.T) {
 					t.Fatal("a second starter was let in")
 				}
 			case n < 40:
-				next, _ := b.Next(b.clock.at, b.campaign, b.plan, 1+random.IntN(5))
+				next, _ := b.Next(b.clock.at, b.campaign, b.plan, min(b.room(), 1+random.IntN(5)))
 				claimed, err := b.Claim(b.campaign, b.plan, next)
 				b.must(err)
 				running = append(running, claimed...)

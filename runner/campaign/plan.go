@@ -14,19 +14,22 @@ func Folder(dir, campaign string) string { return filepath.Join(dir, campaign) }
 
 // keep puts a plan into its place, whole.
 func (l *Ledger) keep(campaign string, raw []byte) (digest string, err error) {
-	folder := Folder(l.dir, campaign)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", fmt.Errorf("keep the plan: %w", err)
-	}
 	sum := sha256.Sum256(raw)
-	path := filepath.Join(folder, PlanFile)
-	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
-		return "", fmt.Errorf("keep the plan: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := replace(filepath.Join(Folder(l.dir, campaign), PlanFile), raw); err != nil {
 		return "", fmt.Errorf("keep the plan: %w", err)
 	}
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// replace puts a file into its place, whole.
+func replace(path string, raw []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 // ReadPlan reads the plan that holds. One that is not what the ledger says is an error.

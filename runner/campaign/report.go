@@ -1,17 +1,28 @@
 package campaign
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // noUsage is the warning of a run whose endpoint does not tell what it used.
 const noUsage = "no_usage"
+
+// mostMessage is how many characters of a run's message a report has.
+const mostMessage = 1000
 
 // ReportOf is what the run in a directory came to; false where it has come to no end. What its
 // endpoint did not tell is left open, so that the claim counts.
@@ -22,7 +33,7 @@ func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 		return Report{}, false, err
 	}
 	r := Report{
-		Target: claimed.Target, Template: claimed.Template, Attempt: claimed.Attempt, RunID: result.RunID, Outcome: string(result.Outcome), Reason: result.Reason, Message: result.Message,
+		Target: claimed.Target, Template: claimed.Template, Attempt: claimed.Attempt, RunID: result.RunID, Outcome: string(result.Outcome), Reason: result.Reason, Message: markdown.Cut(result.Message, mostMessage),
 		Commit: result.HeadSHA, Branch: result.Branch, Transcript: result.TranscriptSHA256,
 		PullRequest: PullRequest{result.PullRequest.Number, result.PullRequest.URL, result.PullRequest.Operation},
 	}
@@ -44,6 +55,84 @@ func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 		r.CostUSD = new(float64)
 	}
 	return r, true, nil
+}
+
+// MostReport is how long a report is at most, as JSON: as much as Kubernetes keeps of what a container
+// says when it ends (https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/).
+const MostReport = 4096
+
+// ReportSuffix ends the name of a file with a report.
+const ReportSuffix = ".report.json"
+
+// Encode gives a report as JSON, whose message is cut where it would be too long.
+func (r Report) Encode() ([]byte, error) {
+	for limit := MostReport; ; limit /= 2 {
+		r.Message = markdown.Cut(r.Message, max(limit, 1))
+		raw, err := json.Marshal(r)
+		if err != nil {
+			return nil, fmt.Errorf("encode the report: %w", err)
+		}
+		if len(raw) <= MostReport {
+			return raw, nil
+		}
+		if limit == 0 {
+			return nil, fmt.Errorf("encode the report: it has %d bytes, and may have %d", len(raw), MostReport)
+		}
+	}
+}
+
+// DecodeReport reads a report that came from elsewhere.
+func DecodeReport(raw []byte) (Report, error) {
+	var r Report
+	if len(raw) > MostReport {
+		return r, fmt.Errorf("read a report: it is longer than %d bytes", MostReport)
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, fmt.Errorf("read a report: %w", err)
+	}
+	_, known := outcome.All()[outcome.Outcome(r.Outcome)]
+	switch {
+	case !known:
+		return r, fmt.Errorf("read a report: there is no outcome %q", r.Outcome)
+	case r.CostUSD != nil && *r.CostUSD < 0, r.Tokens != nil && *r.Tokens < 0, r.PullRequest.Number < 0:
+		return r, errors.New("read a report: it has a number below 0")
+	}
+	return r, nil
+}
+
+// reportDepth is how many folders below the one that is named reports are looked for: an artifact, its
+// folder of runs.
+const reportDepth = 3
+
+// ReadReports reads the reports below a folder. Files of other names are left alone.
+func ReadReports(folder string) ([]Report, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, fmt.Errorf("read the reports: %w", err)
+	}
+	defer root.Close()
+	var all []Report
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("read the reports: %w", err)
+		case entry.IsDir() && strings.Count(name, "/") >= reportDepth:
+			return fs.SkipDir
+		case !entry.Type().IsRegular() || !strings.HasSuffix(name, ReportSuffix):
+			return nil
+		}
+		raw, err := given.ReadIn(root, name, MostReport)
+		if err != nil {
+			return err
+		}
+		r, err := DecodeReport(raw)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(folder, name), err)
+		}
+		all = append(all, r)
+		return nil
+	})
+	return all, err
 }
 
 // Lost is the report of a run of which nothing came back: what it used nobody knows.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -62,16 +64,6 @@ func (s *State) Of(campaign string) *Standing {
 	return &Standing{}
 }
 
-// Campaigns are the names that the ledger has.
-func (s *State) Campaigns() []string {
-	var names []string
-	for name := range s.campaigns {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // SpentOn is what all campaigns spent on a day.
 func (s *State) SpentOn(day time.Time) float64 { return s.spentOn[dayOf(day)] }
 
@@ -93,19 +85,12 @@ func (c *Standing) Unsettled() []Claimed {
 			all = append(all, *e.Claimed)
 		}
 	}
-	slices.SortFunc(all, func(a, b Claimed) int { return compare(a.Target, b.Target) })
+	slices.SortFunc(all, func(a, b Claimed) int { return strings.Compare(a.Target, b.Target) })
 	return all
 }
 
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
+// Room is how many runs more there may be at a time.
+func (c *Standing) Room(of *job.Campaign) int { return max(of.Rollout.AtOnce-len(c.Unsettled()), 0) }
 
 func (s *State) read(path string) error {
 	f, err := os.Open(path)

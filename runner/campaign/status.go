@@ -26,6 +26,7 @@ type Status struct {
 	Claimed  Claim         `json:"claimed"`
 	Budget   job.Spending  `json:"budget"`
 	SpentDay float64       `json:"spent_today_usd"` // of all campaigns of the ledger
+	Ready    int           `json:"ready"`           // targets that may start now
 	Wait     Wait          `json:"wait"`
 	History  []Moment      `json:"history"`
 	Server   string        `json:"-"` // address of the forge's pages; empty where that is not known
@@ -110,10 +111,10 @@ func (e Entry) class(t Target, template string) Class {
 // Status tells how far a campaign is.
 func (s *State) Status(now time.Time, c *job.Campaign, p *Plan) Status {
 	standing := s.Of(c.Name)
-	_, wait := s.Next(now, c, p, len(p.Targets))
+	ready, wait := s.Next(now, c, p, standing.Room(c))
 	told := Status{
 		Version: statusVersion, Campaign: c.Name, Template: p.Template, Plan: standing.Plan, Ledger: s.head, Approved: c.Pilot == 0 || standing.Approved, Stopped: standing.Stopped,
-		Counts: map[Class]int{}, Targets: []Row{}, Runs: standing.Runs, Spent: standing.Spent, Claimed: standing.Reserved, Budget: c.Budget, SpentDay: s.SpentOn(now), Wait: wait,
+		Counts: map[Class]int{}, Targets: []Row{}, Runs: standing.Runs, Spent: standing.Spent, Claimed: standing.Reserved, Budget: c.Budget, SpentDay: s.SpentOn(now), Ready: len(ready), Wait: wait,
 		History: thinned(standing.history, mostMoments),
 	}
 	for _, t := range p.Targets {

@@ -43,7 +43,6 @@ func (r Report) Good() bool {
 // claims nothing.
 func (s *State) Next(now time.Time, c *job.Campaign, p *Plan, most int) ([]Target, Wait) {
 	r := &roll{state: s, standing: s.Of(c.Name), campaign: c, plan: p, now: now}
-	r.running = len(r.standing.Unsettled())
 	r.lately = slices.DeleteFunc(slices.Clone(r.standing.starts), func(at time.Time) bool { return !at.After(now.Add(-time.Hour)) })
 	return r.next(most)
 }
@@ -56,12 +55,11 @@ type roll struct {
 	plan     *Plan
 	now      time.Time
 
-	running int         // runs that are not settled
-	lately  []time.Time // starts of the last hour
-	chosen  []Target
-	open    int            // pull requests that are, or may be by what runs
-	openIn  map[string]int // by repository
-	wait    Wait
+	lately []time.Time // starts of the last hour
+	chosen []Target
+	open   int            // pull requests that are, or may be by what runs
+	openIn map[string]int // by repository
+	wait   Wait
 }
 
 func (r *roll) next(most int) ([]Target, Wait) {
@@ -121,14 +119,14 @@ func (r *roll) note(why string, until time.Time, format string, args ...any) {
 
 // bounded says that no target may start, whichever it is.
 func (r *roll) bounded(most int) bool {
-	c, running := r.campaign, r.running+len(r.chosen)
+	c := r.campaign
 	switch {
 	case !r.inWindow():
 		return true
 	case r.tooFast():
 		return true
-	case running >= c.Rollout.AtOnce || len(r.chosen) >= most:
-		r.note(WaitAtOnce, time.Time{}, "%d runs are going on", running)
+	case len(r.chosen) >= most:
+		r.note(WaitAtOnce, time.Time{}, "%d runs are going on", len(r.standing.Unsettled())+len(r.chosen))
 	case c.Budget.Runs > 0 && r.standing.Runs+len(r.chosen) >= c.Budget.Runs:
 		r.note(WaitRuns, time.Time{}, "the %d runs of the budget are used up", c.Budget.Runs)
 	default:
@@ -183,15 +181,14 @@ func (r *roll) tooFast() bool {
 	if most == 0 {
 		return false
 	}
-	since := r.lately
-	if len(since)+len(r.chosen) < most {
+	if len(r.lately)+len(r.chosen) < most {
 		return false
 	}
 	until := r.now.Add(time.Hour)
-	if len(since) >= most {
-		until = since[len(since)-most].Add(time.Hour)
+	if len(r.lately) >= most {
+		until = r.lately[len(r.lately)-most].Add(time.Hour)
 	}
-	r.note(WaitPerHour, until, "%d runs started within an hour", len(since)+len(r.chosen))
+	r.note(WaitPerHour, until, "%d runs started within an hour", len(r.lately)+len(r.chosen))
 	return true
 }
 
@@ -237,10 +234,19 @@ func (r *roll) countOpen() {
 	}
 }
 
-// Claim reserves what a wave of targets may use. Once it returns they may start, each once.
+// Claim reserves what a wave of targets may use. Once it returns they may start on this machine, each
+// once.
 func (l *Ledger) Claim(c *job.Campaign, p *Plan, targets []Target) ([]Claimed, error) {
+	all, err := l.claims(c, p, targets, "")
+	if err != nil {
+		return nil, err
+	}
+	return all, l.writeClaims(all)
+}
+
+// claims are those of a wave, which nobody has made yet.
+func (l *Ledger) claims(c *job.Campaign, p *Plan, targets []Target, host string) ([]Claimed, error) {
 	var all []Claimed
-	var events []any
 	wave := l.Of(c.Name).Waves + 1
 	for _, t := range targets {
 		e, attempt := l.Of(c.Name).Entry(t.Key), 1
@@ -250,10 +256,17 @@ func (l *Ledger) Claim(c *job.Campaign, p *Plan, targets []Target) ([]Claimed, e
 		if e.Last != nil && e.Last.Template == p.Template {
 			attempt = e.Last.Attempt + 1
 		}
-		claimed := Claimed{c.Name, t.Key, p.Template, wave, attempt, p.Claim}
-		all, events = append(all, claimed), append(events, claimed)
+		all = append(all, Claimed{c.Name, t.Key, p.Template, wave, attempt, host, p.Claim})
 	}
-	return all, l.write(TypeClaimed, events...)
+	return all, nil
+}
+
+func (l *Ledger) writeClaims(all []Claimed) error {
+	var events []any
+	for _, claimed := range all {
+		events = append(events, claimed)
+	}
+	return l.write(TypeClaimed, events...)
 }
 
 // Settle books what a run came to, once: a report of a run that is settled already changes nothing.

@@ -25,6 +25,8 @@ type Campaign struct {
 	Rollout    Rollout  `json:"rollout"`
 	StopIf     StopIf   `json:"stop_if"`
 	OnExisting string   `json:"on_existing"` // skip, update
+
+	Kubernetes Kubernetes `json:"kubernetes"`
 }
 
 // Targets say where targets come from. All of them together are those of the campaign.
@@ -83,6 +85,17 @@ type Rollout struct {
 // StopIf ends a campaign that goes wrong in the same way again and again.
 type StopIf struct {
 	SameReason string `json:"same_reason"` // "3 of 10"
+}
+
+// Kubernetes says what runs find in a cluster.
+type Kubernetes struct {
+	Image     string `json:"image"`
+	Namespace string `json:"namespace"` // empty: that of kubectl
+	Secret    string `json:"secret"`
+	Volume    string `json:"volume"` // PersistentVolumeClaim; empty for none
+	Queue     string `json:"queue"`  // of Kueue
+	CPU       string `json:"cpu"`
+	Memory    string `json:"memory"`
 }
 
 // Windows are the windows of the rollout, read.

@@ -7,6 +7,14 @@ var windowForm = &form{about: "days, times and time zone", check: readableBy(Par
 // targetRepository is a repository, at a commit where one is given.
 var targetRepository = matching("OWNER/REPO, or OWNER/REPO@SHA with all digits of the commit", repositoryPattern+`(?:@(?:[0-9a-f]{40}|[0-9a-f]{64}))?`)
 
+// objectName and quantity are as Kubernetes has them
+// (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/,
+// https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/).
+var (
+	objectName = matching("a name of Kubernetes: lower case letters, digits, dots and dashes", `[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?`)
+	quantity   = matching("a quantity of Kubernetes, such as 500m or 4Gi", `[0-9]{1,12}(\.[0-9]{1,6})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?`)
+)
+
 // campaignRules has one entry for each field below Campaign, in the order of the fields.
 var campaignRules = []rule{
 	{path: "version", about: "Version of the format.", initial: 1, required: true, span: &span{1, 1}},
@@ -55,4 +63,13 @@ var campaignRules = []rule{
 	{path: "stop_if", about: "When nothing more is started until a person resumes the campaign."},
 	{path: "stop_if.same_reason", about: "So many of so many runs, the last ones, failed with the same reason: 3 of 10.", form: matching("such as 3 of 10", `[1-9][0-9]{0,3} of [1-9][0-9]{0,3}`)},
 	{path: "on_existing", about: "What becomes of a target whose branch has an open pull request already: it is left alone, or brought up to date.", initial: "skip", values: []string{"skip", "update"}},
+
+	{path: "kubernetes", about: "What runs find in a cluster, where waves are handed to one."},
+	{path: "kubernetes.image", about: "Image of agent-ci, best by its digest. Without it no wave can be handed to a cluster.", form: matching("the name of an image", `[^\s]{1,512}`), example: "registry.example.com/agent-ci@sha256:…"},
+	{path: "kubernetes.namespace", about: "Namespace of all that is made there. Empty: that of kubectl.", form: matching("a name of Kubernetes: at most 63 lower case letters, digits and dashes", `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`)},
+	{path: "kubernetes.secret", about: "Secret whose keys are variables of the runs: OPENAI_API_KEY, GITHUB_TOKEN.", initial: "agent-ci-credentials", form: objectName},
+	{path: "kubernetes.volume", about: "PersistentVolumeClaim that keeps run directories. A pod that is lost is gone on with there. Empty: none is kept, and each target is tried once.", form: objectName},
+	{path: "kubernetes.queue", about: "Queue of Kueue that lets the runs start.", form: objectName},
+	{path: "kubernetes.cpu", about: "Processors that a run asks for.", initial: "1", form: quantity},
+	{path: "kubernetes.memory", about: "Memory that a run asks for, and may have.", initial: "4Gi", form: quantity},
 }

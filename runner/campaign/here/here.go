@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
@@ -39,6 +40,11 @@ type Options struct {
 	Spare time.Duration
 	// Farewell is how long a process has to end in order, before it is killed.
 	Farewell time.Duration
+	// Said is where runs tell what they do; nil for their logs.
+	Said io.Writer
+	// Outages says to go on with a run that an earlier start left ended by an outage of the model or of
+	// the forge.
+	Outages bool
 	// Resumable says why the run in a directory cannot go on; nil where it can.
 	Resumable func(*record.Directory) error
 }
@@ -63,6 +69,9 @@ func Run(ctx context.Context, o Options) (campaign.Wait, error) {
 		}
 	}
 	for _, claimed := range o.Ledger.Of(o.Campaign.Name).Unsettled() {
+		if claimed.Host != "" { // its run is not here
+			continue
+		}
 		target, known := o.Plan.Find(claimed.Target)
 		if !known {
 			target = campaign.Target{Key: claimed.Target}
@@ -115,65 +124,33 @@ type end struct {
 	settled bool
 }
 
-// startMore starts what may start. What has its pull request already is booked without a claim, and
-// makes room for others.
+// startMore starts what may start.
 func (r *wave) startMore(ctx context.Context) (campaign.Wait, error) {
-	for {
-		next, wait := r.Ledger.Next(r.Now(), r.Campaign, r.Plan, r.Campaign.Rollout.AtOnce)
-		passed, err := r.pass(ctx, next)
-		if err != nil {
-			return wait, err
-		}
-		if passed {
-			continue
-		}
-		claimed, err := r.Ledger.Claim(r.Campaign, r.Plan, next)
-		if err != nil {
-			return wait, err
-		}
-		for i, c := range claimed {
-			r.start(ctx, next[i], c, false)
-		}
-		return wait, nil
-	}
-}
-
-// pass books the targets that have an open pull request already. One that a person wants to run once
-// more is not asked about.
-func (r *wave) pass(ctx context.Context, next []campaign.Target) (passed bool, err error) {
-	var asked []campaign.Target
-	for _, t := range next {
-		if !r.Ledger.Of(r.Campaign.Name).Entry(t.Key).Again {
-			asked = append(asked, t)
-		}
-	}
-	if r.Existing == nil || len(asked) == 0 {
-		return false, nil
-	}
-	existing, err := r.Existing(ctx, asked)
+	next, wait, err := r.Ledger.Choose(ctx, campaign.Choice{
+		Campaign: r.Campaign, Plan: r.Plan, Now: r.Now, Most: r.Ledger.Of(r.Campaign.Name).Room(r.Campaign), Existing: r.Existing,
+		Passed: func(t campaign.Target, report *campaign.Report) {
+			r.Tell(Step{Target: t, Report: report, Passed: true})
+		},
+	})
 	if err != nil {
-		return false, fmt.Errorf("look for open pull requests: %w", err)
+		return wait, err
 	}
-	for _, t := range asked {
-		address := existing[t.Key]
-		if address == "" {
-			continue
-		}
-		if err := r.Ledger.Pass(r.Campaign, r.Plan, t, campaign.ReasonExisting, "There is an open pull request already: "+address+"."); err != nil {
-			return passed, err
-		}
-		passed = true
-		r.Tell(Step{Target: t, Report: r.Ledger.Of(r.Campaign.Name).Entry(t.Key).Last, Passed: true})
+	claimed, err := r.Ledger.Claim(r.Campaign, r.Plan, next)
+	if err != nil {
+		return wait, err
 	}
-	return passed, nil
+	for i, c := range claimed {
+		r.start(ctx, next[i], c, false)
+	}
+	return wait, nil
 }
 
 func (r *wave) start(ctx context.Context, t campaign.Target, c campaign.Claimed, taken bool) {
 	r.running++
 	r.Tell(Step{Target: t, Claim: c, Taken: taken})
-	w := &work{Options: r.Options, target: t, claimed: c, since: r.Ledger.Of(r.Campaign.Name).Entry(c.Target).Since, job: jobOf(r.Campaign, t)}
+	since := r.Ledger.Of(r.Campaign.Name).Entry(c.Target).Since
 	go func() {
-		report, settled := w.toEnd(ctx)
+		report, settled := Work(ctx, r.Options, t, c, since)
 		r.ended <- end{t, c, report, settled}
 	}()
 }

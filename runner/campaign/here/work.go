@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,8 +48,10 @@ func jobOf(c *job.Campaign, t campaign.Target) *job.Job {
 // gone on with, and in the end given up.
 const mostStarts = 3
 
-// toEnd brings the run to its end, from wherever it is. settled is false where it is to go on later.
-func (w *work) toEnd(ctx context.Context) (report campaign.Report, settled bool) {
+// Work brings the run of a claim of that time to its end, from wherever it is. It takes neither the
+// ledger nor the plan's targets. settled is false where the run is to go on later.
+func Work(ctx context.Context, o Options, t campaign.Target, c campaign.Claimed, since time.Time) (report campaign.Report, settled bool) {
+	w := &work{Options: o, target: t, claimed: c, since: since, job: jobOf(o.Campaign, t)}
 	report, settled = w.untilEnded(ctx)
 	if settled {
 		w.Checkouts.free(w.checkout())
@@ -66,7 +69,7 @@ func (w *work) untilEnded(ctx context.Context) (report campaign.Report, settled 
 		case err != nil:
 			return campaign.Lost(w.claimed, err), true
 		}
-		at, err := w.look()
+		at, err := w.look(w.Outages && starts == 0)
 		hung := errors.Is(last, errHung)
 		switch {
 		case at.report != nil && (at.ended || hung || starts == mostStarts):
@@ -111,15 +114,23 @@ type place struct {
 	ended  bool             // for good
 }
 
-func (w *work) directory() string {
-	c := w.claimed
-	return filepath.Join(w.Folder, "runs", fmt.Sprintf("%s-%s-%d", c.Target, c.Template[:min(len(c.Template), 8)], c.Attempt))
+func (w *work) directory() string { return Directory(w.Folder, w.claimed) }
+
+// Directory is the run directory of a claim.
+func Directory(folder string, c campaign.Claimed) string {
+	return filepath.Join(folder, "runs", fmt.Sprintf("%s-%s-%d", c.Target, c.Template[:min(len(c.Template), 8)], c.Attempt))
 }
 
 func (w *work) checkout() string { return w.directory() + ".repo" }
 
+// goesOn are the outcomes with which a run is not over: its starter told it to end or, where outages
+// are gone on with, others were out of reach.
+func goesOn(o outcome.Outcome, outages bool) bool {
+	return o == outcome.Cancelled || outages && (o == outcome.ModelFailed || o == outcome.ForgeFailed)
+}
+
 // look finds out how far the run is. Nobody works on it meanwhile. What had not begun is cleared away.
-func (w *work) look() (place, error) {
+func (w *work) look(outages bool) (place, error) {
 	path := w.directory()
 	dir, err := record.OpenDirectory(path)
 	if errors.Is(err, os.ErrNotExist) { // also a directory without a transcript
@@ -141,7 +152,7 @@ func (w *work) look() (place, error) {
 	if ended {
 		at.report = w.withLost(&report, lost)
 	}
-	if ended && report.Outcome != string(outcome.Cancelled) {
+	if ended && !goesOn(outcome.Outcome(report.Outcome), outages) {
 		at.ended = true
 		return at, nil
 	}
@@ -297,7 +308,7 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 		defer cancel()
 	}
 	command := exec.CommandContext(ctx, w.Program, args...)
-	command.Dir, command.Env, command.Stdout, command.Stderr = w.Folder, environment(w.Environ), log, log
+	command.Dir, command.Env, command.Stdout, command.Stderr = w.Folder, environment(w.Environ), log, w.said(log)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal of the terminal comes from here, once
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = w.Farewell
@@ -311,11 +322,27 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 	return nil
 }
 
+// said is where the run tells what it does. Its log stays its standard output in any case: that is its
+// lock.
+func (w *work) said(log *os.File) io.Writer {
+	if w.Said == nil {
+		return log
+	}
+	return w.Said
+}
+
+func (w *work) quiet() []string {
+	if w.Said == nil {
+		return []string{"--quiet"}
+	}
+	return nil
+}
+
 // arguments are those of agent-ci.
 func (w *work) arguments(ctx context.Context, at place) ([]string, error) {
 	directory := w.directory()
 	if at.resume {
-		return append([]string{"resume", directory, "--quiet"}, w.limitFlags(at.lost)...), nil
+		return append(append([]string{"resume", directory}, w.quiet()...), w.limitFlags(at.lost)...), nil
 	}
 	filled, err := campaign.JobOf(w.Campaign, w.target)
 	if err != nil {
@@ -325,7 +352,8 @@ func (w *work) arguments(ctx context.Context, at place) ([]string, error) {
 	if err := os.WriteFile(file, filled, 0o600); err != nil {
 		return nil, fmt.Errorf("write the job of %s: %w", w.target.Key, err)
 	}
-	args := append([]string{"run", "--job", file, "--out", directory, "--quiet"}, append(w.limitFlags(0), w.Args...)...)
+	args := append([]string{"run", "--job", file, "--out", directory}, w.quiet()...)
+	args = append(append(args, w.limitFlags(0)...), w.Args...)
 	if w.Checkouts == nil {
 		return args, nil
 	}

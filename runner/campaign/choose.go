@@ -1,0 +1,60 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// Choice is how targets are chosen to be started.
+type Choice struct {
+	Campaign *job.Campaign
+	Plan     *Plan
+	Now      func() time.Time
+	Most     int // targets
+	// Existing gives the addresses of open pull requests that targets have already, by their keys; nil
+	// where that is no reason to leave a target out.
+	Existing func(context.Context, []Target) (map[string]string, error)
+	// Passed is told of each target that has one, and that is booked without a claim.
+	Passed func(Target, *Report)
+}
+
+// Choose gives the targets that may start now, and says why the rest waits. What has its pull request
+// already is booked and makes room for others.
+func (l *Ledger) Choose(ctx context.Context, o Choice) ([]Target, Wait, error) {
+	for {
+		next, wait := l.Next(o.Now(), o.Campaign, o.Plan, o.Most)
+		passed, err := l.passExisting(ctx, o, next)
+		if err != nil || !passed {
+			return next, wait, err
+		}
+	}
+}
+
+// passExisting books the targets that have an open pull request already. One that a person wants to
+// run once more is not asked about.
+func (l *Ledger) passExisting(ctx context.Context, o Choice, next []Target) (passed bool, err error) {
+	asked := slices.DeleteFunc(slices.Clone(next), func(t Target) bool { return l.Of(o.Campaign.Name).Entry(t.Key).Again })
+	if o.Existing == nil || len(asked) == 0 {
+		return false, nil
+	}
+	existing, err := o.Existing(ctx, asked)
+	if err != nil {
+		return false, fmt.Errorf("look for open pull requests: %w", err)
+	}
+	for _, t := range asked {
+		address := existing[t.Key]
+		if address == "" {
+			continue
+		}
+		if err := l.Pass(o.Campaign, o.Plan, t, ReasonExisting, "There is an open pull request already: "+address+"."); err != nil {
+			return passed, err
+		}
+		passed = true
+		o.Passed(t, l.Of(o.Campaign.Name).Entry(t.Key).Last)
+	}
+	return passed, nil
+}

@@ -1,0 +1,268 @@
+// Package cluster owns a wave of a campaign on Kubernetes: what kubectl is given for it, and what is
+// read of what kubectl says of it then. It refuses to know how a run works, and talks to no cluster.
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// Wave is what is written for a cluster.
+type Wave struct {
+	Campaign *job.Campaign
+	Handout  *campaign.Handout
+	File     []byte // the campaign file
+	JobFile  []byte // the job that it names; nil where it has the job itself
+	// Variables are those of the runs that are no secrets, by their names.
+	Variables map[string]string
+	Ports     []int // of endpoints, beside 443
+	Publish   string
+}
+
+// Where a pod has what.
+const (
+	settingsPath = "/etc/agent-ci"
+	statePath    = "/var/lib/agent-ci" // as the image of this repository has it
+	reportPath   = "/dev/termination-log"
+	container    = "agent-ci"
+)
+
+const (
+	user = 10001 // of the image
+	// tries is how often an index is tried again, where what a pod has done is kept.
+	tries = 2
+	// grace is how many seconds a run has to end in order.
+	grace = 150
+)
+
+// mostSettings is how many bytes a ConfigMap holds
+// (https://kubernetes.io/docs/concepts/configuration/configmap/).
+const mostSettings = 1 << 20
+
+// object is a part of a manifest, whose keys are those of Kubernetes' API.
+type object = map[string]any
+
+// Ready says what a campaign file lacks for a cluster.
+func Ready(c *job.Campaign) error {
+	if c.Kubernetes.Image == "" {
+		return errors.New("kubernetes.image is missing in the campaign file; name the image of agent-ci, by its digest")
+	}
+	return nil
+}
+
+// Manifest writes all that a wave needs but the secret and the volume, which it names, as documents of
+// YAML: kubectl apply -f takes them, also twice.
+func Manifest(w Wave) ([]byte, error) {
+	settings, err := w.settings()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	for _, document := range []object{w.account(), w.network(), settings, w.job()} {
+		if err := encoder.Encode(document); err != nil {
+			return nil, fmt.Errorf("write the manifest: %w", err)
+		}
+	}
+	return out.Bytes(), encoder.Close()
+}
+
+// Fit is how many of the first targets a wave has room for.
+func Fit(targets []campaign.Target, file, jobFile []byte) int {
+	const around = 4096 // the rest of the object, and of each file's JSON
+	left := mostSettings - len(file) - len(jobFile) - around
+	for i, t := range targets {
+		raw, err := json.Marshal(campaign.Handed{Target: t, Attempt: 1 << 30, Claim: campaign.Claim{USD: 1e9 + 0.000001, Tokens: 1 << 60}})
+		if left -= len(raw) + 1; err != nil || left < 0 {
+			return i
+		}
+	}
+	return len(targets)
+}
+
+// Name is what the objects of a campaign are called: readable, and another one for each campaign.
+func Name(campaign string) string {
+	slug := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(campaign))
+	if slug == campaign && len(slug) <= 30 && !strings.HasSuffix(slug, "-") {
+		return "agent-ci-" + slug
+	}
+	digest := sha256.Sum256([]byte(campaign))
+	return "agent-ci-" + strings.TrimRight(slug[:min(len(slug), 23)], "-") + "-" + hex.EncodeToString(digest[:3])
+}
+
+// JobName is what the Job of a wave is called.
+func JobName(campaign string, wave int) string { return Name(campaign) + "-" + strconv.Itoa(wave) }
+
+func (w Wave) jobName() string { return JobName(w.Handout.Campaign, w.Handout.Wave) }
+
+func (w Wave) labels() object {
+	return object{"app.kubernetes.io/name": "agent-ci", "app.kubernetes.io/instance": Name(w.Handout.Campaign)}
+}
+
+// thing is an object of the cluster, without its content.
+func (w Wave) thing(version, kind, name string) object {
+	metadata := object{"name": name, "labels": w.labels()}
+	if space := w.Campaign.Kubernetes.Namespace; space != "" {
+		metadata["namespace"] = space
+	}
+	return object{"apiVersion": version, "kind": kind, "metadata": metadata}
+}
+
+// account has no rights, and its token comes into no pod.
+func (w Wave) account() object {
+	o := w.thing("v1", "ServiceAccount", Name(w.Handout.Campaign))
+	o["automountServiceAccountToken"] = false
+	return o
+}
+
+// network lets pods ask for names and reach endpoints, and lets nothing reach them.
+func (w Wave) network() object {
+	o := w.thing("networking.k8s.io/v1", "NetworkPolicy", Name(w.Handout.Campaign))
+	ports := []object{{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}}
+	for _, port := range slices.Compact(slices.Sorted(slices.Values(append([]int{443}, w.Ports...)))) {
+		ports = append(ports, object{"protocol": "TCP", "port": port})
+	}
+	o["spec"] = object{
+		"podSelector": object{"matchLabels": w.labels()}, "policyTypes": []string{"Ingress", "Egress"},
+		"egress": []object{{"ports": ports}},
+	}
+	return o
+}
+
+// The names of files in a pod, below settingsPath.
+const (
+	campaignFile = "campaign.yml"
+	waveFile     = "wave.json"
+	jobFile      = "job.yml"
+)
+
+func (w Wave) settings() (object, error) {
+	wave, err := json.Marshal(w.Handout)
+	if err != nil {
+		return nil, fmt.Errorf("encode the wave: %w", err)
+	}
+	data, size := object{campaignFile: string(w.File), waveFile: string(wave)}, len(w.File)+len(wave)+len(w.JobFile)
+	if w.JobFile != nil {
+		data[jobFile] = string(w.JobFile)
+	}
+	if size > mostSettings {
+		return nil, fmt.Errorf("the campaign file, its job and the wave have %d bytes, and a ConfigMap holds %d; make them shorter", size, mostSettings)
+	}
+	o := w.thing("v1", "ConfigMap", w.jobName())
+	o["data"], o["immutable"] = data, true
+	return o, nil
+}
+
+// files say which file of the ConfigMap is where: the job where the campaign file says it is.
+func (w Wave) files() []object {
+	files := []object{{"key": campaignFile, "path": campaignFile}, {"key": waveFile, "path": waveFile}}
+	if w.JobFile != nil {
+		files = append(files, object{"key": jobFile, "path": path.Clean(w.Campaign.JobFile)})
+	}
+	return files
+}
+
+func (w Wave) job() object {
+	k := w.Campaign.Kubernetes
+	o := w.thing("batch/v1", "Job", w.jobName())
+	spec := object{
+		"completions": len(w.Handout.Runs), "parallelism": min(w.Campaign.Rollout.AtOnce, len(w.Handout.Runs)), "completionMode": "Indexed",
+		"backoffLimitPerIndex": w.retries(), "podReplacementPolicy": "Failed", "podFailurePolicy": object{"rules": w.failures()},
+		"template": object{"metadata": object{"labels": w.labels()}, "spec": w.pod()},
+	}
+	if k.Queue != "" { // https://kueue.sigs.k8s.io/docs/tasks/run/jobs/
+		o["metadata"].(object)["labels"].(object)["kueue.x-k8s.io/queue-name"] = k.Queue
+		spec["suspend"] = true
+	}
+	o["spec"] = spec
+	return o
+}
+
+// retries is how often an index is tried again. A second pod goes on under the claim of the first, and
+// so has to find what that one did; without a volume it would be paid twice.
+func (w Wave) retries() int {
+	if w.Campaign.Kubernetes.Volume == "" {
+		return 0
+	}
+	return tries
+}
+
+// failures say what the end of a pod means for its index, by the statuses with which agent-ci campaign
+// work ends. What is not here counts: outages of the model and the forge, and pods that were killed.
+func (w Wave) failures() []object {
+	of := func(action string, codes ...int) object {
+		return object{"action": action, "onExitCodes": object{"containerName": container, "operator": "In", "values": codes}}
+	}
+	rules := []object{of("FailJob", 2, 9), of("FailIndex", 1, 3, 4, 5, 6, 10, 11)}
+	if w.retries() > 0 {
+		rules = append(rules, object{"action": "Ignore", "onPodConditions": []object{{"type": "DisruptionTarget", "status": "True"}}})
+	}
+	return rules
+}
+
+func (w Wave) pod() object {
+	k := w.Campaign.Kubernetes
+	state := object{"name": "state", "emptyDir": object{}}
+	if k.Volume != "" {
+		state = object{"name": "state", "persistentVolumeClaim": object{"claimName": k.Volume}}
+	}
+	return object{
+		"restartPolicy": "Never", "terminationGracePeriodSeconds": grace, "serviceAccountName": Name(w.Handout.Campaign),
+		"automountServiceAccountToken": false, "enableServiceLinks": false,
+		"securityContext": object{"runAsNonRoot": true, "runAsUser": user, "runAsGroup": user, "fsGroup": user, "seccompProfile": object{"type": "RuntimeDefault"}},
+		"containers":      []object{w.container()},
+		"volumes": []object{
+			{"name": "settings", "configMap": object{"name": w.jobName(), "items": w.files()}},
+			state, {"name": "tmp", "emptyDir": object{}}, {"name": "home", "emptyDir": object{}}, {"name": "work", "emptyDir": object{}},
+		},
+	}
+}
+
+func (w Wave) container() object {
+	k := w.Campaign.Kubernetes
+	c := object{
+		"name": container, "image": k.Image,
+		"args": []string{
+			"campaign", "work", settingsPath + "/" + campaignFile, "--wave", settingsPath + "/" + waveFile,
+			"--out", statePath + "/campaigns/" + Name(w.Handout.Campaign), "--report", reportPath, "--publish", cmp.Or(w.Publish, "github"),
+		},
+		"envFrom":                  []object{{"secretRef": object{"name": k.Secret}}},
+		"terminationMessagePath":   reportPath,
+		"terminationMessagePolicy": "File",
+		"securityContext":          object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": object{"drop": []string{"ALL"}}},
+		"resources":                object{"requests": object{"cpu": k.CPU, "memory": k.Memory}, "limits": object{"memory": k.Memory}},
+		"volumeMounts": []object{
+			{"name": "settings", "mountPath": settingsPath, "readOnly": true}, {"name": "state", "mountPath": statePath},
+			{"name": "tmp", "mountPath": "/tmp"}, {"name": "home", "mountPath": "/home/agent-ci"}, {"name": "work", "mountPath": "/work"},
+		},
+	}
+	var variables []object
+	for _, name := range slices.Sorted(maps.Keys(w.Variables)) {
+		variables = append(variables, object{"name": name, "value": w.Variables[name]})
+	}
+	if len(variables) > 0 {
+		c["env"] = variables
+	}
+	return c
+}

@@ -1,0 +1,157 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/campaign"
+)
+
+// Labels and annotations of the pods of an Indexed Job
+// (https://kubernetes.io/docs/reference/labels-annotations-taints/).
+const (
+	labelJob        = "batch.kubernetes.io/job-name"
+	annotationIndex = "batch.kubernetes.io/job-completion-index"
+)
+
+// Seen is what a cluster says of a wave.
+type Seen struct {
+	Reports []campaign.Report // that the runs left, the last one for each
+	Over    []string          // targets of which nothing runs any more, and nothing will
+}
+
+// listed is what is read of what kubectl get -o json prints, for one thing or for several.
+type listed struct {
+	Kind     string   `json:"kind"`
+	Items    []listed `json:"items"`
+	Metadata struct {
+		Name        string            `json:"name"`
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+		Created     time.Time         `json:"creationTimestamp"`
+	} `json:"metadata"`
+	Status struct {
+		Conditions []struct {
+			Type   string `json:"type"`
+			Status string `json:"status"`
+		} `json:"conditions"`
+		CompletedIndexes string `json:"completedIndexes"`
+		FailedIndexes    string `json:"failedIndexes"`
+		Containers       []struct {
+			Name  string `json:"name"`
+			State struct {
+				Terminated *struct {
+					Message string `json:"message"`
+				} `json:"terminated"`
+			} `json:"state"`
+		} `json:"containerStatuses"`
+	} `json:"status"`
+}
+
+// Read reads what kubectl get jobs,pods -o json prints. Things of others are left alone. A report
+// counts once its index is over: a pod after it may go on with the run.
+func Read(raw []byte, h *campaign.Handout) (Seen, error) {
+	var all listed
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return Seen{}, fmt.Errorf("read what kubectl says: %w; it is that of kubectl get jobs,pods -o json", err)
+	}
+	if all.Kind == "Job" || all.Kind == "Pod" {
+		all.Items = []listed{all}
+	}
+	name := JobName(h.Campaign, h.Wave)
+	i := slices.IndexFunc(all.Items, func(o listed) bool { return o.Kind == "Job" && o.Metadata.Name == name })
+	if i < 0 {
+		return Seen{}, fmt.Errorf("kubectl says nothing of the Job %s, in which wave %d runs; ask it with kubectl get jobs,pods -o json, in its namespace", name, h.Wave)
+	}
+	over, err := all.Items[i].over(len(h.Runs))
+	if err != nil {
+		return Seen{}, fmt.Errorf("read the indexes of the Job %s: %w", name, err)
+	}
+	pods := slices.DeleteFunc(all.Items, func(o listed) bool { return o.Kind != "Pod" || o.Metadata.Labels[labelJob] != name })
+	slices.SortStableFunc(pods, func(a, b listed) int { return a.Metadata.Created.Compare(b.Metadata.Created) })
+	return seen(h, over, pods), nil
+}
+
+func seen(h *campaign.Handout, over []bool, pods []listed) Seen {
+	var s Seen
+	last := map[int]campaign.Report{}
+	for _, pod := range pods {
+		index, err := strconv.Atoi(pod.Metadata.Annotations[annotationIndex])
+		if err != nil || index < 0 || index >= len(over) {
+			continue
+		}
+		if r, is := pod.report(); is && r.Target == h.Runs[index].Target.Key {
+			last[index] = r
+		}
+	}
+	for index, is := range over {
+		if !is {
+			continue
+		}
+		s.Over = append(s.Over, h.Runs[index].Target.Key)
+		if r, told := last[index]; told {
+			s.Reports = append(s.Reports, r)
+		}
+	}
+	return s
+}
+
+// report is what the run said when its container ended.
+func (pod listed) report() (campaign.Report, bool) {
+	for _, c := range pod.Status.Containers {
+		if c.Name != container || c.State.Terminated == nil {
+			continue
+		}
+		r, err := campaign.DecodeReport([]byte(c.State.Terminated.Message))
+		return r, err == nil
+	}
+	return campaign.Report{}, false
+}
+
+// over says of each index of a Job whether nothing will run for it any more.
+func (o listed) over(indexes int) ([]bool, error) {
+	over := make([]bool, indexes)
+	for _, c := range o.Status.Conditions {
+		if (c.Type == "Complete" || c.Type == "Failed") && c.Status == "True" {
+			for i := range over {
+				over[i] = true
+			}
+			return over, nil
+		}
+	}
+	for _, text := range []string{o.Status.CompletedIndexes, o.Status.FailedIndexes} {
+		if err := mark(over, text); err != nil {
+			return nil, err
+		}
+	}
+	return over, nil
+}
+
+// mark reads indexes as a Job has them, such as 0,3-5.
+func mark(over []bool, text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		if part == "" {
+			continue
+		}
+		first, last, ranged := strings.Cut(part, "-")
+		if !ranged {
+			last = first
+		}
+		from, err := strconv.Atoi(first)
+		if err != nil {
+			return err
+		}
+		to, err := strconv.Atoi(last)
+		if err != nil {
+			return err
+		}
+		for i := max(from, 0); i <= min(to, len(over)-1); i++ {
+			over[i] = true
+		}
+	}
+	return nil
+}
