@@ -1,0 +1,182 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// elsewhere runs a campaign whose waves are handed out.
+type elsewhere struct {
+	*campaigning
+	results string // folder of what came back
+}
+
+func newElsewhere(t *testing.T, targets int, file string) *elsewhere {
+	w := newCampaigning(t, targets, cheap, file)
+	return &elsewhere{w, filepath.Join(w.dir, "results")}
+}
+
+// say runs a subcommand, and gives what it wrote for programs.
+func (w *elsewhere) say(args ...string) ([]byte, error) {
+	cmd := exec.Command(binary, append([]string{"campaign"}, args...)...)
+	var out, said bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.env, &out, &said
+	if err := cmd.Run(); err != nil {
+		return out.Bytes(), fmt.Errorf("agent-ci campaign %v: %w\n%s%s", args, err, &out, &said)
+	}
+	return out.Bytes(), nil
+}
+
+func (w *elsewhere) must(out []byte, err error) []byte {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+// matrix is a wave as a workflow gets it.
+type matrix struct {
+	Wave, Targets int
+	File          string
+	AtOnce        int `json:"at_once"`
+	Matrix        campaign.Matrix
+	Wait          campaign.Wait
+}
+
+func (w *elsewhere) handOut() (m matrix) {
+	w.t.Helper()
+	if err := json.Unmarshal(w.must(w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "matrix")), &m); err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+// work is what the job of a matrix does, or a pod: it knows the campaign file and the wave alone.
+func (w *elsewhere) work(m matrix, index int) ([]byte, error) {
+	return w.say("work", "bump.yml", "--wave", filepath.Join(w.ledger(), m.File), "--index", fmt.Sprint(index), "--out", filepath.Join(w.results, fmt.Sprintf("job-%d", index)))
+}
+
+// workAll works on a wave, some runs at a time.
+func (w *elsewhere) workAll(m matrix) {
+	places, group := make(chan struct{}, m.AtOnce), sync.WaitGroup{}
+	for i := range m.Targets {
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			if _, err := w.work(m, i); err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func (w *elsewhere) settle(flags ...string) string {
+	w.t.Helper()
+	return string(w.must(w.say(append([]string{"settle", "bump.yml", "--ledger", w.ledger(), w.results}, flags...)...)))
+}
+
+// A wave goes out once, comes back as reports, and what nobody tells of is booked at its claim.
+func TestACampaignRunsElsewhere(t *testing.T) {
+	w := newElsewhere(t, 4, campaignFile)
+	m := w.handOut()
+	if m.Wave != 1 || m.Targets != 4 || len(m.Matrix.Include) != 4 || m.AtOnce != 3 {
+		t.Fatalf("the wave is %+v", m)
+	}
+	if _, err := w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "matrix"); err == nil || !strings.Contains(err.Error(), "wave 1 was handed to actions and is not settled") {
+		t.Errorf("the wave goes out twice: %v", err)
+	}
+	for i := range 3 {
+		w.must(w.work(m, i))
+	}
+	before := w.asked.Load()
+	w.must(w.work(m, 0)) // a job that is run once more
+	if again := w.asked.Load(); again != before {
+		t.Errorf("the model was asked %d times again", again-before)
+	}
+	if out := w.settle(); !strings.Contains(out, "4 targets: 1 running, 3 pull request open") {
+		t.Error(out)
+	}
+	if out := w.settle("--over"); !strings.Contains(out, "4 targets: 3 pull request open, 1 failed") {
+		t.Error(out)
+	}
+	s := w.status()
+	lost := s.Targets[3].Report
+	if lost.Reason != "no_result" || lost.CostUSD != nil || s.Spent.USD < w.paid()+w.plan.Claim.USD-1e-9 {
+		t.Errorf("lost: %+v, spent: %+v", lost, s.Spent)
+	}
+	if m = w.handOut(); m.Wave != 0 || m.Targets != 0 || m.Matrix.Include == nil {
+		t.Errorf("the next wave is %+v", m)
+	}
+	w.must(w.say("resume", "bump.yml", "--ledger", w.ledger()))
+	m = w.handOut()
+	w.workAll(m)
+	w.settle("--over")
+	w.allOpened()
+}
+
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// normalised is a ledger without times, hosts and order, nor what is made of times: ids and digests.
+func (w *campaigning) normalised() map[string]int {
+	w.t.Helper()
+	f, err := os.Open(filepath.Join(w.ledger(), campaign.LedgerFile))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer f.Close()
+	lines := map[string]int{}
+	for event, err := range transcript.Read(f) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var data map[string]any
+		if err := json.Unmarshal(event.Data, &data); err != nil {
+			w.t.Fatal(err)
+		}
+		for _, of := range []string{"host", "seconds", "run_id", "commit", "transcript", "plan", "wave"} {
+			delete(data, of)
+		}
+		if pull, is := data["pull_request"].(map[string]any); is {
+			delete(pull, "number")
+			delete(pull, "url")
+		}
+		if message, is := data["message"].(string); is {
+			data["message"] = numbers.ReplaceAllString(message, "N")
+		}
+		line, err := json.Marshal(data)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		lines[string(event.Type)+" "+string(line)]++
+	}
+	return lines
+}
+
+// TestLedgersAreTheSame runs a campaign here and by jobs of a matrix.
+func TestLedgersAreTheSame(t *testing.T) {
+	file := strings.Replace(campaignFile, "at_once: 3", "at_once: 4", 1)
+	one := newCampaigning(t, campaignTargets(), cheap, file)
+	one.run()
+	one.allOpened()
+	other := newElsewhere(t, campaignTargets(), file)
+	other.workAll(other.handOut())
+	other.settle()
+	other.allOpened()
+	if a, b := one.normalised(), other.normalised(); !maps.Equal(a, b) {
+		t.Errorf("here\n%v\nelsewhere\n%v", a, b)
+	}
+}
