@@ -78,7 +78,11 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 	if err != nil {
 		return exitFailed, err
 	}
-	if out, err = ledger.HandOut(c.Campaign, plan, next[:to.fits(c, next)], to.host); err != nil {
+	fitting := next[:to.fits(c, next)]
+	if len(next) > 0 && len(fitting) == 0 {
+		return exitFailed, errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
+	}
+	if out, err = ledger.HandOut(c.Campaign, plan, fitting, to.host); err != nil {
 		return exitFailed, err
 	}
 	fmt.Fprintf(p.stderr, "%d targets start.\n", len(out.Runs))
