@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
@@ -27,18 +29,22 @@ type clustered struct {
 // nodeAddress is that of the test servers: pods reach it, and the cluster has a certificate for it.
 const nodeAddress = "10.233.0.1"
 
-// clusterFile is a campaign in a namespace, one of whose targets is red.
-func clusterFile(namespace string) string {
+// key is what a secret has for the model.
+const key = "--from-literal=OPENAI_API_KEY=sk-test-0123456789abcdef"
+
+// clusterFile is a campaign in a namespace, of which one target may be red.
+func clusterFile(namespace, red string) string {
 	return strings.NewReplacer(
 		"at_once: 3", "at_once: 8",
 		"Bump ${{ target.name }}.", "Bump ${{ target.name }}/${{ values.part }}.",
-		"run: test -f log.txt}]", `run: test "$TARGET" != r000/0}]
+		"job:", "job:\n  on_verify_failed: none",
+		"run: test -f log.txt}]", `run: test "$TARGET" != "`+red+`"}]
   policy: {env: {set: {TARGET: "${{ target.name }}/${{ values.part }}"}}}
 kubernetes: {image: "localhost/agent-ci:test", namespace: `+namespace+`, volume: results, cpu: 50m, memory: 256Mi}`,
 	).Replace(campaignFile)
 }
 
-func newClustered(t *testing.T, targets int, namespace string, credentials ...string) *clustered {
+func newClustered(t *testing.T, targets int, namespace, red string, credentials ...string) *clustered {
 	t.Helper()
 	folder := os.Getenv("AGENT_CI_CLUSTER")
 	if os.Getenv("AGENT_CI_E2E") == "" || folder == "" {
@@ -49,7 +55,7 @@ func newClustered(t *testing.T, targets int, namespace string, credentials ...st
 		t.Fatal(err)
 	}
 	w := &clustered{folder: folder, namespace: namespace}
-	w.elsewhere = newElsewhere(t, targets, clusterFile(namespace), func(c *campaigning) {
+	w.elsewhere = newElsewhere(t, targets, clusterFile(namespace, red), func(c *campaigning) {
 		c.start = func(server *httptest.Server) {
 			_ = server.Listener.Close()
 			if server.Listener, err = net.Listen("tcp", nodeAddress+":0"); err != nil {
@@ -61,7 +67,6 @@ func newClustered(t *testing.T, targets int, namespace string, credentials ...st
 	})
 	w.env = append(w.env, "SSL_CERT_FILE="+filepath.Join(folder, "certs", "apiserver.crt"))
 	w.kubectl(nil, "create", "namespace", namespace)
-	t.Cleanup(func() { w.kubectl(nil, "delete", "namespace", namespace) })
 	secret := []string{"create", "secret", "generic", "agent-ci-credentials", "--from-literal=GITHUB_TOKEN=" + w.forge.Token}
 	w.kubectl(nil, append(secret, credentials...)...)
 	w.kubectl(w.volume(), "apply", "--filename=-")
@@ -91,7 +96,7 @@ func (w *clustered) kubectl(stdin []byte, args ...string) string {
 	var out, said bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &said
 	if err := cmd.Run(); err != nil {
-		w.t.Errorf("kubectl %s: %v\n%s%s", strings.Join(args, " "), err, &out, &said)
+		w.t.Fatalf("kubectl %s: %v\n%s%s", strings.Join(args, " "), err, &out, &said)
 	}
 	return out.String()
 }
@@ -108,45 +113,62 @@ func (w *clustered) settleBy(seen string) {
 	w.must(w.say("settle", "bump.yml", "--ledger", w.ledger(), "seen.json"))
 }
 
-// firstJob is the Job of the first wave.
-const firstJob = "agent-ci-bump-1"
-
-// pod is the name of the pod that works on an index now.
-func (w *clustered) pod(index int) string {
-	w.t.Helper()
-	return w.kubectl(nil, "get", "pods", fmt.Sprintf("--selector=batch.kubernetes.io/job-completion-index=%d", index),
-		"--field-selector=status.phase=Running", "--output=jsonpath={.items[*].metadata.name}")
-}
-
-// each is what kubectl says of a Job and its pods, as far as a test looks at it.
-type each struct {
-	Items []struct {
-		Kind     string
-		Metadata struct{ Annotations map[string]string }
-		Status   struct {
-			CompletedIndexes, FailedIndexes string
-			Conditions                      []struct{ Type, Status, Reason string }
-		}
+// inCluster is a Job or a pod, as far as a test looks at it.
+type inCluster struct {
+	Metadata struct{ Annotations map[string]string }
+	Status   struct {
+		CompletedIndexes, FailedIndexes string
+		Conditions                      []struct{ Type, Reason string }
 	}
 }
 
-func (w *clustered) seen() (string, each) {
+// ofIndex is what kubectl says of the pod that an index has now.
+func (w *clustered) ofIndex(index int, output string) string {
 	w.t.Helper()
-	out := w.kubectl(nil, "get", "jobs,pods", "--output=json")
-	var all each
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
+	return w.kubectl(nil, "get", "pods", fmt.Sprintf("--selector=batch.kubernetes.io/job-completion-index=%d", index), "--output="+output)
+}
+
+func (w *clustered) nameOf(index int) string {
+	w.t.Helper()
+	return w.ofIndex(index, "jsonpath={.items[0].metadata.name}")
+}
+
+// evict has a pod go as a node that is drained does.
+func (w *clustered) evict(pod string) {
+	w.t.Helper()
+	eviction := fmt.Appendf(nil, `{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": %q}}`, pod)
+	w.kubectl(eviction, "create", "--raw", "/api/v1/namespaces/"+w.namespace+"/pods/"+pod+"/eviction", "--filename=-")
+}
+
+// ended waits for the Job of the first wave, and gives it.
+func (w *clustered) ended(condition string) (job inCluster) {
+	w.t.Helper()
+	w.kubectl(nil, "wait", "--for=condition="+condition, "job/agent-ci-bump-1", "--timeout=5m")
+	if err := json.Unmarshal([]byte(w.kubectl(nil, "get", "job/agent-ci-bump-1", "--output=json")), &job); err != nil {
 		w.t.Fatal(err)
 	}
-	return out, all
+	return job
 }
 
-func TestCluster(t *testing.T) {
-	w := newClustered(t, 8, "campaign", "--from-literal=OPENAI_API_KEY=sk-test-0123456789abcdef")
+// settled books what kubectl says, and gives the status after it.
+func (w *clustered) settled() campaign.Status {
+	w.t.Helper()
+	w.write("seen.json", w.kubectl(nil, "get", "jobs,pods", "--output=json"))
+	w.must(w.say("settle", "bump.yml", "--ledger", w.ledger(), "seen.json"))
+	return w.status()
+}
+
+// One target is red, one out of budget, one has its pod killed and one has it evicted; these two go on.
+func TestClusterRunsACampaign(t *testing.T) {
+	w := newClustered(t, 8, "campaign", "r000/0", key)
+	var paid atomic.Int64
 	w.script = func(asked string) (stepwise, int) {
+		steps, tokens := stepwise(2), 4000
 		if strings.Contains(asked, "Bump r000/1.") {
-			return 30, 7900 // goes on until its limit ends it
+			steps, tokens = 30, 7900 // until its limit ends it
 		}
-		return 2, 4000
+		paid.Add(int64(tokens) + 1)
+		return steps, tokens
 	}
 	waits, hold := w.holdOnce("Bump r001/0.", "Bump r001/1.")
 	w.before.Store(&hold)
@@ -156,21 +178,73 @@ func TestCluster(t *testing.T) {
 	w.kubectl(manifest, "apply", "--filename=-")
 	<-waits["Bump r001/0."]
 	<-waits["Bump r001/1."]
-	w.kubectl(nil, "delete", "pod", w.pod(2), "--grace-period=0", "--force")
-	evicted := w.pod(3)
-	w.kubectl(fmt.Appendf(nil, `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":%q}}`, evicted),
-		"create", "--raw", "/api/v1/namespaces/"+w.namespace+"/pods/"+evicted+"/eviction", "--filename=-")
-	w.kubectl(nil, "wait", "--for=condition=Failed", "job/"+firstJob, "--timeout=300s")
-
-	raw, _ := w.seen()
-	fmt.Println(raw)
-	w.settleBy(raw)
-	s := w.status()
-	t.Log(s.Counts)
-	for _, target := range s.Targets {
-		t.Logf("%s/%s %s %+v", target.Repository, target.Values["part"], target.Class, target.Report)
+	w.kubectl(nil, "delete", "pod", w.nameOf(2), "--grace-period=0", "--force")
+	w.evict(w.nameOf(3))
+	job := w.ended("Failed")
+	if !bytes.Equal(w.manifest(), manifest) {
+		t.Error("the wave that is out is written in another way when it is asked for again")
 	}
-	_ = campaign.Opened
+
+	if s := job.Status; s.CompletedIndexes != "2-7" || s.FailedIndexes != "0,1" || s.Conditions[len(s.Conditions)-1].Reason != "FailedIndexes" {
+		t.Errorf("the Job ended with %+v", s)
+	}
+	for index, annotation := range map[int]string{2: "job-index-failure-count", 3: "job-index-ignored-failure-count"} {
+		if n := w.ofIndex(index, `jsonpath={.items[*].metadata.annotations.batch\.kubernetes\.io/`+annotation+"}"); !strings.HasSuffix(n, "1") {
+			t.Errorf("the pod that goes on with index %d has %s %q", index, annotation, n)
+		}
+	}
+	s := w.settled()
+	if s.Counts[campaign.Red] != 1 || s.Counts[campaign.Budget] != 1 || s.Counts[campaign.Opened] != 6 || s.Runs != 8 || w.published() != 6 {
+		t.Errorf("the targets are %v after %d runs, %d published\n%+v", s.Counts, s.Runs, w.published(), s.Targets)
+	}
+	for _, target := range s.Targets {
+		if r := target.Report; r == nil || r.CostUSD == nil || *r.CostUSD > w.plan.Claim.USD || target.Attempts != 1 {
+			t.Errorf("%s came to %+v in %d attempts", target.Key, r, target.Attempts)
+		}
+	}
+	if paid := float64(paid.Load()) * 2.5 / 1e6; s.Claimed.USD != 0 || s.Spent.USD < paid || s.Spent.USD > 8*w.plan.Claim.USD {
+		t.Errorf("%v are booked, %v claimed, and %.4f dollars were paid", s.Spent, s.Claimed, paid)
+	}
+
+	asked := w.asked.Load()
+	for line := range strings.Lines(w.kubectl(manifest, "apply", "--filename=-")) {
+		if !strings.HasSuffix(line, " unchanged\n") {
+			t.Errorf("applied again: %s", line)
+		}
+	}
+	if again := w.asked.Load(); again != asked {
+		t.Errorf("the model was asked %d times again", again-asked)
+	}
+}
+
+// What would end every target so, such as a key that is missing, fails the whole Job.
+func TestClusterFailsAJob(t *testing.T) {
+	w := newClustered(t, 4, "keyless", "")
+	w.kubectl(w.manifest(), "apply", "--filename=-")
+	if s := w.ended("Failed").Status; s.Conditions[len(s.Conditions)-1].Reason != "PodFailurePolicy" {
+		t.Errorf("the Job ended with %+v", s)
+	}
+	s := w.settled()
+	if s.Counts[campaign.Failed] != 4 || w.asked.Load() != 0 {
+		t.Errorf("the targets are %v\n%+v", s.Counts, s.Targets)
+	}
+	for _, target := range s.Targets {
+		t.Logf("%+v", target.Report)
+	}
+}
+
+// A cluster books what this machine does.
+func TestClusterBooksTheSame(t *testing.T) {
+	w := newClustered(t, campaignTargets(), "same", "", key)
+	w.kubectl(w.manifest(), "apply", "--filename=-")
+	w.ended("Complete")
+	w.settled()
+	w.allOpened()
+	one := newCampaigning(t, campaignTargets(), cheap, clusterFile("same", ""))
+	one.run()
+	if a, b := one.normalised(), w.normalised(); !maps.Equal(a, b) {
+		t.Errorf("here\n%v\nin the cluster\n%v", a, b)
+	}
 }
 
 // holdOnce has the first request of each of some runs wait until its run is no more.
