@@ -154,7 +154,7 @@ func (w *campaigning) status() campaign.Status {
 func (w *campaigning) allOpened() {
 	w.t.Helper()
 	if s := w.status(); s.Counts[campaign.Opened] != len(w.plan.Targets) {
-		w.t.Errorf("the targets are %v\n%s", s.Counts, w.logs())
+		w.t.Errorf("the targets are %v\n%s%s", s.Counts, notOpened(s), w.logs())
 	}
 	if n := w.published(); n != len(w.plan.Targets) {
 		w.t.Errorf("there are %d pull requests", n)
@@ -164,6 +164,17 @@ func (w *campaigning) allOpened() {
 			w.t.Errorf("left behind: %v", names)
 		}
 	}
+}
+
+// notOpened tells how the targets ended that have no open pull request.
+func notOpened(s campaign.Status) string {
+	var all strings.Builder
+	for _, target := range s.Targets {
+		if target.Class != campaign.Opened {
+			fmt.Fprintf(&all, "%s is %s after %d attempts: %+v\n", target.Key, target.Class, target.Attempts, target.Report)
+		}
+	}
+	return all.String()
 }
 
 // published is how many pull requests there are. A branch that has two fails the test.
