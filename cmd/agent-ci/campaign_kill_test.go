@@ -147,7 +147,7 @@ func (w *campaigning) onlyGivenUp() {
 		}
 	}
 	if given := notOpened(s); given != "" {
-		w.t.Logf("given up, and to be run again:\n%s", given)
+		w.t.Logf("given up, and to be run again:\n%s%s", given, w.logs())
 	}
 	if told := notOpened(s) + w.logs(); strings.Contains(told, "not_resumable") {
 		w.t.Errorf("runs could not go on:\n%s", told)
