@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // campaigning is a campaign over repositories of a forge, and a model that is asked over HTTP.
@@ -156,7 +158,7 @@ func (w *campaigning) status() campaign.Status {
 func (w *campaigning) allOpened() {
 	w.t.Helper()
 	if s := w.status(); s.Counts[campaign.Opened] != len(w.plan.Targets) {
-		w.t.Errorf("the targets are %v\n%s", s.Counts, w.logs())
+		w.t.Errorf("the targets are %v\n%s%s", s.Counts, notOpened(s), w.logs())
 	}
 	if n := w.published(); n != len(w.plan.Targets) {
 		w.t.Errorf("there are %d pull requests", n)
@@ -166,6 +168,17 @@ func (w *campaigning) allOpened() {
 			w.t.Errorf("left behind: %v", names)
 		}
 	}
+}
+
+// notOpened tells how the targets ended that have no open pull request.
+func notOpened(s campaign.Status) string {
+	var all strings.Builder
+	for _, target := range s.Targets {
+		if target.Class != campaign.Opened {
+			fmt.Fprintf(&all, "%s is %s after %d attempts: %+v\n", target.Key, target.Class, target.Attempts, target.Report)
+		}
+	}
+	return all.String()
 }
 
 // published is how many pull requests there are. A branch that has two fails the test.
@@ -286,6 +299,37 @@ func TestACampaignIsInterrupted(t *testing.T) {
 	w.allOpened()
 	if s := w.status(); s.Runs != 2 || s.Spent.USD < w.paid() {
 		t.Errorf("%d runs, %.4f dollars booked, %.4f paid", s.Runs, s.Spent.USD, w.paid())
+	}
+}
+
+// A run that was killed between its last event and its result has ended: the next start books that end.
+// The ledger is put back as it was when the run was claimed, and the result is taken away.
+func TestACampaignTakesTheEndOfAKilledRun(t *testing.T) {
+	w := newCampaigning(t, 1, cheap, campaignFile)
+	w.run()
+	ledger := filepath.Join(w.ledger(), "ledger.jsonl")
+	lines := strings.SplitAfter(read(t, ledger), "\n")
+	for i, line := range lines {
+		if strings.Contains(line, `"target.settled"`) {
+			lines = lines[:i]
+			break
+		}
+	}
+	results, err := filepath.Glob(filepath.Join(w.ledger(), "bump", "runs", "*", record.ResultFile))
+	if err != nil || len(results) != 1 {
+		t.Fatal(results, err)
+	}
+	if err := errors.Join(os.Remove(results[0]), os.WriteFile(ledger, []byte(strings.Join(lines, "")), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.status(); s.Counts[campaign.Running] != 1 {
+		t.Fatalf("the targets are %v", s.Counts)
+	}
+	before := w.asked.Load()
+	w.run()
+	w.allOpened()
+	if after := w.asked.Load(); after != before {
+		t.Errorf("the model was asked %d times more", after-before)
 	}
 }
 
