@@ -63,7 +63,7 @@ checkout: ## the scripts and the battery where commands work in the checkout its
 	AGENT_CI_WORK_IN=checkout $(GO) test -count=1 -timeout 20m -run '^TestScripts$$' ./cmd/agent-ci
 	AGENT_CI_WORK_IN=checkout AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)' ./cmd/agent-ci
 
-campaign: ## a campaign of 200 targets that is killed, restarted and started twice at random; AGENT_CI_SEED repeats
+campaign: ## campaigns of 200 targets that are killed, restarted and started twice at random; AGENT_CI_SEED repeats
 	AGENT_CI_TARGETS=200 $(GO) test -count=1 -timeout 30m -v -run '^TestKilledCampaigns' ./cmd/agent-ci
 
 soak: ## files that change at random beside random calls of tools, for SOAK=10m; AGENT_CI_SEED repeats

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -18,8 +20,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // campaigning is a campaign over repositories of a forge, and a model that is asked over HTTP.
@@ -169,7 +173,7 @@ func (w *campaigning) status() campaign.Status {
 func (w *campaigning) allOpened() {
 	w.t.Helper()
 	if s := w.status(); s.Counts[campaign.Opened] != len(w.plan.Targets) {
-		w.t.Errorf("the targets are %v\n%s", s.Counts, w.logs())
+		w.t.Errorf("the targets are %v\n%s%s", s.Counts, notOpened(s), w.logs())
 	}
 	if n := w.published(); n != len(w.plan.Targets) {
 		w.t.Errorf("there are %d pull requests", n)
@@ -179,6 +183,17 @@ func (w *campaigning) allOpened() {
 			w.t.Errorf("left behind: %v", names)
 		}
 	}
+}
+
+// notOpened tells how the targets ended that have no open pull request.
+func notOpened(s campaign.Status) string {
+	var all strings.Builder
+	for _, target := range s.Targets {
+		if target.Class != campaign.Opened {
+			fmt.Fprintf(&all, "%s is %s after %d attempts: %+v\n", target.Key, target.Class, target.Attempts, target.Report)
+		}
+	}
+	return all.String()
 }
 
 // published is how many pull requests there are. A branch that has two fails the test.
@@ -224,6 +239,18 @@ func TestACampaignRunsHere(t *testing.T) {
 	if after := w.asked.Load(); after != before {
 		t.Errorf("a second start asked the model %d times", after-before)
 	}
+}
+
+// Commands of a run see its own checkout and what that borrows, and nothing of other runs, which may
+// be of repositories that this one is not to know.
+func TestRunsOfACampaignDoNotSeeEachOther(t *testing.T) {
+	if confines() == sandbox.LevelNone {
+		t.Skip("nothing hides folders from commands here")
+	}
+	alone := `git show HEAD:log.txt && for dir in ledger ledger/bump ledger/bump/runs ledger/bump/mirrors; do test "$(ls "$HOME/$dir" 2>/dev/null | grep -cvx -e bump -e runs -e mirrors)" -le 2 || exit 1; done`
+	w := newCampaigning(t, 4, cheap, campaignFile+"  setup: [{run: "+strconv.Quote(alone)+"}]\n")
+	w.run()
+	w.allOpened()
 }
 
 // What has an open pull request is left out before anything is claimed, unless it is to be updated.
@@ -287,6 +314,37 @@ func TestACampaignIsInterrupted(t *testing.T) {
 	w.allOpened()
 	if s := w.status(); s.Runs != 2 || s.Spent.USD < w.paid() {
 		t.Errorf("%d runs, %.4f dollars booked, %.4f paid", s.Runs, s.Spent.USD, w.paid())
+	}
+}
+
+// A run that was killed between its last event and its result has ended: the next start books that end.
+// The ledger is put back as it was when the run was claimed, and the result is taken away.
+func TestACampaignTakesTheEndOfAKilledRun(t *testing.T) {
+	w := newCampaigning(t, 1, cheap, campaignFile)
+	w.run()
+	ledger := filepath.Join(w.ledger(), "ledger.jsonl")
+	lines := strings.SplitAfter(read(t, ledger), "\n")
+	for i, line := range lines {
+		if strings.Contains(line, `"target.settled"`) {
+			lines = lines[:i]
+			break
+		}
+	}
+	results, err := filepath.Glob(filepath.Join(w.ledger(), "bump", "runs", "*", record.ResultFile))
+	if err != nil || len(results) != 1 {
+		t.Fatal(results, err)
+	}
+	if err := errors.Join(os.Remove(results[0]), os.WriteFile(ledger, []byte(strings.Join(lines, "")), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.status(); s.Counts[campaign.Running] != 1 {
+		t.Fatalf("the targets are %v", s.Counts)
+	}
+	before := w.asked.Load()
+	w.run()
+	w.allOpened()
+	if after := w.asked.Load(); after != before {
+		t.Errorf("the model was asked %d times more", after-before)
 	}
 }
 
