@@ -26,7 +26,7 @@ type clustered struct {
 	*elsewhere
 	folder, namespace string
 	serve             func(*campaigning) // has servers listen where pods reach them
-	trust             string             // the variable by which their certificate is believed
+	trust             []string           // the variables by which their certificate is believed, also by git
 }
 
 // nodeAddress is that of the test servers: pods reach it, and the cluster has a certificate for it.
@@ -58,7 +58,7 @@ func newClustered(t *testing.T, targets int, namespace, red string, credentials 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &clustered{folder: folder, namespace: namespace, trust: "SSL_CERT_FILE=" + certificates}
+	w := &clustered{folder: folder, namespace: namespace, trust: []string{"SSL_CERT_FILE=" + certificates, "GIT_SSL_CAINFO=" + certificates}}
 	w.serve = func(c *campaigning) {
 		c.start = func(server *httptest.Server) {
 			_ = server.Listener.Close()
@@ -70,7 +70,7 @@ func newClustered(t *testing.T, targets int, namespace, red string, credentials 
 		}
 	}
 	w.elsewhere = newElsewhere(t, targets, clusterFile(namespace, red), w.serve)
-	w.env = append(w.env, w.trust)
+	w.env = append(w.env, w.trust...)
 	w.kubectl(nil, "create", "namespace", namespace)
 	secret := []string{"create", "secret", "generic", "agent-ci-credentials", "--from-literal=GITHUB_TOKEN=" + w.forge.Token}
 	w.kubectl(nil, append(secret, credentials...)...)
@@ -246,7 +246,7 @@ func TestClusterBooksTheSame(t *testing.T) {
 	w.settled()
 	w.allOpened()
 	one := newCampaigning(t, campaignTargets(), cheap, clusterFile("same", ""), w.serve)
-	one.env = append(one.env, w.trust)
+	one.env = append(one.env, w.trust...)
 	one.run()
 	if a, b := one.normalised(), w.normalised(); !maps.Equal(a, b) {
 		t.Errorf("here\n%v\nin the cluster\n%v", a, b)
