@@ -43,14 +43,14 @@ type handout struct {
 	host string
 	// again says that a wave which is out may be told once more: whoever gets it sees that it has it.
 	again bool
-	ready func(c *job.Campaign) error
-	fits  func(c *openedCampaign, targets []campaign.Target) int
+	ready func(c *job.Campaign) error                            // what the campaign file lacks; nil where it lacks nothing
+	fits  func(c *openedCampaign, targets []campaign.Target) int // of the first ones; nil where all do
 	write func(p process, c *openedCampaign, h *campaign.Handout, wait campaign.Wait) error
 }
 
 // handouts are those places, by the form in which a wave is told there.
 var handouts = map[string]*handout{
-	"matrix":     {host: campaign.Actions, fits: func(_ *openedCampaign, all []campaign.Target) int { return len(all) }, write: writeMatrix},
+	"matrix":     {host: campaign.Actions, write: writeMatrix},
 	"kubernetes": {host: campaign.Kubernetes, again: true, ready: cluster.Ready, fits: (*openedCampaign).fitsCluster, write: writeManifest},
 }
 
@@ -79,7 +79,12 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 	if err != nil {
 		return exitFailed, err
 	}
-	if out, err = ledger.HandOut(c.Campaign, plan, next[:to.fits(c, next)], to.host); err != nil {
+	if to.fits != nil && len(next) > 0 {
+		if next = next[:to.fits(c, next)]; len(next) == 0 {
+			return exitFailed, errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
+		}
+	}
+	if out, err = ledger.HandOut(c.Campaign, plan, next, to.host); err != nil {
 		return exitFailed, err
 	}
 	fmt.Fprintf(p.stderr, "%d targets start.\n", len(out.Runs))
@@ -200,6 +205,7 @@ func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error
 	if o.Folder, err = filepath.Abs(c.out); err != nil {
 		return exitFailed, fmt.Errorf("find the folder of run directories: %w", err)
 	}
+	o.Environ = apart(o.Environ, o.Folder)
 	o.Plan, o.Said, o.Outages = &campaign.Plan{Template: h.Template}, p.stderr, true
 	claimed := h.Claimed(index)
 	report, settled := here.Work(ctx, o, h.Runs[index].Target, claimed, time.Now())

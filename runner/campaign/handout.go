@@ -151,24 +151,21 @@ var errNothingBack = errors.New("nothing came back of it")
 // Return books what runs elsewhere came to, by the reports that came back; of two for a run the last
 // one holds. over says that none goes on, so that what told nothing is booked at its claim.
 func (l *Ledger) Return(c *job.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
-	type run struct {
-		target, template string
-		attempt          int
-	}
-	told := map[run]Report{}
+	told := map[Claimed]Report{} // by claims without all that a report does not have
 	for _, r := range reports {
-		told[run{r.Target, r.Template, r.Attempt}] = r
+		told[Claimed{Target: r.Target, Template: r.Template, Attempt: r.Attempt}] = r
 	}
 	for _, claimed := range l.Of(c.Name).Unsettled() {
 		if claimed.Host == "" {
 			continue
 		}
-		r, is := told[run{claimed.Target, claimed.Template, claimed.Attempt}]
-		if !is && !over(claimed) {
-			continue
-		}
-		if !is {
+		r, is := told[Claimed{Target: claimed.Target, Template: claimed.Template, Attempt: claimed.Attempt}]
+		switch {
+		case is:
+		case over(claimed):
 			r = Lost(claimed, errNothingBack)
+		default:
+			continue
 		}
 		if err := l.Settle(c, r); err != nil {
 			return booked, err
