@@ -42,14 +42,14 @@ type handout struct {
 	host string
 	// again says that a wave which is out may be told once more: whoever gets it sees that it has it.
 	again bool
-	ready func(c *job.Campaign) error
-	fits  func(c *openedCampaign, targets []campaign.Target) int
+	ready func(c *job.Campaign) error                            // what the campaign file lacks; nil where it lacks nothing
+	fits  func(c *openedCampaign, targets []campaign.Target) int // of the first ones; nil where all do
 	write func(p process, c *openedCampaign, h *campaign.Handout, wait campaign.Wait) error
 }
 
 // handouts are those places, by the form in which a wave is told there.
 var handouts = map[string]*handout{
-	"matrix":     {host: campaign.Actions, fits: func(_ *openedCampaign, all []campaign.Target) int { return len(all) }, write: writeMatrix},
+	"matrix":     {host: campaign.Actions, write: writeMatrix},
 	"kubernetes": {host: campaign.Kubernetes, again: true, ready: cluster.Ready, fits: (*openedCampaign).fitsCluster, write: writeManifest},
 }
 
@@ -78,7 +78,12 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 	if err != nil {
 		return exitFailed, err
 	}
-	if out, err = ledger.HandOut(c.Campaign, plan, next[:to.fits(c, next)], to.host); err != nil {
+	if to.fits != nil && len(next) > 0 {
+		if next = next[:to.fits(c, next)]; len(next) == 0 {
+			return exitFailed, errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
+		}
+	}
+	if out, err = ledger.HandOut(c.Campaign, plan, next, to.host); err != nil {
 		return exitFailed, err
 	}
 	fmt.Fprintf(p.stderr, "%d targets start.\n", len(out.Runs))

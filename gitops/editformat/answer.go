@@ -26,11 +26,6 @@ type Answer struct {
 	Problems []string // of blocks that begin and are not whole or not clear, in words for the model
 }
 
-// Asks reports whether there is anything but words.
-func (a Answer) Asks() bool {
-	return len(a.Edits)+len(a.Reads)+len(a.Commands)+len(a.Plan)+len(a.Problems) > 0
-}
-
 // Step is one step of a plan. Its fields are those of the steps that tools know.
 type Step struct {
 	Step   string

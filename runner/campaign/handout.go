@@ -126,17 +126,17 @@ var errNothingBack = errors.New("nothing came back of it")
 // Return books what runs elsewhere came to, by the reports that came back; of two for a run the last
 // one holds. over says that none goes on, so that what told nothing is booked at its claim.
 func (l *Ledger) Return(c *job.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
-	told := map[string]Report{}
+	told := map[Claimed]Report{} // by claims without all that a report does not have
 	for _, r := range reports {
-		told[r.Target] = r
+		told[Claimed{Target: r.Target, Template: r.Template, Attempt: r.Attempt}] = r
 	}
 	for _, claimed := range l.Of(c.Name).Unsettled() {
 		if claimed.Host == "" {
 			continue
 		}
-		r, is := told[claimed.Target]
+		r, is := told[Claimed{Target: claimed.Target, Template: claimed.Template, Attempt: claimed.Attempt}]
 		switch {
-		case is && r.Template == claimed.Template && r.Attempt == claimed.Attempt:
+		case is:
 		case over(claimed):
 			r = Lost(claimed, errNothingBack)
 		default:

@@ -104,10 +104,12 @@ func (t Target) Fields() map[string]string {
 	return fields
 }
 
-// claimed are keys that decide what a run may use. A job that leaves one out has it all the same, so
+// claimed are keys that decide what a run may use, and what it is booked at. A job that leaves one out has it all the same, so
 // that no repository's defaults set it behind the claim.
 var claimed = []string{
-	"model.name", "model.fallbacks", "model.context_window", "model.max_output_tokens", "model.service_tier", "limits.cost_usd", "limits.tokens", "agents.enabled", "agents.most",
+	"model.name", "model.fallbacks", "model.base_url", "model.context_window", "model.max_output_tokens", "model.service_tier",
+	"model.price.input", "model.price.cached", "model.price.cache_write", "model.price.output", "model.price.tiers",
+	"limits.cost_usd", "limits.tokens", "agents.enabled", "agents.most",
 }
 
 // JobOf is the job of a target, as a job file.

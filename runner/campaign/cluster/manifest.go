@@ -234,7 +234,10 @@ func (w Wave) pod() object {
 		"containers":      []object{w.container()},
 		"volumes": []object{
 			{"name": "settings", "configMap": object{"name": w.jobName(), "items": w.files()}},
-			state, {"name": "tmp", "emptyDir": object{}}, {"name": "home", "emptyDir": object{}}, {"name": "work", "emptyDir": object{}},
+			state,
+			{"name": "tmp", "emptyDir": object{}},
+			{"name": "home", "emptyDir": object{}},
+			{"name": "work", "emptyDir": object{}},
 		},
 	}
 }
@@ -253,8 +256,11 @@ func (w Wave) container() object {
 		"securityContext":          object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": object{"drop": []string{"ALL"}}},
 		"resources":                object{"requests": object{"cpu": k.CPU, "memory": k.Memory}, "limits": object{"memory": k.Memory}},
 		"volumeMounts": []object{
-			{"name": "settings", "mountPath": settingsPath, "readOnly": true}, {"name": "state", "mountPath": statePath},
-			{"name": "tmp", "mountPath": "/tmp"}, {"name": "home", "mountPath": "/home/agent-ci"}, {"name": "work", "mountPath": "/work"},
+			{"name": "settings", "mountPath": settingsPath, "readOnly": true},
+			{"name": "state", "mountPath": statePath},
+			{"name": "tmp", "mountPath": "/tmp"},
+			{"name": "home", "mountPath": "/home/agent-ci"},
+			{"name": "work", "mountPath": "/work"},
 		},
 	}
 	var variables []object

@@ -3,8 +3,6 @@ package pulls_test
 import (
 	"context"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,31 +11,21 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/job"
 )
 
-// git runs git in a folder, with an identity.
-func git(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=T", "-c", "user.email=t@example.invalid"}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 // Of four pull requests one was merged, one closed by a person, one has work of somebody else.
 func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
 	server := forgetest.New(t, forgetest.Options{})
 	repository := server.AddRepository("octo-org", "widgets")
-	work := t.TempDir()
-	git(t, work, "init", "--quiet", "--initial-branch=main")
-	git(t, work, "commit", "--quiet", "--allow-empty", "--message=begin")
-	git(t, work, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+	work := gittest.New(t)
+	work.Git("commit", "--quiet", "--allow-empty", "--message=begin")
+	work.Git("push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
 	client, err := github.New(github.Options{APIURL: server.APIURL, Token: server.Token})
 	if err != nil {
 		t.Fatal(err)
@@ -61,14 +49,14 @@ func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, key := range keys {
-		git(t, work, "commit", "--quiet", "--allow-empty", "--message="+key)
-		git(t, work, "push", "--quiet", repository.Dir, "HEAD:refs/heads/agent-ci/"+key)
+		work.Git("commit", "--quiet", "--allow-empty", "--message="+key)
+		work.Git("push", "--quiet", repository.Dir, "HEAD:refs/heads/agent-ci/"+key)
 		pull, err := client.Repository("octo-org/widgets").CreatePullRequest(t.Context(), forge.NewPullRequest{Title: key, Head: "agent-ci/" + key, Base: "main"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := campaign.Lost(claimed[i], context.Canceled)
-		r.Outcome, r.Commit, r.Branch = "changed", git(t, work, "rev-parse", "HEAD"), "agent-ci/"+key
+		r.Outcome, r.Commit, r.Branch = "changed", work.Git("rev-parse", "HEAD"), "agent-ci/"+key
 		r.PullRequest = campaign.PullRequest{Number: pull.Number, URL: pull.URL, Operation: "created"}
 		if err := ledger.Settle(c, r); err != nil {
 			t.Fatal(err)
@@ -76,8 +64,8 @@ func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
 	}
 	repository.SetPullRequest(2, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
 	repository.SetPullRequest(3, func(p *forgetest.PullRequest) { p.State = "closed" })
-	git(t, work, "commit", "--quiet", "--allow-empty", "--message=by hand")
-	git(t, work, "push", "--quiet", repository.Dir, "HEAD:refs/heads/agent-ci/theirs")
+	work.Git("commit", "--quiet", "--allow-empty", "--message=by hand")
+	work.Git("push", "--quiet", repository.Dir, "HEAD:refs/heads/agent-ci/theirs")
 
 	before := len(server.Requests())
 	if _, err := pulls.Refresh(t.Context(), client, ledger, c, plan); err != nil {
@@ -109,7 +97,7 @@ func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
 	if all := repository.PullRequests(); all[0].State != "closed" || all[3].State != "open" {
 		t.Errorf("on the forge: %+v", all)
 	}
-	if branches := git(t, repository.Dir, "for-each-ref", "--format=%(refname:short)", "refs/heads/agent-ci"); branches != "agent-ci/closed\nagent-ci/merged\nagent-ci/theirs" {
+	if branches := (gittest.Repo{T: t, Dir: repository.Dir}).Git("for-each-ref", "--format=%(refname:short)", "refs/heads/agent-ci"); branches != "agent-ci/closed\nagent-ci/merged\nagent-ci/theirs" {
 		t.Errorf("branches left: %s", branches)
 	}
 	if ended, err = pulls.Close(t.Context(), client, ledger, c, plan, nil); err != nil || len(ended) != 1 {

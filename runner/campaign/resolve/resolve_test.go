@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -79,14 +80,16 @@ func TestTenThousandTargetsTakeFewRequests(t *testing.T) {
 func TestOpenPullRequestsAreFound(t *testing.T) {
 	server := forgetest.New(t, forgetest.Options{})
 	repository := server.AddRepository("octo-org", "widgets")
-	base := git(t, repository.Dir, "commit-tree", emptyTree(t, repository.Dir), "-m", "begin")
-	git(t, repository.Dir, "update-ref", "refs/heads/main", base)
+	bare := gittest.Repo{T: t, Dir: repository.Dir}
+	tree := bare.Git("hash-object", "-t", "tree", "-w", os.DevNull)
+	base := bare.Git("commit-tree", tree, "-m", "begin")
+	bare.Git("update-ref", "refs/heads/main", base)
 	client, err := github.New(github.Options{APIURL: server.APIURL, Token: server.Token})
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := campaign.KeyOf("bump", campaign.Target{Repository: "octo-org/widgets"})
-	git(t, repository.Dir, "update-ref", "refs/heads/agent-ci/"+key, git(t, repository.Dir, "commit-tree", emptyTree(t, repository.Dir), "-p", base, "-m", "more"))
+	bare.Git("update-ref", "refs/heads/agent-ci/"+key, bare.Git("commit-tree", tree, "-p", base, "-m", "more"))
 	open(t, client, "agent-ci/"+key)
 	for _, from := range []string{"{list: [{repository: octo-org/widgets}]}", "{queries: [{organisation: octo-org}]}"} {
 		targets, err := resolve.Targets(t.Context(), resolve.Options{Campaign: load(t, from), Forge: client})

@@ -1,0 +1,46 @@
+package campaign
+
+import (
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/job"
+)
+
+// What a run may use and is booked at is for the campaign to say, not for a repository.
+func TestDefaultsOfARepositoryChangeNoClaim(t *testing.T) {
+	c, err := job.LoadCampaign("c.yml", []byte("version: 1\nname: bump\ntargets: {command: \"true\"}\njob: {version: 1, task: {prompt: x}, model: {name: m}, limits: {turns: 7}}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled, err := JobOf(c, Target{Key: "bump-r", Repository: "octo/r", Base: "main", SHA: "0123456789012345678901234567890123456789"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := job.Layer{Name: "job.yml", Kind: job.File, Data: filled}
+	defaults := job.Layer{Name: "defaults", Kind: job.Defaults, Data: []byte(`version: 1
+model:
+  name: dear
+  base_url: https://models.example.com/v1
+  price: {input: 0.001, output: 0.001, tiers: [{above: 5, input: 0.001, output: 0.001}]}
+  max_output_tokens: 9000000
+limits: {cost_usd: 1000, tokens: 999999999, turns: 9}
+agents: {enabled: true, most: 9, roles: {reviewer: {model: dear}}}
+`)}
+	alone, err := job.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, err := job.Load(defaults, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := alone.Model, with.Model; a.Name != b.Name || a.BaseURL != b.BaseURL || a.Price.Known() != b.Price.Known() || len(b.Price.Tiers) > 0 || a.MaxOutputTokens != b.MaxOutputTokens {
+		t.Errorf("the model is %+v, and %+v with the defaults", a, b)
+	}
+	if alone.Limits != with.Limits {
+		t.Errorf("the limits are %+v, and %+v with the defaults", alone.Limits, with.Limits)
+	}
+	if with.Agents.Enabled {
+		t.Errorf("the agents are %+v with the defaults", with.Agents)
+	}
+}
