@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/job"
 )
@@ -209,6 +211,18 @@ func TestACampaignRunsHere(t *testing.T) {
 	if after := w.asked.Load(); after != before {
 		t.Errorf("a second start asked the model %d times", after-before)
 	}
+}
+
+// Commands of a run see its own checkout and what that borrows, and nothing of other runs, which may
+// be of repositories that this one is not to know.
+func TestRunsOfACampaignDoNotSeeEachOther(t *testing.T) {
+	if confines() == sandbox.LevelNone {
+		t.Skip("nothing hides folders from commands here")
+	}
+	alone := `git show HEAD:log.txt && for dir in ledger ledger/bump ledger/bump/runs ledger/bump/mirrors; do test "$(ls "$HOME/$dir" 2>/dev/null | grep -cvx -e bump -e runs -e mirrors)" -le 2 || exit 1; done`
+	w := newCampaigning(t, 4, cheap, campaignFile+"  setup: [{run: "+strconv.Quote(alone)+"}]\n")
+	w.run()
+	w.allOpened()
 }
 
 // What has an open pull request is left out before anything is claimed, unless it is to be updated.

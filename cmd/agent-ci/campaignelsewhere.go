@@ -204,6 +204,7 @@ func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error
 	if o.Folder, err = filepath.Abs(c.out); err != nil {
 		return exitFailed, fmt.Errorf("find the folder of run directories: %w", err)
 	}
+	o.Environ = apart(o.Environ, o.Folder)
 	o.Plan, o.Said, o.Outages = &campaign.Plan{Template: h.Template}, p.stderr, true
 	claimed := h.Claimed(index)
 	report, settled := here.Work(ctx, o, h.Runs[index].Target, claimed, time.Now())

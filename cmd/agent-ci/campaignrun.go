@@ -116,7 +116,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 		}
 		environ = append(slices.Clone(environ), settings.PaceVariable+"="+filepath.Join(folder, "pace"))
 	}
-	o.Environ = environ
+	o.Environ = apart(environ, ledger)
 	api, server := github.Addresses(p.variable)
 	if git := gitops.FindGit(p.variable("PATH"), ""); git != "" {
 		o.Checkouts = &here.Checkouts{
@@ -139,6 +139,11 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	}
 	o.Existing = c.existing(client)
 	return o, nil
+}
+
+// apart is an environment of runs whose commands see nothing of the other runs in a folder.
+func apart(environ []string, folder string) []string {
+	return append(slices.Clone(environ), settings.CampaignVariable+"="+folder)
 }
 
 // existing looks for open pull requests of targets; nil where they are no reason to leave one out.

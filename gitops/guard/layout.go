@@ -95,6 +95,15 @@ func submodulesOf(workspace string) []string {
 // borrows from, by its path in that (gitrepository-layout(5)).
 const Alternates = "info/alternates"
 
+// Borrowed are the folders of objects that a checkout borrows from; none where it is no checkout.
+func Borrowed(root string) []string {
+	l, err := layoutOf(root)
+	if err != nil || l == (layout{}) {
+		return nil
+	}
+	return alternatesOf(filepath.Join(l.commonDir, "objects"), 0)
+}
+
 // alternatesOf are the folders that an objects folder borrows from, and those
 // that these do.
 func alternatesOf(objects string, depth int) []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
@@ -12,6 +13,7 @@ import (
 // policy.writable. A run that goes on keeps to what was found first: what the
 // agent made since says nothing.
 func (s *Sandboxes) Hide(ctx context.Context) error {
+	s.borrowed = guard.Borrowed(s.Root)
 	switch {
 	case s.unconfined():
 		return nil // nothing is kept from commands

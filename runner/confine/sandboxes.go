@@ -79,6 +79,7 @@ type Sandboxes struct {
 	naming    sync.Mutex       // of the logs of services
 	noOverlay string           // why there is none, though it was looked for
 	hidden    *grants.Secrets  // nil until it was looked for
+	borrowed  []string         // folders of objects, as they were then
 	hosts     hosts            // that commands asked for
 	equipment equipment        // by which commands use secrets
 	uses      uses             // of secrets
@@ -278,6 +279,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
 	}
+	f.Readable = append(f.Readable, s.borrowed...)
 	if s.shownBase != "" && p.Scratch == AgentScratch {
 		f.Readable = append(f.Readable, s.shownBase)
 	}
@@ -293,6 +295,11 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 func (s *Sandboxes) unreadable() []string {
 	policy := s.Job.Policy
 	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
+	for _, ofRuns := range []string{record.StatePath(s.Environ.Get), s.Environ.Get(settings.CampaignVariable)} {
+		if filepath.IsAbs(ofRuns) {
+			all = append(all, ofRuns)
+		}
+	}
 	for _, file := range []string{s.Job.Model.Identity.TokenFile, s.Environ.Get(settings.IdentityFileVariable)} {
 		if filepath.IsAbs(file) {
 			all = append(all, tokenPlace(file))

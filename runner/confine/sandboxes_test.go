@@ -90,7 +90,7 @@ func TestPlacesDiffer(t *testing.T) {
 				t.Error(diff)
 			}
 			writable := []string{filepath.Join(s.Root, "out"), filepath.Join(s.Environ.Home(), "cache"), "/abs"}
-			if diff := cmp.Diff([][]string{writable, {filepath.Join(s.Root, "secret"), s.Record.Path()}}, [][]string{o.Writable, o.DenyRead}); diff != "" {
+			if diff := cmp.Diff([][]string{writable, {filepath.Join(s.Root, "secret"), s.Record.Path(), record.StatePath(s.Environ.Get)}}, [][]string{o.Writable, o.DenyRead}); diff != "" {
 				t.Error(diff)
 			}
 		})

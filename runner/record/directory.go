@@ -71,8 +71,8 @@ func RunsPath(get func(variable string) string) (string, error) {
 	if temp := get("RUNNER_TEMP"); temp != "" {
 		return filepath.Join(temp, "agent-ci"), nil
 	}
-	if state := stateFolder(get); state != "" {
-		return filepath.Join(state, "agent-ci", "runs"), nil
+	if state := StatePath(get); state != "" {
+		return filepath.Join(state, "runs"), nil
 	}
 	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
 }
@@ -80,19 +80,23 @@ func RunsPath(get func(variable string) string) (string, error) {
 // CampaignsPath is the user's folder with the ledger of campaigns; empty where the environment names
 // none.
 func CampaignsPath(get func(variable string) string) string {
-	if state := stateFolder(get); state != "" {
-		return filepath.Join(state, "agent-ci", "campaigns")
+	if state := StatePath(get); state != "" {
+		return filepath.Join(state, "campaigns")
 	}
 	return ""
 }
 
-// stateFolder is the user's; empty where the environment names none.
-func stateFolder(get func(variable string) string) string {
+// StatePath is where agent-ci keeps what it does for a user: runs, campaigns; empty where the
+// environment names none.
+func StatePath(get func(variable string) string) string {
 	state := get("XDG_STATE_HOME")
 	if home := get("HOME"); state == "" && filepath.IsAbs(home) {
 		state = filepath.Join(home, ".local", "state")
 	}
-	return state
+	if state == "" {
+		return ""
+	}
+	return filepath.Join(state, "agent-ci")
 }
 
 // ownFolder makes a folder where every user may make one, or takes the one that

@@ -26,11 +26,11 @@ const (
 // in the usual folder: it has the run's id as its name, and the directory's path in it.
 // It is empty where nothing is noted: in Actions the machine is gone with the job.
 func elsewherePath(get func(variable string) string) string {
-	state := stateFolder(get)
+	state := StatePath(get)
 	if get("RUNNER_TEMP") != "" || !filepath.IsAbs(state) {
 		return ""
 	}
-	return filepath.Join(state, "agent-ci", "elsewhere")
+	return filepath.Join(state, "elsewhere")
 }
 
 // NoteElsewhere notes where the directory of a run is that somebody named. Without the

@@ -16,11 +16,11 @@ import (
 // BaselinesPath is where what checks said of a base is kept for later runs: a folder
 // beside the usual one of run directories; empty where the environment names none.
 func BaselinesPath(get func(variable string) string) string {
-	state := stateFolder(get)
+	state := StatePath(get)
 	if !filepath.IsAbs(state) {
 		return ""
 	}
-	return filepath.Join(state, "agent-ci", "baselines")
+	return filepath.Join(state, "baselines")
 }
 
 // CachePath is where what can be fetched again is kept: the user's folder of caches (XDG

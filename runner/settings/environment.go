@@ -71,6 +71,10 @@ const UploadVariable = "AGENT_CI_UPLOAD"
 // than it takes it. Commands don't see the variable.
 const PaceVariable = "AGENT_CI_PACE"
 
+// CampaignVariable names the folder in which a campaign keeps its runs. Commands see neither the
+// variable nor, but for the checkout that they work in and what that borrows, the folder.
+const CampaignVariable = "AGENT_CI_CAMPAIGN"
+
 // Artifacts is where on the page of the run the files are that the action uploads; empty
 // where it uploads none.
 func (e Environment) Artifacts() string {
