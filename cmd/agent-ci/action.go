@@ -57,8 +57,16 @@ func action(flags *flagSet) deed {
 
 // ofRuns are the inputs that only a run has use for, by the variables in which they come.
 var ofRuns = []struct{ variable, input string }{
-	{jobVariable, "job"}, {flagPrefix + "TASK_PROMPT", "prompt"}, {issueVariable, "issue"}, {setVariable, "set"}, {flagPrefix + "MODEL_NAME", "model"}, {flagPrefix + "PUBLISH", "publish"},
-	{directoryVariable, "run-directory"}, {flagPrefix + "REPO", "path"}, {"OPENAI_API_KEY", "openai-api-key"}, {"OPENAI_BASE_URL", "openai-base-url"},
+	{jobVariable, "job"},
+	{flagPrefix + "TASK_PROMPT", "prompt"},
+	{issueVariable, "issue"},
+	{setVariable, "set"},
+	{flagPrefix + "MODEL_NAME", "model"},
+	{flagPrefix + "PUBLISH", "publish"},
+	{directoryVariable, "run-directory"},
+	{flagPrefix + "REPO", "path"},
+	{"OPENAI_API_KEY", "openai-api-key"},
+	{"OPENAI_BASE_URL", "openai-base-url"},
 }
 
 // install has the steps that follow in the job find this program.
