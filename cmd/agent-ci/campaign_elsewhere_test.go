@@ -23,8 +23,8 @@ type elsewhere struct {
 	results string // folder of what came back
 }
 
-func newElsewhere(t *testing.T, targets int, file string) *elsewhere {
-	w := newCampaigning(t, targets, cheap, file)
+func newElsewhere(t *testing.T, targets int, file string, set ...func(*campaigning)) *elsewhere {
+	w := newCampaigning(t, targets, cheap, file, set...)
 	return &elsewhere{w, filepath.Join(w.dir, "results")}
 }
 

@@ -1,8 +1,10 @@
 package main_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -32,6 +34,8 @@ type campaigning struct {
 	asked    atomic.Int64 // requests to the model
 	tokens   atomic.Int64 // that an answer says it used
 	before   atomic.Pointer[func(*http.Request)]
+	script   func(asked string) (steps stepwise, tokens int) // what the model does where a request says so
+	start    func(*httptest.Server)                          // of forge and model
 	campaign *job.Campaign
 	plan     *campaign.Plan
 }
@@ -57,23 +61,34 @@ var cheap = campaign.Claim{USD: 0.12, Tokens: 110000}
 func (w *campaigning) paid() float64 { return float64(w.asked.Load()*(w.tokens.Load()+1)) * 2.5 / 1e6 }
 
 // newCampaigning has so many targets, two in each repository.
-func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string) *campaigning {
+func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string, set ...func(*campaigning)) *campaigning {
 	t.Helper()
-	forge := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})
-	w := &campaigning{forge: forge}
-	model := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	w := &campaigning{start: (*httptest.Server).Start}
+	w.script = func(string) (stepwise, int) { return 2, int(w.tokens.Load()) }
+	for _, set := range set {
+		set(w)
+	}
+	forge := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}, Start: w.start})
+	w.forge = forge
+	model := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var asked bytes.Buffer
+		r.Body = io.NopCloser(io.TeeReader(r.Body, &asked))
 		items, err := inputOf(r)
 		if err != nil {
 			http.Error(rw, err.Error(), http.StatusBadRequest)
 			return
 		}
 		w.asked.Add(1)
+		text := asked.String()
 		if before := w.before.Load(); before != nil {
+			r.Body = io.NopCloser(&asked)
 			(*before)(r)
 		}
 		done, tries := stepsDone(items)
-		stepwise(2).answer(rw, done, tries, int(w.tokens.Load()))
+		steps, tokens := w.script(text)
+		steps.answer(rw, done, tries, tokens)
 	}))
+	w.start(model)
 	t.Cleanup(model.Close)
 	w.tokens.Store(4000)
 	w.workshop = newWorkshop(t, "GITHUB_API_URL="+forge.APIURL, "GITHUB_SERVER_URL="+forge.URL, "GITHUB_TOKEN="+forge.Token,
