@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -129,6 +130,30 @@ func TestActionPassesInputsByTheEnvironment(t *testing.T) {
 	}
 	if len(file.Runs.Steps) != 4 {
 		t.Errorf("the action has %d steps", len(file.Runs.Steps))
+	}
+}
+
+// TestInstallRefusesWhatARunTakes gives the command install each input that has no default.
+func TestInstallRefusesWhatARunTakes(t *testing.T) {
+	file, refused := readAction(t), 0
+	_, inputs := names(t, file.Inputs)
+	folders := filepath.Join(t.TempDir(), "folders")
+	for _, step := range file.Runs.Steps {
+		for variable, value := range step.Env {
+			name := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
+			if input, is := inputs[name]; !is || input.Default != "" {
+				continue
+			}
+			cmd := exec.Command(binary, "action")
+			cmd.Env = []string{"AGENT_CI_COMMAND=install", "GITHUB_PATH=" + folders, variable + "=given"}
+			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "no use for the input "+name+";") {
+				t.Errorf("%s: %v\n%s", name, err, out)
+			}
+			refused++
+		}
+	}
+	if _, err := os.Stat(folders); err == nil || refused != 10 {
+		t.Errorf("%d inputs are refused, and folders are there: %v", refused, err == nil)
 	}
 }
 

@@ -35,6 +35,7 @@ var roomKnows = map[string][]string{
 	"runner/campaign": {
 		"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "gitops/forge", "gitops/remote",
 	},
+	"runner/campaign/cluster": {"runner/campaign", "runner/job"},
 	"runner/campaign/here":    {"runner/campaign", "runner/given", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "gitops/forge", "gitops/remote"},
 	"runner/campaign/resolve": {"runner/campaign", "runner/given", "runner/intake", "runner/job", "gitops/forge"},
 	"runner/campaign/show":    {"runner/campaign", "runner/job", "runner/progress", "runner/transcript"},

@@ -22,6 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -306,7 +307,9 @@ func settleCampaign(ctx context.Context, p process, c *openedCampaign) (int, err
 func (c *openedCampaign) cameBack(ctx context.Context, p process, away campaign.Claimed) (reports []campaign.Report, over []string, err error) {
 	for _, name := range c.results {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			found, err := campaign.ReadReports(name)
+			found, err := campaign.ReadReports(name, func(err error) {
+				fmt.Fprintf(p.stderr, "agent-ci: %s; it is left alone.\n", progress.Printable(err.Error()))
+			})
 			if err != nil {
 				return nil, nil, err
 			}

@@ -81,7 +81,7 @@ func TestBashCompletes(t *testing.T) {
 		{"subcommands", []string{"campaign", "stat"}, []string{"status"}},
 		{"flags of a subcommand", []string{"campaign", "export", "--"}, []string{"--format", "--ledger", "--help"}},
 		{"a file behind a subcommand", []string{"campaign", "status", "job"}, []string{"job", "one.yml"}},
-		{"forms of a campaign", []string{"campaign", "status", "--format", "m"}, []string{"markdown"}},
+		{"forms of a campaign", []string{"campaign", "status", "--format", "m"}, []string{"markdown", "matrix"}},
 		{"a folder", []string{"run", "--repo", ""}, []string{"runs", "src"}},
 		{"a run directory", []string{"resume", "r"}, []string{"runs"}},
 		{"text", []string{"run", "--prompt", ""}, nil},

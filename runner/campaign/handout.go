@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -77,14 +78,21 @@ func (l *Ledger) HandOut(c *job.Campaign, p *Plan, targets []Target, host string
 	for i, claimed := range claims {
 		h.Runs = append(h.Runs, Handed{targets[i], claimed.Attempt, claimed.Claim})
 	}
-	raw, err := json.Marshal(h)
-	if err != nil {
-		return nil, fmt.Errorf("encode wave %d: %w", h.Wave, err)
-	}
-	if err := replace(filepath.Join(l.dir, WaveFile(c.Name, h.Wave)), raw); err != nil {
-		return nil, fmt.Errorf("keep wave %d: %w", h.Wave, err)
+	if err := l.keepWave(h); err != nil {
+		return nil, err
 	}
 	return h, l.writeClaims(claims)
+}
+
+func (l *Ledger) keepWave(h *Handout) error {
+	raw, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("encode wave %d: %w", h.Wave, err)
+	}
+	if err := replace(filepath.Join(l.dir, WaveFile(h.Campaign, h.Wave)), raw); err != nil {
+		return fmt.Errorf("keep wave %d: %w", h.Wave, err)
+	}
+	return nil
 }
 
 // WaveFile is where in a ledger's folder a wave that was handed out is kept.
@@ -106,7 +114,24 @@ func (l *Ledger) Again(c *job.Campaign, p *Plan, host string) (*Handout, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read wave %d: %w", away.Wave, err)
 	}
-	return ReadHandout(raw)
+	h, err := ReadHandout(raw)
+	if err != nil {
+		return nil, err
+	}
+	all := len(h.Runs)
+	h.Runs = slices.DeleteFunc(h.Runs, func(r Handed) bool { return !l.Of(c.Name).Entry(r.Target.Key).began(h, r.Attempt) })
+	if len(h.Runs) == all {
+		return h, nil
+	}
+	return h, l.keepWave(h) // who claimed it was killed over that, and told nobody of it
+}
+
+// began says whether an attempt of a wave was claimed.
+func (e Entry) began(h *Handout, attempt int) bool {
+	if e.Claimed != nil {
+		return e.Claimed.Wave == h.Wave && e.Claimed.Attempt == attempt
+	}
+	return e.Last != nil && e.Last.Template == h.Template && e.Last.Attempt >= attempt
 }
 
 // ReadHandout reads the file of a wave.

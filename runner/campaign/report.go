@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -104,8 +105,10 @@ func DecodeReport(raw []byte) (Report, error) {
 // folder of runs.
 const reportDepth = 3
 
-// ReadReports reads the reports below a folder. Files of other names are left alone.
-func ReadReports(folder string) ([]Report, error) {
+// ReadReports reads the reports below a folder, and tells bad of files that have the name of one and
+// are none. Files of other names are left alone, and so is what lies in run directories: that the run
+// wrote.
+func ReadReports(folder string, bad func(error)) ([]Report, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, fmt.Errorf("read the reports: %w", err)
@@ -116,23 +119,31 @@ func ReadReports(folder string) ([]Report, error) {
 		switch {
 		case err != nil:
 			return fmt.Errorf("read the reports: %w", err)
-		case entry.IsDir() && strings.Count(name, "/") >= reportDepth:
+		case entry.IsDir() && (strings.Count(name, "/") >= reportDepth || isRun(root, name)):
 			return fs.SkipDir
 		case !entry.Type().IsRegular() || !strings.HasSuffix(name, ReportSuffix):
 			return nil
 		}
 		raw, err := given.ReadIn(root, name, MostReport)
 		if err != nil {
-			return err
+			bad(fmt.Errorf("read a report: %w", err))
+			return nil
 		}
 		r, err := DecodeReport(raw)
 		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Join(folder, name), err)
+			bad(fmt.Errorf("%s: %w", filepath.Join(folder, name), err))
+			return nil
 		}
 		all = append(all, r)
 		return nil
 	})
 	return all, err
+}
+
+// isRun says whether a folder is a run directory.
+func isRun(root *os.Root, name string) bool {
+	_, err := root.Lstat(path.Join(name, record.TranscriptFile))
+	return err == nil
 }
 
 // Lost is the report of a run of which nothing came back: what it used nobody knows.

@@ -62,6 +62,9 @@ func Ready(c *job.Campaign) error {
 	if c.Kubernetes.Image == "" {
 		return errors.New("kubernetes.image is missing in the campaign file; name the image of agent-ci, by its digest")
 	}
+	if name := path.Clean(c.JobFile); name == campaignFile || name == waveFile {
+		return fmt.Errorf("job_file is %s, as another file is called in a cluster; give the job another name", name)
+	}
 	return nil
 }
 
@@ -162,9 +165,9 @@ func (w Wave) settings() (object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the wave: %w", err)
 	}
-	data, size := object{campaignFile: string(w.File), waveFile: string(wave)}, len(w.File)+len(wave)+len(w.JobFile)
+	data, size := object{campaignFile: text(w.File), waveFile: text(wave)}, len(w.File)+len(wave)+len(w.JobFile)
 	if w.JobFile != nil {
-		data[jobFile] = string(w.JobFile)
+		data[jobFile] = text(w.JobFile)
 	}
 	if size > mostSettings {
 		return nil, fmt.Errorf("the campaign file, its job and the wave have %d bytes, and a ConfigMap holds %d; make them shorter", size, mostSettings)
@@ -172,6 +175,16 @@ func (w Wave) settings() (object, error) {
 	o := w.thing("v1", "ConfigMap", w.jobName())
 	o["data"], o["immutable"] = data, true
 	return o, nil
+}
+
+// text is a file as YAML has it: a block, but for one that begins with a tab or a new line, of which
+// the encoder would make another text.
+func text(raw []byte) any {
+	s := string(raw)
+	if strings.IndexAny(s, "\t\n\r\u0085\u2028\u2029") == 0 {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: s}
+	}
+	return s
 }
 
 // files say which file of the ConfigMap is where: the job where the campaign file says it is.
@@ -265,7 +278,7 @@ func (w Wave) container() object {
 	}
 	var variables []object
 	for _, name := range slices.Sorted(maps.Keys(w.Variables)) {
-		variables = append(variables, object{"name": name, "value": w.Variables[name]})
+		variables = append(variables, object{"name": name, "value": text([]byte(w.Variables[name]))})
 	}
 	if len(variables) > 0 {
 		c["env"] = variables

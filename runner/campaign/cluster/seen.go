@@ -20,7 +20,7 @@ const (
 
 // Seen is what a cluster says of a wave.
 type Seen struct {
-	Reports []campaign.Report // that the runs left, the last one for each
+	Reports []campaign.Report // of the last pod of each index; none where that one told nothing
 	Over    []string          // targets of which nothing runs any more, and nothing will
 }
 
@@ -30,6 +30,7 @@ type listed struct {
 	Items    []listed `json:"items"`
 	Metadata struct {
 		Name        string            `json:"name"`
+		Namespace   string            `json:"namespace"`
 		Labels      map[string]string `json:"labels"`
 		Annotations map[string]string `json:"annotations"`
 		Created     time.Time         `json:"creationTimestamp"`
@@ -71,7 +72,10 @@ func Read(raw []byte, h *campaign.Handout) (Seen, error) {
 	if err != nil {
 		return Seen{}, fmt.Errorf("read the indexes of the Job %s: %w", name, err)
 	}
-	pods := slices.DeleteFunc(all.Items, func(o listed) bool { return o.Kind != "Pod" || o.Metadata.Labels[labelJob] != name })
+	space := all.Items[i].Metadata.Namespace
+	pods := slices.DeleteFunc(all.Items, func(o listed) bool {
+		return o.Kind != "Pod" || o.Metadata.Namespace != space || o.Metadata.Labels[labelJob] != name
+	})
 	slices.SortStableFunc(pods, func(a, b listed) int { return a.Metadata.Created.Compare(b.Metadata.Created) })
 	return seen(h, over, pods), nil
 }
@@ -84,9 +88,12 @@ func seen(h *campaign.Handout, over []bool, pods []listed) Seen {
 		if err != nil || index < 0 || index >= len(over) {
 			continue
 		}
-		if r, is := pod.report(); is && r.Target == h.Runs[index].Target.Key {
-			last[index] = r
+		r, is := pod.report()
+		if !is || r.Target != h.Runs[index].Target.Key {
+			delete(last, index) // what the pod before it told lacks what this one was paid
+			continue
 		}
+		last[index] = r
 	}
 	for index, is := range over {
 		if !is {

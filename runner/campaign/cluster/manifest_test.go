@@ -1,0 +1,381 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden manifest")
+
+const file = `version: 1
+name: bump
+targets: {command: "true"}
+job: {version: 1, task: {prompt: "Bump ${{ target.name }}."}}
+kubernetes: {image: "registry.example/agent-ci@sha256:0123", volume: runs, namespace: bots, queue: night}
+`
+
+// newWave is a wave of so many targets.
+func newWave(t *testing.T, file string, targets int) Wave {
+	t.Helper()
+	c, err := job.LoadCampaign("bump.yml", []byte(file), func(string) ([]byte, error) {
+		return []byte("version: 1\ntask: {prompt: x}\n"), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &campaign.Handout{Version: 1, Campaign: c.Name, Template: strings.Repeat("0", 64), Wave: 3, Host: campaign.Kubernetes}
+	for n := range targets {
+		target := campaign.Target{Repository: fmt.Sprintf("octo/r%03d", n), Base: "main", SHA: strings.Repeat("a", 40)}
+		target.Key = campaign.KeyOf(c.Name, target)
+		h.Runs = append(h.Runs, campaign.Handed{Target: target, Attempt: 1, Claim: campaign.Claim{USD: 5.72, Tokens: 1_000_000}})
+	}
+	return Wave{Campaign: c, Handout: h, File: []byte(file), Variables: map[string]string{"GITHUB_API_URL": "https://ghe.example:8443/api/v3"}, Ports: []int{8443, 443}}
+}
+
+func manifest(t *testing.T, w Wave) []byte {
+	t.Helper()
+	raw, err := Manifest(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// documents are those of a manifest, as kubectl would read them.
+func documents(t *testing.T, raw []byte) (all []object) {
+	t.Helper()
+	decoder := yaml.NewDecoder(bytes.NewReader(raw))
+	for {
+		var document object
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, raw)
+		}
+		plain, err := json.Marshal(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		document = nil
+		if err := json.Unmarshal(plain, &document); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, document)
+	}
+	return all
+}
+
+// find is the document of a kind.
+func find(t *testing.T, all []object, kind string) object {
+	t.Helper()
+	i := slices.IndexFunc(all, func(o object) bool { return o["kind"] == kind })
+	if i < 0 || len(all) != 4 {
+		t.Fatalf("%d documents, and %s is number %d", len(all), kind, i)
+	}
+	return all[i]
+}
+
+func TestTheManifest(t *testing.T) {
+	const golden = "testdata/manifest.yaml"
+	got := manifest(t, newWave(t, file, 2))
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the manifest is not that of %s; look at what go test -update changes\n%s", golden, got)
+	}
+}
+
+// forms are campaign files whose manifests have different keys.
+func forms() map[string]string {
+	bare := "version: 1\nname: Bump_it.all\ntargets: {command: \"true\"}\n"
+	inline := "job: {version: 1, task: {prompt: x}}\n"
+	return map[string]string{
+		"all":           file,
+		"image alone":   bare + inline + "kubernetes: {image: agent-ci}\n",
+		"no volume":     bare + inline + "kubernetes: {image: agent-ci, queue: q, namespace: n, cpu: 500m, memory: 512Mi}\n",
+		"volume":        bare + inline + "kubernetes: {image: agent-ci, volume: v}\n",
+		"a job beside":  bare + "job_file: jobs/deep/./bump.yml\nkubernetes: {image: agent-ci}\n",
+		"numbers alone": bare + inline + "kubernetes: {image: agent-ci, cpu: \"2\", memory: \"1073741824\", volume: \"1\", secret: \"2\", queue: \"3\", namespace: \"4\"}\n",
+	}
+}
+
+func TestManifestsAreThoseOfTheAPI(t *testing.T) {
+	published := readSchema(t)
+	for name, file := range forms() {
+		w := newWave(t, file, 3)
+		if w.Campaign.JobFile != "" {
+			w.JobFile = []byte("version: 1\ntask: {prompt: x}\n")
+		}
+		for _, document := range documents(t, manifest(t, w)) {
+			if err := published.validate(t, document); err != nil {
+				t.Errorf("%s: %s: %v", name, document["kind"], err)
+			}
+		}
+	}
+}
+
+// A key that the API does not know is found wherever it is, so that the test above can fail.
+func TestMisspeltKeysAreFound(t *testing.T) {
+	published, misspelt := readSchema(t), 0
+	for _, document := range documents(t, manifest(t, newWave(t, file, 2))) {
+		for _, path := range paths(document) {
+			if free(path) {
+				continue
+			}
+			part := at(document, path)
+			part["parallelisn"] = 1
+			if published.validate(t, document) == nil {
+				t.Errorf("%s takes parallelisn at %v", document["kind"], path)
+			}
+			delete(part, "parallelisn")
+			misspelt++
+		}
+	}
+	if misspelt < 30 {
+		t.Errorf("only %d places were tried", misspelt)
+	}
+}
+
+// Beside the form, the API asks things that no schema says
+// (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
+func TestTheJobIsOneThatRuns(t *testing.T) {
+	for name, file := range forms() {
+		w := newWave(t, file, 40)
+		o := find(t, documents(t, manifest(t, w)), "Job")
+		spec := o["spec"].(object)
+		pod := spec["template"].(object)["spec"].(object)
+		volume := w.Campaign.Kubernetes.Volume != ""
+		if got := spec["backoffLimitPerIndex"]; (got == 2.0) != volume || (got == 0.0) == volume {
+			t.Errorf("%s: an index is tried %v times again", name, got)
+		}
+		if got := spec["suspend"]; (got == true) != (w.Campaign.Kubernetes.Queue != "") {
+			t.Errorf("%s: suspend is %v", name, got)
+		}
+		if pod["restartPolicy"] != "Never" || spec["podReplacementPolicy"] != "Failed" || spec["completionMode"] != "Indexed" {
+			t.Errorf("%s: podFailurePolicy asks for restartPolicy Never, podReplacementPolicy Failed, and backoffLimitPerIndex for Indexed: %v", name, spec)
+		}
+		if pod["automountServiceAccountToken"] != false || pod["serviceAccountName"] != Name(w.Handout.Campaign) {
+			t.Errorf("%s: the pod gets %v, %v", name, pod["serviceAccountName"], pod["automountServiceAccountToken"])
+		}
+		if spec["completions"] != 40.0 || spec["parallelism"] != 4.0 {
+			t.Errorf("%s: %v completions, %v at once", name, spec["completions"], spec["parallelism"])
+		}
+		mounted := map[any]bool{}
+		for _, m := range pod["containers"].([]any)[0].(object)["volumeMounts"].([]any) {
+			mounted[m.(object)["name"]] = true
+		}
+		for _, v := range pod["volumes"].([]any) {
+			if !mounted[v.(object)["name"]] {
+				t.Errorf("%s: the volume %v is mounted nowhere", name, v)
+			}
+		}
+	}
+}
+
+// Each status with which a run ends is sorted: it ends the Job, its index, or is tried again.
+func TestThePolicyKnowsEveryOutcome(t *testing.T) {
+	actions := map[int]string{}
+	for _, rule := range (Wave{Campaign: &job.Campaign{}}).failures() {
+		on, is := rule["onExitCodes"].(object)
+		if !is {
+			t.Fatalf("without a volume there is a rule %v", rule)
+		}
+		for _, code := range on["values"].([]int) {
+			if actions[code] != "" {
+				t.Errorf("%d has two rules", code)
+			}
+			actions[code] = rule["action"].(string)
+		}
+		if !slices.IsSorted(on["values"].([]int)) {
+			t.Errorf("the API wants the statuses in their order: %v", on["values"])
+		}
+	}
+	want := map[outcome.Outcome]string{
+		outcome.InvalidInput: "FailJob", outcome.SandboxUnavailable: "FailJob",
+		outcome.InternalError: "FailIndex", outcome.NeedsInput: "FailIndex", outcome.BudgetExceeded: "FailIndex", outcome.VerifyFailed: "FailIndex",
+		outcome.PolicyViolation: "FailIndex", outcome.Conflict: "FailIndex", outcome.ExtensionFailed: "FailIndex",
+		outcome.ModelFailed: "", outcome.ForgeFailed: "", outcome.Cancelled: "", // tried again
+		outcome.Changed: "", outcome.NoChanges: "", outcome.Skipped: "", // with 0
+	}
+	for o, code := range outcome.All() {
+		action, sorted := want[o]
+		if !sorted || actions[code] != action {
+			t.Errorf("%s ends with %d, for which the policy says %q: say in this test and in failures what a cluster does then", o, code, actions[code])
+		}
+		delete(actions, code)
+	}
+	if len(actions) > 0 {
+		t.Errorf("nothing ends so: %v", actions)
+	}
+}
+
+// What stands in the campaign file, the job and the values of targets comes into the pod as it is, and
+// nowhere else.
+func TestHostileTextsStayTexts(t *testing.T) {
+	published := readSchema(t)
+	for _, text := range []string{
+		"---\napiVersion: v1\nkind: Secret\n---\n", "...\n", "'\"\n  - {a: &b !!binary x}\n", "\ttab\n tab \n\n", "a: 1\r\nb: 2\r\n", "\rlone\r", "\x00nul", "\xff\xfe not UTF-8", "\ufeffmark", "\u0085\u2028\u2029", " \n", "\n", "\n\n  deep\n", "#",
+		"${{ secrets.X }} {{ .Values }} $(POD_NAME)", "\x1b[2J", "\U0001F600\n", "end without newline \\",
+	} {
+		w := newWave(t, "version: 1\nname: bump\ntargets: {command: \"true\"}\njob_file: jobs/bump.yml\nkubernetes: {image: agent-ci}\n", 1)
+		w.File, w.JobFile = []byte(text), []byte("x\n"+text)
+		w.Handout.Runs[0].Target.Values = map[string]string{"part": text}
+		w.Variables = map[string]string{"OPENAI_BASE_URL": text}
+		all := documents(t, manifest(t, w))
+		for _, document := range all {
+			if err := published.validate(t, document); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+		data := find(t, all, "ConfigMap")["data"].(object)
+		if !reflect.DeepEqual(slices.Sorted(maps.Keys(data)), []string{campaignFile, jobFile, waveFile}) {
+			t.Errorf("%q: the files are %v", text, slices.Sorted(maps.Keys(data)))
+		}
+		h, err := campaign.ReadHandout([]byte(data[waveFile].(string)))
+		if err != nil || h.Runs[0].Target.Values["part"] != strings.ToValidUTF8(text, "\ufffd") && !strings.Contains(text, "\xff") {
+			t.Errorf("%q: the wave comes as %v, %v", text, h, err)
+		}
+		if got := data[campaignFile]; got != text && !strings.Contains(text, "\xff") {
+			t.Errorf("%q comes as %q", text, got)
+		}
+		if got := data[jobFile]; got != "x\n"+text && !strings.Contains(text, "\xff") {
+			t.Errorf("the job %q comes as %q", "x\n"+text, got)
+		}
+	}
+}
+
+// Whatever a file begins with, YAML gives it back.
+func TestFilesComeAsTheyAre(t *testing.T) {
+	letters, random := []rune("\n\n\n  \t\r#:-'\"{}[]|>&*!%@`,ab\u0085\u2028\ufeff\u00a0\u00e9\U0001F600\x00\x1b\\?"), rand.New(rand.NewPCG(1, 1))
+	for range 5000 {
+		var file strings.Builder
+		for range random.IntN(9) {
+			file.WriteRune(letters[random.IntN(len(letters))])
+		}
+		raw, err := yaml.Marshal(object{"data": object{"file": text([]byte(file.String())), "next": "x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]map[string]string
+		if err := yaml.Unmarshal(raw, &got); err != nil || got["data"]["file"] != file.String() || got["data"]["next"] != "x" {
+			t.Errorf("%q comes as %q, %v", file.String(), got, err)
+		}
+	}
+}
+
+func TestTheJobFileIsWhereTheCampaignFileNamesIt(t *testing.T) {
+	w := newWave(t, forms()["a job beside"], 1)
+	w.JobFile = []byte("version: 1\n")
+	pod := find(t, documents(t, manifest(t, w)), "Job")["spec"].(object)["template"].(object)["spec"].(object)
+	items := fmt.Sprint(pod["volumes"].([]any)[0].(object)["configMap"].(object)["items"])
+	if want := "map[key:job.yml path:jobs/deep/bump.yml]"; !strings.Contains(items, want) {
+		t.Errorf("the files are %s", items)
+	}
+}
+
+var label = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+func TestNamesAreLabels(t *testing.T) {
+	const first, rest = "abzABZ019", "abzABZ019.-_"
+	random := rand.New(rand.NewPCG(1, 2))
+	named := map[string]string{}
+	check := func(name string) {
+		got := Name(name)
+		if other, taken := named[got]; taken && other != name {
+			t.Errorf("%q and %q are both %s", name, other, got)
+		}
+		named[got] = name
+		pod := JobName(name, 999_999) + "-255-xxxxx" // as the pods of an index are called
+		for _, made := range []string{got, JobName(name, 999_999), pod} {
+			if len(made) > 63 || !label.MatchString(made) {
+				t.Errorf("%q makes %s, of %d characters", name, made, len(made))
+			}
+		}
+	}
+	for _, name := range []string{"a", "0", "A", "a-", "a.", "a_b", "a-b", "a.b", "a--", strings.Repeat("a", 40), strings.Repeat("-", 40), strings.Repeat("a", 30), strings.Repeat("a", 31), strings.Repeat("a", 23) + strings.Repeat("-", 17)} {
+		check(name)
+	}
+	for range 20_000 {
+		name := []byte{first[random.IntN(len(first))]}
+		for range random.IntN(40) {
+			name = append(name, rest[random.IntN(len(rest))])
+		}
+		check(string(name))
+	}
+}
+
+// What fits is as much as a ConfigMap takes, and not much less.
+func TestAWaveFitsItsConfigMap(t *testing.T) {
+	w := newWave(t, file, 256)
+	targets := make([]campaign.Target, len(w.Handout.Runs))
+	for i, run := range w.Handout.Runs {
+		targets[i] = run.Target
+		targets[i].Values = map[string]string{"text": strings.Repeat("\u2028<", 600)} // long as JSON
+	}
+	n := Fit(targets, w.File, w.JobFile)
+	if n <= 0 || n >= 256 {
+		t.Fatalf("%d targets fit", n)
+	}
+	take := func(n int) error {
+		w.Handout.Runs = nil
+		for _, target := range targets[:n] {
+			w.Handout.Runs = append(w.Handout.Runs, campaign.Handed{Target: target, Attempt: 1 << 30, Claim: campaign.Claim{USD: 1e9 + 0.000001, Tokens: 1 << 60}})
+		}
+		_, err := Manifest(w)
+		return err
+	}
+	if err := take(n); err != nil {
+		t.Errorf("%d fit, and %v", n, err)
+	}
+	if err := take(n + 2); err == nil || !strings.Contains(err.Error(), "and a ConfigMap holds 1048576") {
+		t.Errorf("%d are too many, and %v", n+2, err)
+	}
+	if n := Fit(targets[:3], bytes.Repeat([]byte("x"), mostSettings), nil); n != 0 {
+		t.Errorf("beside a file of 1 MiB there is room for %d", n)
+	}
+	if n := Fit(make([]campaign.Target, 3), w.File, w.JobFile); n != 3 {
+		t.Errorf("of 3 short ones %d fit", n)
+	}
+}
+
+func TestAClusterNeedsAnImage(t *testing.T) {
+	if err := Ready(&job.Campaign{}); err == nil {
+		t.Error("a manifest without an image is ready")
+	}
+	for _, name := range []string{"campaign.yml", "./wave.json"} {
+		c := &job.Campaign{JobFile: name, Kubernetes: job.Kubernetes{Image: "agent-ci"}}
+		if err := Ready(c); err == nil || !strings.Contains(err.Error(), "give the job another name") {
+			t.Errorf("the job may be called %s: %v", name, err)
+		}
+	}
+	if err := Ready(newWave(t, file, 1).Campaign); err != nil {
+		t.Error(err)
+	}
+}

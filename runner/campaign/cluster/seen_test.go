@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/campaign"
+)
+
+// four is a wave of four targets.
+func four(t *testing.T) *campaign.Handout {
+	t.Helper()
+	return newWave(t, file, 4).Handout
+}
+
+// message is what the run of an index says when its container ends.
+func message(t *testing.T, h *campaign.Handout, index int, outcome, reason string) string {
+	t.Helper()
+	raw, err := campaign.Report{Target: h.Runs[index].Target.Key, Template: h.Template, Attempt: 1, Outcome: outcome, Reason: reason}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// listing is what kubectl get jobs,pods -o json prints for four: of 0 a change, of 1 a red check, of
+// 2 an outage and a pod that runs, of 3 one that was killed, and things of others.
+func listing(t *testing.T, h *campaign.Handout) map[string]any {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/kubectl.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	for index, end := range [][2]string{{"changed", "pull_request"}, {"verify_failed", "red"}, {"model_failed", "outage"}, {"changed", "pull_request"}} {
+		quoted, err := json.Marshal(message(t, h, index, end[0], end[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = strings.ReplaceAll(text, fmt.Sprintf(`"MESSAGE-%d"`, index), string(quoted))
+	}
+	var all map[string]any
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func items(all map[string]any) []any { return all["items"].([]any) }
+
+func part(of any, path ...string) map[string]any {
+	for _, step := range path {
+		of = of.(map[string]any)[step]
+	}
+	return of.(map[string]any)
+}
+
+// ended is the state of a pod's container.
+func ended(pod any) map[string]any {
+	return part(part(pod, "status")["containerStatuses"].([]any)[0], "state", "terminated")
+}
+
+// read says of each index how it ended: - where it goes on, ? where nobody knows.
+func read(t *testing.T, h *campaign.Handout, all any) string {
+	t.Helper()
+	raw, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Read(raw, h)
+	if err != nil {
+		return err.Error()
+	}
+	var words []string
+	for _, run := range h.Runs {
+		word := "-"
+		if slices.Contains(s.Over, run.Target.Key) {
+			word = "?"
+		}
+		if i := slices.IndexFunc(s.Reports, func(r campaign.Report) bool { return r.Target == run.Target.Key }); i >= 0 {
+			word = s.Reports[i].Reason
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+func TestWhatAClusterSays(t *testing.T) {
+	h := four(t)
+	const asItIs = "pull_request red - ?"
+	for name, test := range map[string]struct {
+		change func(all map[string]any)
+		want   string
+	}{
+		"as it is":                {func(map[string]any) {}, asItIs},
+		"in another order":        {func(all map[string]any) { slices.Reverse(items(all)) }, asItIs},
+		"a Job that failed":       {func(all map[string]any) { condition(all, "Failed", "True") }, "pull_request red ? ?"},
+		"a Job that is to fail":   {func(all map[string]any) { condition(all, "FailureTarget", "True") }, asItIs},
+		"a Job that did not fail": {func(all map[string]any) { condition(all, "Failed", "False") }, asItIs},
+		"a second pod that told": {func(all map[string]any) {
+			condition(all, "Complete", "True")
+			part(items(all)[4], "status")["containerStatuses"] = []any{map[string]any{"name": "agent-ci", "state": map[string]any{"terminated": map[string]any{"message": message(t, h, 2, "no_changes", "nothing")}}}}
+		}, "pull_request red nothing ?"},
+		"a range of indexes":     {func(all map[string]any) { indexes(all, "0,2-3", "1") }, "pull_request red ? ?"},
+		"a huge range":           {func(all map[string]any) { indexes(all, "0-2147483647", "") }, "pull_request red ? ?"},
+		"ranges beside the wave": {func(all map[string]any) { indexes(all, "7,9-12", "3-1") }, "- - - -"},
+		"none":                   {func(all map[string]any) { indexes(all, "", "") }, "- - - -"},
+		"no numbers":             {func(all map[string]any) { indexes(all, "0,x", "") }, `read the indexes of the Job agent-ci-bump-3: strconv.Atoi: parsing "x": invalid syntax`},
+		"no Job":                 {func(all map[string]any) { all["items"] = items(all)[1:] }, "kubectl says nothing of the Job agent-ci-bump-3, in which wave 3 runs; ask it with kubectl get jobs,pods -o json, in its namespace"},
+		"no pods":                {func(all map[string]any) { all["items"] = items(all)[:1] }, "? ? - ?"},
+		"junk":                   {func(all map[string]any) { ended(items(all)[1])["message"] = "panic: runtime error" }, "? red - ?"},
+		"a report and junk": {func(all map[string]any) {
+			ended(items(all)[1])["message"] = ended(items(all)[1])["message"].(string) + "x"
+		}, "? red - ?"},
+		"no outcome": {func(all map[string]any) { ended(items(all)[1])["message"] = message(t, h, 0, "splendid", "") }, "? red - ?"},
+		"a report of another target": {func(all map[string]any) {
+			ended(items(all)[1])["message"] = message(t, h, 1, "changed", "pull_request")
+		}, "? red - ?"},
+		"a sidecar that talks": {func(all map[string]any) {
+			status := part(items(all)[1], "status")
+			status["containerStatuses"] = append([]any{map[string]any{"name": "proxy", "state": map[string]any{"terminated": map[string]any{"message": message(t, h, 0, "no_changes", "nothing")}}}}, status["containerStatuses"].([]any)...)
+		}, asItIs},
+		"a pod of another namespace": {func(all map[string]any) { part(items(all)[1], "metadata")["namespace"] = "elsewhere" }, "? red - ?"},
+		"a pod of no index":          {func(all map[string]any) { part(items(all)[1], "metadata", "annotations")[annotationIndex] = "4" }, "? red - ?"},
+		"a pod of a negative index":  {func(all map[string]any) { part(items(all)[1], "metadata", "annotations")[annotationIndex] = "-1" }, "? red - ?"},
+		"a Job of another campaign":  {func(all map[string]any) { part(items(all)[0], "metadata")["name"] = "agent-ci-bump-30" }, "kubectl says nothing of the Job agent-ci-bump-3, in which wave 3 runs; ask it with kubectl get jobs,pods -o json, in its namespace"},
+	} {
+		all := listing(t, h)
+		test.change(all)
+		if got := read(t, h, all); got != test.want {
+			t.Errorf("%s: %s; want %s", name, got, test.want)
+		}
+	}
+	if got := read(t, h, items(listing(t, h))[0]); got != "? ? - ?" {
+		t.Errorf("of the Job alone: %s", got)
+	}
+}
+
+// A pod that was killed may have been paid more than the one before it told.
+func TestThePodThatCameLastCounts(t *testing.T) {
+	h := four(t)
+	all := listing(t, h)
+	again := items(all)[5] // killed
+	part(again, "metadata", "annotations")[annotationIndex] = "1"
+	part(again, "metadata")["creationTimestamp"] = "2026-03-02T10:03:00Z"
+	if got := read(t, h, all); got != "pull_request ? - ?" {
+		t.Errorf("the report of the first pod counts: %s", got)
+	}
+	part(again, "metadata")["creationTimestamp"] = "2026-03-02T09:03:00Z"
+	if got := read(t, h, all); got != "pull_request red - ?" {
+		t.Errorf("the report of the last pod does not count: %s", got)
+	}
+}
+
+func condition(all map[string]any, kind, status string) {
+	part(items(all)[0], "status")["conditions"] = []any{map[string]any{"type": kind, "status": status, "lastTransitionTime": "2026-03-02T10:09:00Z"}}
+}
+
+func indexes(all map[string]any, completed, failed string) {
+	status := part(items(all)[0], "status")
+	status["completedIndexes"], status["failedIndexes"] = completed, failed
+}
+
+func FuzzRead(f *testing.F) {
+	raw, err := os.ReadFile("testdata/kubectl.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Add([]byte(`{"kind":"Job","metadata":{"name":"agent-ci-bump-3"},"status":{"completedIndexes":"0-9223372036854775807","failedIndexes":"9223372036854775807-0"}}`))
+	f.Add([]byte(`{"kind":"List","items":[{"kind":"Job","metadata":{"name":"agent-ci-bump-3"},"status":{"conditions":[{"type":"Complete","status":"True"}]}},{"kind":"Pod"}]}`))
+	f.Add([]byte(`{"kind":"List","items":null}`))
+	h := &campaign.Handout{Campaign: "bump", Wave: 3}
+	for n := range 4 {
+		h.Runs = append(h.Runs, campaign.Handed{Target: campaign.Target{Key: fmt.Sprint("bump-", n)}})
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s, err := Read(raw, h)
+		if err != nil && (s.Over != nil || s.Reports != nil) {
+			t.Errorf("%v, and %+v", err, s)
+		}
+		if len(s.Over) > len(h.Runs) || len(s.Reports) > len(s.Over) {
+			t.Errorf("of 4 runs %d are over, and %d told", len(s.Over), len(s.Reports))
+		}
+		for _, r := range s.Reports {
+			if !slices.Contains(s.Over, r.Target) {
+				t.Errorf("%s told, and is not over", r.Target)
+			}
+		}
+	})
+}
