@@ -111,17 +111,9 @@ func (w *clustered) manifest() []byte {
 	return w.must(w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "kubernetes"))
 }
 
-// settleBy books what kubectl says.
-func (w *clustered) settleBy(seen string) {
-	w.t.Helper()
-	w.write("seen.json", seen)
-	w.must(w.say("settle", "bump.yml", "--ledger", w.ledger(), "seen.json"))
-}
-
-// inCluster is a Job or a pod, as far as a test looks at it.
+// inCluster is a Job, as far as a test looks at it.
 type inCluster struct {
-	Metadata struct{ Annotations map[string]string }
-	Status   struct {
+	Status struct {
 		CompletedIndexes, FailedIndexes string
 		Conditions                      []struct{ Type, Reason string }
 	}
@@ -155,11 +147,11 @@ func (w *clustered) ended(condition string) (job inCluster) {
 	return job
 }
 
-// settled books what kubectl says, and gives the status after it.
-func (w *clustered) settled() campaign.Status {
+// settled books what kubectl says, and what else is told, and gives the status after it.
+func (w *clustered) settled(results ...string) campaign.Status {
 	w.t.Helper()
 	w.write("seen.json", w.kubectl(nil, "get", "jobs,pods", "--output=json"))
-	w.must(w.say("settle", "bump.yml", "--ledger", w.ledger(), "seen.json"))
+	w.must(w.say(append([]string{"settle", "bump.yml", "--ledger", w.ledger(), "seen.json"}, results...)...))
 	return w.status()
 }
 
@@ -229,7 +221,7 @@ func TestClusterFailsAJob(t *testing.T) {
 	if s := w.ended("Failed").Status; s.Conditions[len(s.Conditions)-1].Reason != "PodFailurePolicy" {
 		t.Errorf("the Job ended with %+v", s)
 	}
-	s := w.settled()
+	s := w.settled(w.results)
 	if s.Counts[campaign.Failed] != 4 || w.asked.Load() != 0 {
 		t.Errorf("the targets are %v\n%+v", s.Counts, s.Targets)
 	}
