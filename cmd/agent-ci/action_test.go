@@ -187,6 +187,7 @@ var pins = map[string]string{
 	"actions/setup-go":                "b7ad1dad31e06c5925ef5d2fc7ad053ef454303e",
 	"actions/upload-artifact":         "043fb46d1a93c77aae656e7c1c64a875d1fc6a0a",
 	"actions/download-artifact":       "3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c",
+	"actions/cache":                   "9255dc7a253b0ccc959486e2bca901246202afeb",
 	"actions/attest-build-provenance": "4d101475d8b20a2381f78447822ac1eab6504dd8",
 }
 
