@@ -354,6 +354,51 @@ func TestKilledAfterItsEndIsRecorded(t *testing.T) {
 	}
 }
 
+// TestStoppedAgainAndAgainAfterItsPush stops a run that has pushed its commit each time before it opens
+// the pull request.
+func TestStoppedAgainAndAgainAfterItsPush(t *testing.T) {
+	w, forge := newKillWorld(t), forgetest.New(t, forgetest.Options{})
+	var program atomic.Pointer[os.Process]
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		stops := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pulls")
+		if !stops || program.Load() == nil {
+			forge.ServeHTTP(rw, r)
+			return
+		}
+		if err := program.Swap(nil).Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	w.gate.answer(stepwise(3))
+	w.env = append(w.env, "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL), "GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+	repository, repo := forge.AddRepository("octo-org", "widgets"), w.checkout("repo")
+	w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+	w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/widgets.git")
+	stop := func(p *os.Process) func() {
+		program.Store(p)
+		return func() {}
+	}
+	args := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--out", "run"}
+	for range 3 {
+		text, _ := w.watched(stop, args...)
+		if !strings.HasPrefix(text, "cancelled/sigterm") {
+			t.Fatalf("the run was not stopped after its push: %s", text)
+		}
+		t.Log(text, w.git(repo, "status", "--branch", "--porcelain"))
+		args = []string{"resume", "run", "--quiet"}
+	}
+	text, _ := w.agent(0, "resume", "run", "--quiet")
+	if pulls := repository.PullRequests(); !strings.HasPrefix(text, "changed/pull_request: ") || len(pulls) != 1 {
+		t.Errorf("there are %d pull requests: %s", len(pulls), text)
+	}
+	if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
+		t.Errorf("the checkout has %q", got)
+	}
+}
+
 // stopped sends SIGTERM at a request and SIGKILL so much later, if at all.
 func (w *killWorld) stopped(at int, kill time.Duration) func(*os.Process) func() {
 	return func(program *os.Process) func() {
