@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -30,6 +31,7 @@ type campaigning struct {
 	asked    atomic.Int64 // requests to the model
 	tokens   atomic.Int64 // that an answer says it used
 	before   atomic.Pointer[func(*http.Request)]
+	trouble  atomic.Int64 // status of HTTP with which the model refuses all; 0 where it answers
 	campaign *job.Campaign
 	plan     *campaign.Plan
 }
@@ -54,6 +56,9 @@ var cheap = campaign.Claim{USD: 0.12, Tokens: 110000}
 // paid is what the model was paid.
 func (w *campaigning) paid() float64 { return float64(w.asked.Load()*(w.tokens.Load()+1)) * 2.5 / 1e6 }
 
+// kinds are how targets are to end, by a job that tells its model and its commands.
+var kinds = []string{"opened", "red", "inapplicable", "unchanged", "dear"}
+
 // newCampaigning has so many targets, two in each repository.
 func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string) *campaigning {
 	t.Helper()
@@ -65,12 +70,25 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 			http.Error(rw, err.Error(), http.StatusBadRequest)
 			return
 		}
+		if status := w.trouble.Load(); status != 0 {
+			http.Error(rw, `{"error": {"message": "It cannot be asked now."}}`, int(status))
+			return
+		}
 		w.asked.Add(1)
 		if before := w.before.Load(); before != nil {
 			(*before)(r)
 		}
 		done, tries := stepsDone(items)
-		stepwise(2).answer(rw, done, tries, int(w.tokens.Load()))
+		steps, tokens := 2, int(w.tokens.Load())
+		for _, item := range items {
+			switch {
+			case bytes.Contains(item.Content, []byte("kind: unchanged")):
+				steps = 0
+			case bytes.Contains(item.Content, []byte("kind: dear")):
+				tokens = 50_000
+			}
+		}
+		stepwise(steps).answer(rw, done, tries, tokens)
 	}))
 	t.Cleanup(model.Close)
 	w.tokens.Store(4000)
@@ -88,7 +106,7 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 			w.repos = append(w.repos, forge.AddRepository("octo", fmt.Sprintf("r%03d", n/2)))
 			w.git(seed, "push", "--quiet", w.repos[n/2].Dir, "main")
 		}
-		all = append(all, campaign.Target{Repository: "octo/" + w.repos[n/2].Name, Base: "main", SHA: sha, Values: map[string]string{"part": fmt.Sprint(n % 2)}})
+		all = append(all, campaign.Target{Repository: "octo/" + w.repos[n/2].Name, Base: "main", SHA: sha, Values: map[string]string{"part": fmt.Sprint(n % 2), "kind": kinds[n%len(kinds)]}})
 	}
 	w.write("bump.yml", file)
 	var err error

@@ -38,6 +38,8 @@ type inputItem struct {
 	Type      string `json:"type"`
 	CallID    string `json:"call_id"`
 	Output    string `json:"output"`
+
+	Content json.RawMessage `json:"content"` // of a message
 	Encrypted string `json:"encrypted_content"` // of a compaction
 }
 
