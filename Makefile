@@ -22,10 +22,10 @@ CLIENTS ?=
 SOAK    ?= 10m
 TARGETS  = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: help demo test race lint e2e kills checkout campaign soak bench models pictures build cross clean
+.PHONY: help demo test race lint e2e e2e-cluster kills checkout campaign soak bench models pictures build cross clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: build ## run a whole job on an example repository, with scripted answers instead of a model
 	@./examples/demo/run.sh bin/agent-ci
@@ -52,6 +52,9 @@ e2e: race build ## what takes longer: race detector, some kills, the scripts and
 	@.ci/browser bin/agent-ci
 	@.ci/image bin/agent-ci $(IMAGE_IS)
 
+e2e-cluster: build ## a campaign on a real Kubernetes of one node, which is built once and kept in AGENT_CI_KUBE (root, Debian or Ubuntu)
+	@.ci/cluster bin/agent-ci
+
 kills: ## 100 kills of each kind in both ways to work
 	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -v -run '^TestKilled' ./cmd/agent-ci
 	AGENT_CI_WORK_IN=checkout AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilled' -skip UnderLandlock ./cmd/agent-ci
@@ -60,7 +63,7 @@ checkout: ## the scripts and the battery where commands work in the checkout its
 	AGENT_CI_WORK_IN=checkout $(GO) test -count=1 -timeout 20m -run '^TestScripts$$' ./cmd/agent-ci
 	AGENT_CI_WORK_IN=checkout AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)' ./cmd/agent-ci
 
-campaign: ## a campaign of 200 targets that is killed, restarted and started twice at random; AGENT_CI_SEED repeats
+campaign: ## campaigns of 200 targets that are killed, restarted and started twice at random; AGENT_CI_SEED repeats
 	AGENT_CI_TARGETS=200 $(GO) test -count=1 -timeout 30m -v -run '^TestKilledCampaigns' ./cmd/agent-ci
 
 soak: ## files that change at random beside random calls of tools, for SOAK=10m; AGENT_CI_SEED repeats

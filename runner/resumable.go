@@ -19,11 +19,13 @@ var goesOn = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.B
 const redactedMark = "[secret "
 
 // Resumable says whether the run in a directory can go on, with higher limits where one
-// ended it: nil, or why not. Whether its checkout lets it is seen when it does.
+// ended it: nil, or why not. Whether its checkout lets it is seen when it does. One that was
+// killed between its last event and its result goes on to write that.
 func Resumable(dir *record.Directory) error {
 	var end record.Result
 	pending := workspace.Pending(dir)
-	if there, err := dir.ReadJSON(record.ResultFile, &end); there && err == nil && !pending && !slices.Contains(goesOn, end.Outcome) {
+	there, err := dir.ReadJSON(record.ResultFile, &end)
+	if there && err == nil && !pending && !slices.Contains(goesOn, end.Outcome) {
 		return hasEnded() // as most have: nothing of the transcript has to be read
 	}
 	rec := record.New("", nil)
@@ -31,6 +33,9 @@ func Resumable(dir *record.Directory) error {
 	h, err := readHistory(rec)
 	if err != nil {
 		return err
+	}
+	if h.Finished != nil && !dir.Has(record.ResultFile) {
+		return nil
 	}
 	return h.mayGoOn(pending)
 }

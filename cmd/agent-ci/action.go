@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,11 +22,12 @@ const (
 func actionCommand() command {
 	return command{
 		name:  "action",
-		about: "what the GitHub Action starts: run, repair or publish, told by the environment",
+		about: "what the GitHub Action starts: run, repair, publish or install, told by the environment",
 		details: `
 AGENT_CI_COMMAND is run (the default), repair or publish, AGENT_CI_RUN_DIRECTORY
 the run directory; for repair, AGENT_CI_TASK_ISSUE is the pull request. Everything
-else is as for these commands. docs/action.md has the inputs of the action.`,
+else is as for these commands. install runs nothing: it has the steps that follow
+find agent-ci. docs/action.md has the inputs of the action.`,
 		example: `
 AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
 		define: action, waits: true,
@@ -42,10 +47,58 @@ func action(flags *flagSet) deed {
 			return repairCommand().run(ctx, p.withoutIssue(), append(args, p.toRepair()...))
 		case "publish":
 			return publishCommand().run(ctx, p, nil)
+		case "install":
+			return install(p, flags)
 		default:
-			return flags.wrong(p, "the input command is run, repair or publish, not %s", name)
+			return flags.wrong(p, "the input command is run, repair, publish or install, not %s", name)
 		}
 	}
+}
+
+// ofRuns are the inputs that only a run has use for, by the variables in which they come.
+var ofRuns = []struct{ variable, input string }{
+	{jobVariable, "job"},
+	{flagPrefix + "TASK_PROMPT", "prompt"},
+	{issueVariable, "issue"},
+	{setVariable, "set"},
+	{flagPrefix + "MODEL_NAME", "model"},
+	{flagPrefix + "PUBLISH", "publish"},
+	{directoryVariable, "run-directory"},
+	{flagPrefix + "REPO", "path"},
+	{"OPENAI_API_KEY", "openai-api-key"},
+	{"OPENAI_BASE_URL", "openai-base-url"},
+}
+
+// install has the steps that follow in the job find this program.
+func install(p process, flags *flagSet) int {
+	for _, of := range ofRuns {
+		if p.variable(of.variable) != "" {
+			return flags.wrong(p, "the command install runs nothing and has no use for the input %s; leave it out, and give it to the step that runs agent-ci", of.input)
+		}
+	}
+	list := p.variable("GITHUB_PATH")
+	if list == "" {
+		return flags.wrong(p, "the command install needs GITHUB_PATH, which a step of GitHub Actions has")
+	}
+	if err := addFolder(list); err != nil {
+		return failed(p, "install", err)
+	}
+	fmt.Fprintln(p.stdout, "The steps that follow find agent-ci.")
+	return exitOK
+}
+
+// addFolder adds the folder of this program to the file in which a runner is told of folders with programs.
+func addFolder(list string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the program: %w", err)
+	}
+	f, err := os.OpenFile(list, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the runner's list of folders: %w", err)
+	}
+	_, err = fmt.Fprintln(f, filepath.Dir(program))
+	return errors.Join(err, f.Close())
 }
 
 // toRepair are the operands of a repair: the pull request, whose number alone means one of

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -132,6 +133,30 @@ func TestActionPassesInputsByTheEnvironment(t *testing.T) {
 	}
 }
 
+// TestInstallRefusesWhatARunTakes gives the command install each input that has no default.
+func TestInstallRefusesWhatARunTakes(t *testing.T) {
+	file, refused := readAction(t), 0
+	_, inputs := names(t, file.Inputs)
+	folders := filepath.Join(t.TempDir(), "folders")
+	for _, step := range file.Runs.Steps {
+		for variable, value := range step.Env {
+			name := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
+			if input, is := inputs[name]; !is || input.Default != "" {
+				continue
+			}
+			cmd := exec.Command(binary, "action")
+			cmd.Env = []string{"AGENT_CI_COMMAND=install", "GITHUB_PATH=" + folders, variable + "=given"}
+			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "no use for the input "+name+";") {
+				t.Errorf("%s: %v\n%s", name, err, out)
+			}
+			refused++
+		}
+	}
+	if _, err := os.Stat(folders); err == nil || refused != 10 {
+		t.Errorf("%d inputs are refused, and folders are there: %v", refused, err == nil)
+	}
+}
+
 // TestActionUploadsWhatPeopleRead holds the last step to a few files of a run, whatever
 // became of it, and to changing nothing of how that ended.
 func TestActionUploadsWhatPeopleRead(t *testing.T) {
@@ -162,6 +187,7 @@ var pins = map[string]string{
 	"actions/setup-go":                "b7ad1dad31e06c5925ef5d2fc7ad053ef454303e",
 	"actions/upload-artifact":         "043fb46d1a93c77aae656e7c1c64a875d1fc6a0a",
 	"actions/download-artifact":       "3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c",
+	"actions/cache":                   "9255dc7a253b0ccc959486e2bca901246202afeb",
 	"actions/attest-build-provenance": "4d101475d8b20a2381f78447822ac1eab6504dd8",
 }
 

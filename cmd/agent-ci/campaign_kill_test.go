@@ -60,16 +60,27 @@ var disturbances = []struct {
 	{"the starter is told to end", func(_ *testing.T, _ *campaigning, starter *exec.Cmd, _ *rand.Rand) {
 		_ = starter.Process.Signal(syscall.SIGTERM)
 	}},
-	{"a second starter comes", func(t *testing.T, w *campaigning, starter *exec.Cmd, _ *rand.Rand) {
+	{"a second starter comes", func(t *testing.T, w *campaigning, _ *exec.Cmd, random *rand.Rand) {
 		second, out := w.command("run")
-		if err := second.Run(); err != nil && !strings.Contains(out.String(), "somebody else works with this ledger (process ") {
+		if err := second.Start(); err != nil {
+			t.Fatal(err)
+		}
+		told := time.AfterFunc(time.Duration(random.Int64N(int64(1500*time.Millisecond))), func() { _ = second.Process.Signal(syscall.SIGTERM) })
+		err := second.Wait()
+		refused := strings.Contains(out.String(), "somebody else works with this ledger (process ")
+		if inTime := told.Stop(); inTime && err != nil && !refused { // else the first one was over, and this one was told to end in its place
 			t.Errorf("the second starter ended with %v\n%s", err, out)
 		}
 	}},
 }
 
-// disturbed runs a campaign again and again, and disturbs it at random, until nothing may start any
-// more.
+// over says whether nothing goes on, and nothing may start any more.
+func (w *campaigning) over() bool {
+	s := w.status()
+	return s.Counts[campaign.Running] == 0 && (s.Counts[campaign.Waiting] == 0 || s.Wait.Why == campaign.WaitUSD)
+}
+
+// disturbed runs a campaign again and again, and disturbs it at random, until it is over.
 func (w *campaigning) disturbed(t *testing.T) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -78,7 +89,7 @@ func (w *campaigning) disturbed(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
 	done, all := map[string]int{}, 0
-	for round := 0; all < len(w.plan.Targets) && round < 3*len(w.plan.Targets); round++ {
+	for all < len(w.plan.Targets) && !w.over() {
 		starter, _ := w.command("run")
 		if err := starter.Start(); err != nil {
 			t.Fatal(err)
@@ -109,11 +120,38 @@ func (w *campaigning) disturbed(t *testing.T) {
 	}
 }
 
-// TestKilledCampaignsGoOn disturbs a campaign until all is done: each target is published once.
+// TestKilledCampaignsGoOn disturbs a campaign until all is done: each target is published once. What
+// was killed so often within one start that it was given up a person has run again.
 func TestKilledCampaignsGoOn(t *testing.T) {
 	w := newCampaigning(t, campaignTargets(), cheap, campaignFile)
 	w.disturbed(t)
+	w.onlyGivenUp()
+	if resume, out := w.command("resume"); resume.Run() != nil {
+		t.Fatal(out)
+	}
+	w.run()
 	w.allOpened()
+	if s := w.status(); w.paid() > s.Spent.USD+1e-9 {
+		t.Errorf("the model was paid %.4f, and the ledger has %.4f", w.paid(), s.Spent.USD)
+	}
+}
+
+// onlyGivenUp makes sure that what has no pull request was killed too often: no run that was to go on
+// refused to.
+func (w *campaigning) onlyGivenUp() {
+	w.t.Helper()
+	s := w.status()
+	for _, target := range s.Targets {
+		if r := target.Report; target.Class != campaign.Opened && (r == nil || r.Reason != "no_result" && r.Reason != "sigterm") {
+			w.t.Errorf("%s was not given up", target.Key)
+		}
+	}
+	if given := notOpened(s); given != "" {
+		w.t.Logf("given up, and to be run again:\n%s%s", given, w.logs())
+	}
+	if told := notOpened(s) + w.logs(); strings.Contains(told, "not_resumable") {
+		w.t.Errorf("runs could not go on:\n%s", told)
+	}
 }
 
 // TestKilledCampaignsStayWithinTheirBudget does so with a budget for half of the targets, and answers

@@ -2,7 +2,9 @@ package main_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // campaigning is a campaign over repositories of a forge, and a model that is asked over HTTP.
@@ -31,7 +34,9 @@ type campaigning struct {
 	asked    atomic.Int64 // requests to the model
 	tokens   atomic.Int64 // that an answer says it used
 	before   atomic.Pointer[func(*http.Request)]
-	trouble  atomic.Int64 // status of HTTP with which the model refuses all; 0 where it answers
+	trouble  atomic.Int64                                    // status of HTTP with which the model refuses all; 0 where it answers
+	script   func(asked string) (steps stepwise, tokens int) // what the model does where a request says so
+	start    func(*httptest.Server)                          // of forge and model
 	campaign *job.Campaign
 	plan     *campaign.Plan
 }
@@ -60,11 +65,18 @@ func (w *campaigning) paid() float64 { return float64(w.asked.Load()*(w.tokens.L
 var kinds = []string{"opened", "red", "inapplicable", "unchanged", "dear"}
 
 // newCampaigning has so many targets, two in each repository.
-func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string) *campaigning {
+func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string, set ...func(*campaigning)) *campaigning {
 	t.Helper()
-	forge := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})
-	w := &campaigning{forge: forge}
-	model := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	w := &campaigning{start: (*httptest.Server).Start}
+	w.script = func(string) (stepwise, int) { return 2, int(w.tokens.Load()) }
+	for _, set := range set {
+		set(w)
+	}
+	forge := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}, Start: w.start})
+	w.forge = forge
+	model := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var asked bytes.Buffer
+		r.Body = io.NopCloser(io.TeeReader(r.Body, &asked))
 		items, err := inputOf(r)
 		if err != nil {
 			http.Error(rw, err.Error(), http.StatusBadRequest)
@@ -75,21 +87,16 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 			return
 		}
 		w.asked.Add(1)
+		text := asked.String()
 		if before := w.before.Load(); before != nil {
+			r.Body = io.NopCloser(&asked)
 			(*before)(r)
 		}
 		done, tries := stepsDone(items)
-		steps, tokens := 2, int(w.tokens.Load())
-		for _, item := range items {
-			switch {
-			case bytes.Contains(item.Content, []byte("kind: unchanged")):
-				steps = 0
-			case bytes.Contains(item.Content, []byte("kind: dear")):
-				tokens = 50_000
-			}
-		}
-		stepwise(steps).answer(rw, done, tries, tokens)
+		steps, tokens := w.script(text)
+		steps.answer(rw, done, tries, tokens)
 	}))
+	w.start(model)
 	t.Cleanup(model.Close)
 	w.tokens.Store(4000)
 	w.workshop = newWorkshop(t, "GITHUB_API_URL="+forge.APIURL, "GITHUB_SERVER_URL="+forge.URL, "GITHUB_TOKEN="+forge.Token,
@@ -174,7 +181,7 @@ func (w *campaigning) status() campaign.Status {
 func (w *campaigning) allOpened() {
 	w.t.Helper()
 	if s := w.status(); s.Counts[campaign.Opened] != len(w.plan.Targets) {
-		w.t.Errorf("the targets are %v\n%s", s.Counts, w.logs())
+		w.t.Errorf("the targets are %v\n%s%s", s.Counts, notOpened(s), w.logs())
 	}
 	if n := w.published(); n != len(w.plan.Targets) {
 		w.t.Errorf("there are %d pull requests", n)
@@ -184,6 +191,17 @@ func (w *campaigning) allOpened() {
 			w.t.Errorf("left behind: %v", names)
 		}
 	}
+}
+
+// notOpened tells how the targets ended that have no open pull request.
+func notOpened(s campaign.Status) string {
+	var all strings.Builder
+	for _, target := range s.Targets {
+		if target.Class != campaign.Opened {
+			fmt.Fprintf(&all, "%s is %s after %d attempts: %+v\n", target.Key, target.Class, target.Attempts, target.Report)
+		}
+	}
+	return all.String()
 }
 
 // published is how many pull requests there are. A branch that has two fails the test.
@@ -304,6 +322,37 @@ func TestACampaignIsInterrupted(t *testing.T) {
 	w.allOpened()
 	if s := w.status(); s.Runs != 2 || s.Spent.USD < w.paid() {
 		t.Errorf("%d runs, %.4f dollars booked, %.4f paid", s.Runs, s.Spent.USD, w.paid())
+	}
+}
+
+// A run that was killed between its last event and its result has ended: the next start books that end.
+// The ledger is put back as it was when the run was claimed, and the result is taken away.
+func TestACampaignTakesTheEndOfAKilledRun(t *testing.T) {
+	w := newCampaigning(t, 1, cheap, campaignFile)
+	w.run()
+	ledger := filepath.Join(w.ledger(), "ledger.jsonl")
+	lines := strings.SplitAfter(read(t, ledger), "\n")
+	for i, line := range lines {
+		if strings.Contains(line, `"target.settled"`) {
+			lines = lines[:i]
+			break
+		}
+	}
+	results, err := filepath.Glob(filepath.Join(w.ledger(), "bump", "runs", "*", record.ResultFile))
+	if err != nil || len(results) != 1 {
+		t.Fatal(results, err)
+	}
+	if err := errors.Join(os.Remove(results[0]), os.WriteFile(ledger, []byte(strings.Join(lines, "")), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.status(); s.Counts[campaign.Running] != 1 {
+		t.Fatalf("the targets are %v", s.Counts)
+	}
+	before := w.asked.Load()
+	w.run()
+	w.allOpened()
+	if after := w.asked.Load(); after != before {
+		t.Errorf("the model was asked %d times more", after-before)
 	}
 }
 

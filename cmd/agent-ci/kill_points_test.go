@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // deadly answers as next does, and kills a program at one of its requests:
@@ -304,6 +306,51 @@ func TestKilledWhileItEnds(t *testing.T) {
 		if raw, err := os.ReadFile(filepath.Join(w.dir, out, "result.json")); err != nil || !strings.Contains(string(raw), `"outcome": "changed"`) {
 			t.Errorf("run %d left %v %s", n, err, raw)
 		}
+	}
+}
+
+// TestKilledAfterItsEndIsRecorded stops a run that has pushed its commit before it opens the pull
+// request, and leaves it as a kill does that comes after its result is written and before its working
+// files are removed: these are put back as they were when it was stopped.
+func TestKilledAfterItsEndIsRecorded(t *testing.T) {
+	w, forge := newKillWorld(t), forgetest.New(t, forgetest.Options{})
+	state, before := filepath.Join(w.dir, "run", record.StateFolder), filepath.Join(w.dir, "before")
+	var program atomic.Pointer[os.Process]
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		stops := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pulls")
+		if !stops || program.Load() == nil {
+			forge.ServeHTTP(rw, r)
+			return
+		}
+		if err := errors.Join(os.CopyFS(before, os.DirFS(state)), program.Swap(nil).Signal(syscall.SIGTERM)); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	w.gate.answer(stepwise(3))
+	w.env = append(w.env, "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL), "GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+	repository, repo := forge.AddRepository("octo-org", "widgets"), w.checkout("repo")
+	w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+	w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/widgets.git")
+	stop := func(p *os.Process) func() {
+		program.Store(p)
+		return func() {}
+	}
+	text, _ := w.watched(stop, "run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--out", "run")
+	if !strings.HasPrefix(text, "cancelled/sigterm") || !strings.Contains(text, "pushed to") {
+		t.Fatalf("the run was not stopped after its push: %s", text)
+	}
+	if err := errors.Join(os.RemoveAll(state), os.CopyFS(state, os.DirFS(before))); err != nil {
+		t.Fatal(err)
+	}
+	text, _ = w.agent(0, "resume", "run", "--quiet")
+	if pulls := repository.PullRequests(); !strings.HasPrefix(text, "changed/pull_request: ") || len(pulls) != 1 {
+		t.Errorf("there are %d pull requests: %s", len(pulls), text)
+	}
+	if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
+		t.Errorf("the checkout has %q", got)
 	}
 }
 

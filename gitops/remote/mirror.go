@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // Mirror is a bare repository on this machine with the branches of a remote. Checkouts are made from
@@ -89,17 +92,70 @@ func (m Mirror) CheckOut(ctx context.Context, dir, branch, commit string) error 
 	return nil
 }
 
+// checkOut has git do what depends on the file system; the rest are a few small files, for each of
+// which a process of git would take as long as a small checkout.
 func (m Mirror) checkOut(ctx context.Context, dir, branch, commit string) error {
-	for _, args := range [][]string{
-		{"clone", "--shared", "--no-checkout", "--quiet", "--template=", "--no-recurse-submodules", "--origin=origin", "--", m.Dir, dir},
-		{"-C", dir, "config", "remote.origin.url", m.Remote.Name()},
-		{"-C", dir, "update-ref", "refs/heads/" + branch, commit},
-		{"-C", dir, "symbolic-ref", "HEAD", "refs/heads/" + branch},
-		{"-C", dir, "reset", "--quiet", "--hard"},
-	} {
-		if _, err := runGit(ctx, m.Git, gitEnvironment(), append(slices.Clone(guarded), args...)...); err != nil {
-			return err
-		}
+	init := []string{"-c", "init.defaultRefFormat=files", "-c", "init.defaultObjectFormat=sha1", "init", "--quiet", "--template=", "--", dir}
+	if _, err := runGit(ctx, m.Git, gitEnvironment(), append(slices.Clone(guarded), init...)...); err != nil {
+		return err
 	}
-	return nil
+	if err := m.lend(dir, branch, commit); err != nil {
+		return err
+	}
+	_, err := runGit(ctx, m.Git, gitEnvironment(), append(slices.Clone(guarded), "-C", dir, "reset", "--quiet", "--hard")...)
+	return err
+}
+
+// lend gives an empty repository the objects of the mirror, its branches as those of origin, its tags,
+// and a branch at a commit.
+func (m Mirror) lend(dir, branch, commit string) error {
+	mirror, err := openRepository(m.Dir)
+	if err != nil {
+		return err
+	}
+	storage, err := openRepository(dir)
+	if err != nil {
+		return err
+	}
+	if err := m.lendRefs(mirror, storage); err != nil {
+		return fmt.Errorf("write the branches: %w", err)
+	}
+	settings, err := storage.Config()
+	if err != nil {
+		return err
+	}
+	name := plumbing.NewBranchReferenceName(branch)
+	settings.Remotes["origin"] = &config.RemoteConfig{Name: "origin", URLs: []string{m.Remote.Name()}, Fetch: []config.RefSpec{"+refs/heads/*:refs/remotes/origin/*"}}
+	settings.Branches[branch] = &config.Branch{Name: branch, Remote: "origin", Merge: name}
+	return errors.Join(
+		storage.SetConfig(settings),
+		storage.AddAlternate(m.Dir),
+		storage.SetReference(plumbing.NewHashReference(name, plumbing.NewHash(commit))),
+		storage.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, name)),
+	)
+}
+
+// lendRefs writes them into one file, however many there are.
+func (m Mirror) lendRefs(mirror, to *filesystem.Storage) error {
+	refs, err := mirror.IterReferences()
+	if err != nil {
+		return err
+	}
+	var packed []string
+	if err := refs.ForEach(func(ref *plumbing.Reference) error {
+		name := ref.Name()
+		switch {
+		case name == plumbing.HEAD && ref.Target().IsBranch():
+			return to.SetReference(plumbing.NewSymbolicReference(plumbing.NewRemoteHEADReferenceName("origin"), plumbing.NewRemoteReferenceName("origin", ref.Target().Short())))
+		case name.IsBranch():
+			name = plumbing.NewRemoteReferenceName("origin", name.Short())
+		case !name.IsTag():
+			return nil
+		}
+		packed = append(packed, fmt.Sprintf("%s %s\n", ref.Hash(), name))
+		return nil
+	}); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(to.Filesystem().Root(), "packed-refs"), []byte(strings.Join(packed, "")), 0o644)
 }

@@ -148,6 +148,10 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 	if earlier.Ended && away == "" {
 		away = InChange
 	}
+	if earlier.Ended && !earlier.Stays && len(left) == 0 {
+		w.dropMark()
+		return away, nil
+	}
 	raw, err := w.rec.Read(markFile)
 	if err == nil {
 		w.snapshot, err = w.checkout.Resume(ctx, raw)
@@ -172,8 +176,6 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 		return away, w.takeOut(ctx)
 	case !earlier.Ended:
 		return "", nil
-	case !earlier.Stays:
-		return away, nil
 	case w.base.SHA != earlier.BaseSHA:
 		return away, otherBase(earlier.BaseSHA, w.base.SHA)
 	}
@@ -185,6 +187,13 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 		w.snapshot = nil
 	}
 	return away, err
+}
+
+// dropMark removes what tells where the checkout stood before a run whose end is recorded: one
+// that was killed before DropState has left it, and may have left the checkout on its branch.
+func (w *Workspace) dropMark() {
+	w.rec.Remove(markFile)
+	w.rec.Remove(landingFile)
 }
 
 func otherBase(wanted, is string) error {

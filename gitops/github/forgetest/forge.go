@@ -1,6 +1,6 @@
 // Package forgetest serves repositories, issues and pull requests as GitHub
 // does, for tests: the REST and GraphQL calls that agent-ci makes, and real git
-// over smart HTTP on the same loopback server. It owns a state that requests
+// over smart HTTP on the same server. It owns a state that requests
 // change and tests read. It knows nothing of agent-ci.
 //
 // What it answers fits GitHub's published description of its REST API; where
@@ -41,6 +41,8 @@ type Options struct {
 	Scopes []string
 	// Creations bounds how fast content is created.
 	Creations Creations
+	// Start starts the server; nil means in the clear, on loopback.
+	Start func(*httptest.Server)
 }
 
 // Forge is a server with its repositories. Its methods may be called at any
@@ -95,7 +97,11 @@ func New(t testing.TB, o Options) *Forge {
 		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{}, byName: map[string]*Repository{},
 	}
 	f.route()
-	server := httptest.NewServer(f)
+	server := httptest.NewUnstartedServer(f)
+	if o.Start == nil {
+		o.Start = (*httptest.Server).Start
+	}
+	o.Start(server)
 	t.Cleanup(server.Close)
 	f.URL, f.APIURL = server.URL, server.URL+restPrefix
 	return f

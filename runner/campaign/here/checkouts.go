@@ -21,8 +21,14 @@ type Checkouts struct {
 	Remote func(repository string) remote.Remote
 	Keep   bool // runs leave their work there
 
-	mu    sync.Mutex
-	locks map[string]*sync.Mutex // by mirror
+	mu      sync.Mutex
+	mirrors map[string]*held // by their folders
+}
+
+// held is what is known of a mirror. Whoever works on it has it locked.
+type held struct {
+	mu      sync.Mutex
+	commits map[string]bool
 }
 
 // make makes a checkout at the commit of a target. What was there before is of a run that had not begun.
@@ -42,23 +48,31 @@ func (c *Checkouts) mirror(repository string) remote.Mirror {
 	return remote.Mirror{Remote: c.Remote(repository), Dir: filepath.Join(c.Folder, hex.EncodeToString(digest[:8])+".git"), Git: c.Git}
 }
 
+// hold asks the mirror once for each commit: what it has, it keeps.
 func (c *Checkouts) hold(ctx context.Context, m remote.Mirror, commit string) error {
-	lock := c.lockOf(m.Dir)
-	lock.Lock()
-	defer lock.Unlock()
-	return m.Hold(ctx, commit)
+	h := c.heldBy(m.Dir)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.commits[commit] {
+		return nil
+	}
+	if err := m.Hold(ctx, commit); err != nil {
+		return err
+	}
+	h.commits[commit] = true
+	return nil
 }
 
-func (c *Checkouts) lockOf(dir string) *sync.Mutex {
+func (c *Checkouts) heldBy(dir string) *held {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.locks == nil {
-		c.locks = map[string]*sync.Mutex{}
+	if c.mirrors == nil {
+		c.mirrors = map[string]*held{}
 	}
-	if c.locks[dir] == nil {
-		c.locks[dir] = &sync.Mutex{}
+	if c.mirrors[dir] == nil {
+		c.mirrors[dir] = &held{commits: map[string]bool{}}
 	}
-	return c.locks[dir]
+	return c.mirrors[dir]
 }
 
 // free takes a checkout away.

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,8 +32,10 @@ rollout: {at_once: 2}
 job: {version: 1, task: {prompt: x}, limits: {time: 1s}}
 `
 
-func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
-	dir := t.TempDir()
+// hanging is a campaign over repositories whose runs are that program.
+func hanging(t *testing.T, names ...string) (Options, *string) {
+	t.Helper()
+	dir, ends := t.TempDir(), ""
 	program := filepath.Join(dir, "program")
 	if err := os.WriteFile(program, []byte(hangs), 0o700); err != nil {
 		t.Fatal(err)
@@ -44,9 +48,9 @@ func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ledger.Close()
+	t.Cleanup(func() { _ = ledger.Close() })
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "0123456789", Claim: campaign.Claim{USD: 2, Tokens: 5_000_000}}
-	for _, name := range []string{"hangs", "one", "two", "three"} {
+	for _, name := range names {
 		target := campaign.Target{Repository: "octo/" + name, Base: "main", SHA: strings.Repeat("0", 40)}
 		target.Key = campaign.KeyOf("bump", target)
 		plan.Targets = append(plan.Targets, target)
@@ -54,8 +58,7 @@ func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
 	if err := ledger.Plan(plan); err != nil {
 		t.Fatal(err)
 	}
-	ends := ""
-	_, err = Run(t.Context(), Options{
+	return Options{
 		Ledger: ledger, Campaign: c, Plan: plan, Folder: campaign.Folder(filepath.Join(dir, "ledger"), "bump"), Program: program, Environ: os.Environ(),
 		Now: time.Now, Farewell: 100 * time.Millisecond, Resumable: func(*record.Directory) error { return errors.New("it cannot") },
 		Tell: func(s Step) {
@@ -63,16 +66,74 @@ func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
 				ends += fmt.Sprintf("%s %s ", s.Target.Repository, s.Report.Reason)
 			}
 		},
-	})
-	if err != nil {
+	}, &ends
+}
+
+func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
+	o, ends := hanging(t, "hangs", "one", "two", "three")
+	if _, err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if want := "octo/hangs no_result "; !strings.HasSuffix(ends, want) || strings.Count(ends, "no_result") != 4 {
-		t.Errorf("ended: %s", ends)
+	if want := "octo/hangs no_result "; !strings.HasSuffix(*ends, want) || strings.Count(*ends, "no_result") != 4 {
+		t.Errorf("ended: %s", *ends)
 	}
-	hung := ledger.Of("bump").Entry(plan.Targets[0].Key).Last
+	hung := o.Ledger.Of("bump").Entry(o.Plan.Targets[0].Key).Last
 	if hung.CostUSD == nil || *hung.CostUSD != 0 || !strings.Contains(hung.Message, errHung.Error()) {
 		t.Errorf("the report of the hung one is %+v", hung)
+	}
+}
+
+// A process that an earlier start left and that hangs is ended, where it is certain which one it is.
+func TestAProcessThatAnEarlierStartLeftIsEnded(t *testing.T) {
+	if _, err := os.Stat("/proc/self/fd/1"); err != nil {
+		t.Skip("this system does not tell what a process writes to")
+	}
+	for _, test := range []struct {
+		name  string
+		other bool // another process has the id that was noted
+		want  string
+	}{
+		{"noted", false, "agent-ci ended with exit status 1"},
+		{"another was noted", true, errStays.Error()},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o, _ := hanging(t, "one")
+			claimed, err := o.Ledger.Claim(o.Campaign, o.Plan, o.Plan.Targets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &work{Options: o, target: o.Plan.Targets[0], claimed: claimed[0]}
+			log, err := w.lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			left, other := exec.Command(o.Program, "hangs"), exec.Command("sleep", "1000")
+			left.Stdout = log
+			for _, command := range []*exec.Cmd{left, other} {
+				if err := command.Start(); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+			}
+			noted := left
+			if test.other {
+				noted = other
+			}
+			if err := errors.Join(w.note(noted.Process), log.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Run(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			if r := o.Ledger.Of("bump").Entry(o.Plan.Targets[0].Key).Last; r == nil || !strings.Contains(r.Message, test.want) {
+				t.Errorf("it ended in %+v", r)
+			}
+			_ = other.Process.Kill()
+			_ = other.Wait()
+			if status, ok := other.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL { // that of this test
+				t.Errorf("another process was ended: %v", other.ProcessState)
+			}
+		})
 	}
 }
 

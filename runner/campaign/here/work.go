@@ -253,25 +253,39 @@ func (w *work) lock(ctx context.Context) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the log of the run: %w", err)
 	}
+	left := time.Duration(0)
 	if patience := w.patience(); patience > 0 {
+		left = max(w.since.Add(patience).Sub(w.Now()), w.Farewell) // what was killed a moment ago ends, too
+	}
+	if err = w.hold(ctx, f, left); errors.Is(err, errStays) {
+		err = w.endOrphan(ctx, f)
+	}
+	if errors.Is(err, errStays) {
+		err = fmt.Errorf("%w; its log is %s", err, log)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// hold waits for the log of the run; where that takes longer than so long, it is errStays. 0 is no bound.
+func (w *work) hold(ctx context.Context, log *os.File, most time.Duration) error {
+	if most > 0 {
 		var cancel func()
-		left := max(w.since.Add(patience).Sub(w.Now()), w.Farewell) // what was killed a moment ago ends, too
-		ctx, cancel = context.WithTimeoutCause(ctx, left, fmt.Errorf("a process that an earlier start left does not end; its log is %s", log))
+		ctx, cancel = context.WithTimeoutCause(ctx, most, errStays)
 		defer cancel()
 	}
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return f, nil
-		case !errors.Is(err, syscall.EWOULDBLOCK):
-			return nil, errors.Join(err, f.Close())
+		err := syscall.Flock(int(log.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(context.Cause(ctx), f.Close())
+			return context.Cause(ctx)
 		case <-ticker.C:
 		}
 	}
@@ -312,7 +326,9 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal of the terminal comes from here, once
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = w.Farewell
-	err = command.Run()
+	if err = command.Start(); err == nil {
+		err = errors.Join(w.note(command.Process), command.Wait())
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

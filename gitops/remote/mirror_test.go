@@ -1,0 +1,68 @@
+package remote_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/remote"
+)
+
+// A checkout of a mirror is what git makes of the remote, at a commit that need not be a tip.
+func TestCheckOutOfAMirror(t *testing.T) {
+	o := newOrigin(t)
+	git(t, o.work, "tag", "light", o.side)
+	git(t, o.work, "push", "--quiet", o.bare, "light")
+	server := serve(t, o.root)
+	mirror := remote.Mirror{Remote: server.remote(), Dir: filepath.Join(t.TempDir(), "mirror.git"), Git: gitProgram}
+	if err := mirror.Hold(t.Context(), o.base); err != nil {
+		t.Fatal(err)
+	}
+	git(t, o.work, "checkout", "--quiet", "-b", "later", o.side)
+	later := o.commit(t, "later")
+	git(t, o.work, "push", "--quiet", o.bare, "later")
+	if err := mirror.Hold(t.Context(), later); err != nil { // which git writes to files of their own
+		t.Fatal(err)
+	}
+	cloned := filepath.Join(t.TempDir(), "cloned")
+	git(t, o.root, "clone", "--quiet", "--template=", o.bare, cloned)
+	refs := []string{"refs/remotes/origin/later", "refs/remotes/origin/main", "refs/remotes/origin/side", "refs/tags/light", "refs/tags/v1"}
+	for _, c := range []struct{ branch, commit string }{{"main", o.base}, {"main", git(t, o.bare, "rev-parse", "main~1")}, {"side", o.side}, {"a\"b;c", later}} {
+		dir := filepath.Join(t.TempDir(), "checkout")
+		if err := mirror.CheckOut(t.Context(), dir, c.branch, c.commit); err != nil {
+			t.Fatal(err)
+		}
+		if head := git(t, dir, "rev-parse", "HEAD"); head != c.commit {
+			t.Errorf("HEAD is %s, want %s", head, c.commit)
+		}
+		if branch := git(t, dir, "symbolic-ref", "--short", "HEAD"); branch != c.branch {
+			t.Errorf("HEAD is at the branch %s, want %s", branch, c.branch)
+		}
+		want := append([]string{"refs/heads/" + c.branch}, refs...)
+		wantClone(t, dir, git(t, o.bare, "rev-list", "--count", c.commit), want)
+		const format = "--format=%(refname) %(objectname) %(symref)"
+		if diff := cmp.Diff(git(t, cloned, "for-each-ref", format, "refs/remotes", "refs/tags"), git(t, dir, "for-each-ref", format, "refs/remotes", "refs/tags")); diff != "" {
+			t.Errorf("refs (-cloned +checked out):\n%s", diff)
+		}
+		for name, want := range map[string]string{
+			"remote.origin.url": server.URL + "/o/r.git", "remote.origin.fetch": "+refs/heads/*:refs/remotes/origin/*",
+			"branch." + c.branch + ".remote": "origin", "branch." + c.branch + ".merge": "refs/heads/" + c.branch,
+		} {
+			if got := git(t, dir, "config", name); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+		if entries, err := os.ReadDir(filepath.Join(dir, ".git", "objects", "pack")); err == nil && len(entries) > 0 {
+			t.Errorf("the checkout has objects of its own: %v", entries)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "none")
+	if err := mirror.CheckOut(t.Context(), dir, "main", "0123456789012345678901234567890123456789"); err == nil {
+		t.Error("a commit that is not there was checked out")
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("a checkout that failed is left behind: %v", err)
+	}
+}
