@@ -35,12 +35,10 @@ func (steps stepwise) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // inputItem is what is looked at of an item of the conversation.
 type inputItem struct {
-	Type   string `json:"type"`
-	CallID string `json:"call_id"`
-	Output string `json:"output"`
-
-	Content   json.RawMessage `json:"content"`           // of a message
-	Encrypted string          `json:"encrypted_content"` // of a compaction
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Output    string `json:"output"`
+	Encrypted string `json:"encrypted_content"` // of a compaction
 }
 
 func inputOf(r *http.Request) ([]inputItem, error) {
