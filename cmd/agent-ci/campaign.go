@@ -156,6 +156,9 @@ func runCampaign(flags *flagSet) deed {
 		if forms := campaignForms[name]; f.format != "" && len(forms) > 0 && !slices.Contains(forms, f.format) {
 			return flags.wrong(p, "--format of agent-ci campaign %s is one of %s, not %s", name, strings.Join(forms, ", "), f.format)
 		}
+		if f.publish != "" && !slices.Contains(runner.PublishModes(), f.publish) {
+			return flags.wrong(p, "--publish is one of %s, not %s", strings.Join(runner.PublishModes(), ", "), f.publish)
+		}
 		ctx, stop := untilSignal(ctx)
 		defer stop()
 		c, problems, err := openCampaign(ctx, p, file, f)
@@ -174,7 +177,7 @@ func runCampaign(flags *flagSet) deed {
 			status, err = sub.do(ctx, p, c)
 		}
 		if err != nil {
-			return failed(p, "campaign "+name, err)
+			return max(failed(p, "campaign "+name, err), status)
 		}
 		return status
 	}

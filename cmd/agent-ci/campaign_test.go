@@ -34,6 +34,7 @@ type campaigning struct {
 	asked    atomic.Int64 // requests to the model
 	tokens   atomic.Int64 // that an answer says it used
 	before   atomic.Pointer[func(*http.Request)]
+	trouble  atomic.Int64                                    // status of HTTP with which the model refuses all; 0 where it answers
 	script   func(asked string) (steps stepwise, tokens int) // what the model does where a request says so
 	start    func(*httptest.Server)                          // of forge and model
 	campaign *job.Campaign
@@ -60,6 +61,9 @@ var cheap = campaign.Claim{USD: 0.12, Tokens: 110000}
 // paid is what the model was paid.
 func (w *campaigning) paid() float64 { return float64(w.asked.Load()*(w.tokens.Load()+1)) * 2.5 / 1e6 }
 
+// kinds are how targets are to end, by a job that tells its model and its commands.
+var kinds = []string{"opened", "red", "inapplicable", "unchanged", "dear"}
+
 // newCampaigning has so many targets, two in each repository.
 func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string, set ...func(*campaigning)) *campaigning {
 	t.Helper()
@@ -76,6 +80,10 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 		items, err := inputOf(r)
 		if err != nil {
 			http.Error(rw, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if status := w.trouble.Load(); status != 0 {
+			http.Error(rw, `{"error": {"message": "It cannot be asked now."}}`, int(status))
 			return
 		}
 		w.asked.Add(1)
@@ -105,7 +113,7 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 			w.repos = append(w.repos, forge.AddRepository("octo", fmt.Sprintf("r%03d", n/2)))
 			w.git(seed, "push", "--quiet", w.repos[n/2].Dir, "main")
 		}
-		all = append(all, campaign.Target{Repository: "octo/" + w.repos[n/2].Name, Base: "main", SHA: sha, Values: map[string]string{"part": fmt.Sprint(n % 2)}})
+		all = append(all, campaign.Target{Repository: "octo/" + w.repos[n/2].Name, Base: "main", SHA: sha, Values: map[string]string{"part": fmt.Sprint(n % 2), "kind": kinds[n%len(kinds)]}})
 	}
 	w.write("bump.yml", file)
 	var err error

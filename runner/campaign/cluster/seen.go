@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,8 +21,10 @@ const (
 
 // Seen is what a cluster says of a wave.
 type Seen struct {
-	Reports []campaign.Report // of the last pod of each index; none where that one told nothing
-	Over    []string          // targets of which nothing runs any more, and nothing will
+	// Reports are of the last pod of each index, none where that one told nothing; and of those that never
+	// began.
+	Reports []campaign.Report
+	Over    []string // targets of which nothing runs any more, and nothing will
 }
 
 // listed is what is read of what kubectl get -o json prints, for one thing or for several.
@@ -35,7 +38,12 @@ type listed struct {
 		Annotations map[string]string `json:"annotations"`
 		Created     time.Time         `json:"creationTimestamp"`
 	} `json:"metadata"`
+	Spec struct {
+		Parallelism int `json:"parallelism"`
+	} `json:"spec"`
 	Status struct {
+		Succeeded  int `json:"succeeded"`
+		Failed     int `json:"failed"`
 		Conditions []struct {
 			Type   string `json:"type"`
 			Status string `json:"status"`
@@ -68,19 +76,19 @@ func Read(raw []byte, h *campaign.Handout) (Seen, error) {
 	if i < 0 {
 		return Seen{}, fmt.Errorf("kubectl says nothing of the Job %s, in which wave %d runs; ask it with kubectl get jobs,pods -o json, in its namespace", name, h.Wave)
 	}
-	over, err := all.Items[i].over(len(h.Runs))
+	job := all.Items[i]
+	over, err := job.over(len(h.Runs))
 	if err != nil {
 		return Seen{}, fmt.Errorf("read the indexes of the Job %s: %w", name, err)
 	}
-	space := all.Items[i].Metadata.Namespace
 	pods := slices.DeleteFunc(all.Items, func(o listed) bool {
-		return o.Kind != "Pod" || o.Metadata.Namespace != space || o.Metadata.Labels[labelJob] != name
+		return o.Kind != "Pod" || o.Metadata.Namespace != job.Metadata.Namespace || o.Metadata.Labels[labelJob] != name
 	})
 	slices.SortStableFunc(pods, func(a, b listed) int { return a.Metadata.Created.Compare(b.Metadata.Created) })
-	return seen(h, over, pods), nil
+	return seen(h, job, over, pods), nil
 }
 
-func seen(h *campaign.Handout, over []bool, pods []listed) Seen {
+func seen(h *campaign.Handout, job listed, over []bool, pods []listed) Seen {
 	var s Seen
 	last := map[int]campaign.Report{}
 	for _, pod := range pods {
@@ -95,6 +103,7 @@ func seen(h *campaign.Handout, over []bool, pods []listed) Seen {
 		}
 		last[index] = r
 	}
+	idle := job.idle(over, pods)
 	for index, is := range over {
 		if !is {
 			continue
@@ -102,9 +111,45 @@ func seen(h *campaign.Handout, over []bool, pods []listed) Seen {
 		s.Over = append(s.Over, h.Runs[index].Target.Key)
 		if r, told := last[index]; told {
 			s.Reports = append(s.Reports, r)
+		} else if index >= idle {
+			s.Reports = append(s.Reports, notBegun(h.Claimed(index)))
 		}
 	}
 	return s
+}
+
+var errNotBegun = errors.New("its Job failed before it began")
+
+func notBegun(c campaign.Claimed) campaign.Report {
+	r := campaign.Lost(c, errNotBegun)
+	r.CostUSD, r.Tokens = new(float64), new(int64)
+	return r
+}
+
+// idle is the first index of which it is certain that it never began. A Job begins the lowest ones
+// first: above the highest that is seen there are at most those of pods that are gone, which the Job
+// counted, and of those that were at work when it failed.
+func (o listed) idle(over []bool, pods []listed) int {
+	if o.Spec.Parallelism <= 0 {
+		return len(over)
+	}
+	highest := -1
+	for _, pod := range pods {
+		if index, err := strconv.Atoi(pod.Metadata.Annotations[annotationIndex]); err == nil {
+			highest = max(highest, min(index, len(over)))
+		}
+	}
+	ended := make([]bool, len(over))
+	if errors.Join(mark(ended, o.Status.CompletedIndexes), mark(ended, o.Status.FailedIndexes)) != nil {
+		return len(over)
+	}
+	for index, is := range ended {
+		if is {
+			highest = max(highest, index)
+		}
+	}
+	gone := max(o.Status.Succeeded+o.Status.Failed-len(pods), 0)
+	return highest + 1 + min(gone, len(over)) + min(o.Spec.Parallelism, len(over))
 }
 
 // report is what the run said when its container ended.

@@ -156,6 +156,48 @@ func TestThePodThatCameLastCounts(t *testing.T) {
 	}
 }
 
+// What a Job that failed had not begun costs nothing. Pods that are gone may have been of the lowest
+// indexes that nothing is seen of, and so may those that were at work.
+func TestAJobThatFailsEarlyLeavesClaimsFree(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(job map[string]any)
+		free   int // of 20 indexes
+	}{
+		"all pods are seen":       {func(map[string]any) {}, 20 - 4 - 4},
+		"two pods are gone":       {func(job map[string]any) { part(job, "status")["failed"] = 6 }, 20 - 4 - 2 - 4},
+		"a higher one has failed": {func(job map[string]any) { part(job, "status")["failedIndexes"] = "1,9" }, 20 - 10 - 4},
+		"one at a time":           {func(job map[string]any) { part(job, "spec")["parallelism"] = 1 }, 20 - 4 - 1},
+		"all pods are gone":       {func(job map[string]any) { part(job, "status")["failed"] = 1 << 40 }, 0},
+		"it was suspended":        {func(job map[string]any) { part(job, "spec")["parallelism"] = 0 }, 0},
+		"it goes on":              {func(job map[string]any) { delete(part(job, "status"), "conditions") }, 0},
+	} {
+		h := newWave(t, file, 20).Handout
+		all := listing(t, h)
+		condition(all, "Failed", "True")
+		test.change(items(all)[0].(map[string]any))
+		raw, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Read(raw, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := 0
+		for _, r := range s.Reports {
+			if r.Reason != "no_result" {
+				continue
+			}
+			if free++; r.CostUSD == nil || *r.CostUSD != 0 || r.Tokens == nil || *r.Tokens != 0 || r.Attempt != 1 || r.Template != h.Template {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		if free != test.free {
+			t.Errorf("%s: %d of 20 never began, want %d", name, free, test.free)
+		}
+	}
+}
+
 func condition(all map[string]any, kind, status string) {
 	part(items(all)[0], "status")["conditions"] = []any{map[string]any{"type": kind, "status": status, "lastTransitionTime": "2026-03-02T10:09:00Z"}}
 }
