@@ -105,6 +105,21 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 	return snap, err
 }
 
+// ToBase puts a checkout that was just opened on the base of a mark where it stands as it did before
+// that base was checked out: the process that made the mark had put it back there, and died. Anywhere
+// else it stays.
+func (c *Checkout) ToBase(ctx context.Context, raw []byte) error {
+	var m mark
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return fmt.Errorf("go on with the checkout: %w", err)
+	}
+	if m.Root != c.repo.Root || m.Base.SHA == m.Commit || c.start.head != m.Head || c.start.commit.String() != m.Commit {
+		return nil
+	}
+	_, err := c.SetBase(ctx, BaseSpec{Branch: m.Base.Branch, SHA: m.Base.SHA})
+	return err
+}
+
 // identity tells one folder from all others on this machine.
 func identity(root string) (device, inode uint32, err error) {
 	info, err := os.Stat(root)

@@ -354,18 +354,24 @@ func TestKilledAfterItsEndIsRecorded(t *testing.T) {
 	}
 }
 
-// TestStoppedAgainAndAgainAfterItsPush stops a run that has pushed its commit each time before it opens
-// the pull request.
+// TestStoppedAgainAndAgainAfterItsPush stops a run that has pushed its commit, and those that go on with
+// it, at one request after the other. The last one finds its commit on the branch, puts the checkout
+// back where it stood when it went on, and is killed.
 func TestStoppedAgainAndAgainAfterItsPush(t *testing.T) {
 	w, forge := newKillWorld(t), forgetest.New(t, forgetest.Options{})
+	stops := []struct {
+		at string // a request that posts there
+		by syscall.Signal
+	}{{"/pulls", syscall.SIGTERM}, {"/pulls", syscall.SIGTERM}, {"/git-receive-pack", syscall.SIGTERM}, {"/pulls", syscall.SIGKILL}}
 	var program atomic.Pointer[os.Process]
+	var next atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		stops := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pulls")
-		if !stops || program.Load() == nil {
+		stop := stops[min(int(next.Load()), len(stops)-1)]
+		if p := program.Load(); p == nil || r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, stop.at) {
 			forge.ServeHTTP(rw, r)
 			return
 		}
-		if err := program.Swap(nil).Signal(syscall.SIGTERM); err != nil {
+		if err := program.Swap(nil).Signal(stop.by); err != nil {
 			t.Error(err)
 		}
 		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
@@ -377,21 +383,20 @@ func TestStoppedAgainAndAgainAfterItsPush(t *testing.T) {
 	repository, repo := forge.AddRepository("octo-org", "widgets"), w.checkout("repo")
 	w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
 	w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/widgets.git")
-	stop := func(p *os.Process) func() {
-		program.Store(p)
-		return func() {}
-	}
 	args := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--out", "run"}
-	for range 3 {
-		text, _ := w.watched(stop, args...)
-		if !strings.HasPrefix(text, "cancelled/sigterm") {
-			t.Fatalf("the run was not stopped after its push: %s", text)
+	for i, stop := range stops {
+		next.Store(int64(i))
+		text, _ := w.watched(func(p *os.Process) func() {
+			program.Store(p)
+			return func() {}
+		}, args...)
+		if told := strings.HasPrefix(text, "cancelled/sigterm"); told != (stop.by == syscall.SIGTERM) || program.Load() != nil {
+			t.Fatalf("it was not stopped by %v at %s: %s", stop.by, stop.at, text)
 		}
-		t.Log(text, w.git(repo, "status", "--branch", "--porcelain"))
 		args = []string{"resume", "run", "--quiet"}
 	}
 	text, _ := w.agent(0, "resume", "run", "--quiet")
-	if pulls := repository.PullRequests(); !strings.HasPrefix(text, "changed/pull_request: ") || len(pulls) != 1 {
+	if pulls := repository.PullRequests(); len(pulls) != 1 {
 		t.Errorf("there are %d pull requests: %s", len(pulls), text)
 	}
 	if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {

@@ -153,6 +153,9 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 		return away, nil
 	}
 	raw, err := w.rec.Read(markFile)
+	if err == nil && earlier.InOverlay && !earlier.Ended && away == "" && !w.rec.Has(landingFile) {
+		err = w.checkout.ToBase(ctx, raw)
+	}
 	if err == nil {
 		w.snapshot, err = w.checkout.Resume(ctx, raw)
 	}
