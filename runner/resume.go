@@ -83,6 +83,9 @@ func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, 
 		return h, err
 	}
 	if err := in.rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
+		if ctx.Err() != nil {
+			return h, err
+		}
 		return h, workspace.CannotResume("%s", outcome.Trimmed(err))
 	}
 	return h, nil
