@@ -248,3 +248,22 @@ func TestWorkThatIsAskedForWrongly(t *testing.T) {
 		t.Errorf("the targets are %v", s.Counts)
 	}
 }
+
+// What is in an address beside the host would be read by everybody who may look at a Job.
+func TestNoSecretOfAnAddressReachesAManifest(t *testing.T) {
+	w := newElsewhere(t, 1, campaignFile+"kubernetes: {image: agent-ci}\n")
+	env := w.env
+	for name, address := range map[string]string{
+		"OPENAI_BASE_URL": "https://dev:hunter2@models.example/v1", "GITHUB_SERVER_URL": "https://hunter2@ghe.example", "GITHUB_API_URL": "https://ghe.example/api/v3?key=hunter2",
+	} {
+		w.env = append(slices.Clone(env), name+"="+address)
+		out, err := w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "kubernetes")
+		if err == nil || len(out) > 0 || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), name+" is written into the manifest") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+	w.env = env
+	if s := w.status(); s.Runs > 0 {
+		t.Errorf("%d runs are claimed", s.Runs)
+	}
+}
