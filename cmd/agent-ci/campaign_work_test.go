@@ -267,3 +267,22 @@ func TestNoSecretOfAnAddressReachesAManifest(t *testing.T) {
 		t.Errorf("%d runs are claimed", s.Runs)
 	}
 }
+
+// A variable that sets the model has every run use another one than the claims are of.
+func TestNoVariableSetsWhatIsClaimed(t *testing.T) {
+	w := newElsewhere(t, 1, campaignFile)
+	m := w.handOut()
+	env := w.env
+	for _, variable := range []string{"AGENT_CI_MODEL_NAME=dear", "AGENT_CI_MODEL_PRICE_OUTPUT=0", "AGENT_CI_AGENTS_MOST=9"} {
+		w.env = append(slices.Clone(env), variable)
+		name, _, _ := strings.Cut(variable, "=")
+		for sub, args := range map[string][]string{"plan": {"--ledger", w.ledger()}, "run": {"--ledger", w.ledger()}, "work": {"--wave", filepath.Join(w.ledger(), m.File), "--index", "0", "--out", w.results}} {
+			if out, err := w.say(append([]string{sub, "bump.yml"}, args...)...); err == nil || !strings.Contains(err.Error(), name+" is set, and would change what a run may use") {
+				t.Errorf("%s with %s: %v\n%s", sub, variable, err, out)
+			}
+		}
+	}
+	if w.asked.Load() > 0 {
+		t.Error("a model was asked")
+	}
+}

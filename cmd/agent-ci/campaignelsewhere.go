@@ -208,6 +208,9 @@ func writeManifest(p process, c *openedCampaign, h *campaign.Handout, _ campaign
 
 // workOnTarget makes one run of a wave that was handed out.
 func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error) {
+	if err := heldToClaims(p); err != nil {
+		return exitInvalid, err
+	}
 	h, index, err := c.handed(ctx, p)
 	if err != nil {
 		return exitInvalid, err
