@@ -213,6 +213,17 @@ func openCampaign(ctx context.Context, p process, file string, f campaignFlags) 
 	return &openedCampaign{Campaign: read, campaignFlags: f, file: file, raw: raw}, nil, err
 }
 
+// heldToClaims refuses variables that would have runs use more than the plan claims for them.
+func heldToClaims(p process) error {
+	variables, _ := job.Environment(p.environ, reserved())
+	for _, v := range variables.Values {
+		if campaign.OfFile(v.Key) {
+			return fmt.Errorf("%s is set, and would change what a run may use behind its claim; unset it, and give %s in the campaign's job", v.Origin, v.Key)
+		}
+	}
+	return nil
+}
+
 // beside reads files that a campaign file names.
 func beside(file string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {

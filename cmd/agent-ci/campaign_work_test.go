@@ -248,3 +248,41 @@ func TestWorkThatIsAskedForWrongly(t *testing.T) {
 		t.Errorf("the targets are %v", s.Counts)
 	}
 }
+
+// What is in an address beside the host would be read by everybody who may look at a Job.
+func TestNoSecretOfAnAddressReachesAManifest(t *testing.T) {
+	w := newElsewhere(t, 1, campaignFile+"kubernetes: {image: agent-ci}\n")
+	env := w.env
+	for name, address := range map[string]string{
+		"OPENAI_BASE_URL": "https://dev:hunter2@models.example/v1", "GITHUB_SERVER_URL": "https://hunter2@ghe.example", "GITHUB_API_URL": "https://ghe.example/api/v3?key=hunter2",
+	} {
+		w.env = append(slices.Clone(env), name+"="+address)
+		out, err := w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "kubernetes")
+		if err == nil || len(out) > 0 || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), name+" is written into the manifest") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+	w.env = env
+	if s := w.status(); s.Runs > 0 {
+		t.Errorf("%d runs are claimed", s.Runs)
+	}
+}
+
+// A variable that sets the model has every run use another one than the claims are of.
+func TestNoVariableSetsWhatIsClaimed(t *testing.T) {
+	w := newElsewhere(t, 1, campaignFile)
+	m := w.handOut()
+	env := w.env
+	for _, variable := range []string{"AGENT_CI_MODEL_NAME=dear", "AGENT_CI_MODEL_PRICE_OUTPUT=0", "AGENT_CI_AGENTS_MOST=9"} {
+		w.env = append(slices.Clone(env), variable)
+		name, _, _ := strings.Cut(variable, "=")
+		for sub, args := range map[string][]string{"plan": {"--ledger", w.ledger()}, "run": {"--ledger", w.ledger()}, "work": {"--wave", filepath.Join(w.ledger(), m.File), "--index", "0", "--out", w.results}} {
+			if out, err := w.say(append([]string{sub, "bump.yml"}, args...)...); err == nil || !strings.Contains(err.Error(), name+" is set, and would change what a run may use") {
+				t.Errorf("%s with %s: %v\n%s", sub, variable, err, out)
+			}
+		}
+	}
+	if w.asked.Load() > 0 {
+		t.Error("a model was asked")
+	}
+}

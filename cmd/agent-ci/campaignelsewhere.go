@@ -21,7 +21,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -43,7 +42,7 @@ type handout struct {
 	host string
 	// again says that a wave which is out may be told once more: whoever gets it sees that it has it.
 	again bool
-	ready func(c *job.Campaign) error                            // what the campaign file lacks; nil where it lacks nothing
+	ready func(p process, c *openedCampaign) error               // what is missing, or may not be told there; nil where nothing can be
 	fits  func(c *openedCampaign, targets []campaign.Target) int // of the first ones; nil where all do
 	write func(p process, c *openedCampaign, h *campaign.Handout, wait campaign.Wait) error
 }
@@ -51,13 +50,13 @@ type handout struct {
 // handouts are those places, by the form in which a wave is told there.
 var handouts = map[string]*handout{
 	"matrix":     {host: campaign.Actions, write: writeMatrix},
-	"kubernetes": {host: campaign.Kubernetes, again: true, ready: cluster.Ready, fits: (*openedCampaign).fitsCluster, write: writeManifest},
+	"kubernetes": {host: campaign.Kubernetes, again: true, ready: readyForCluster, fits: (*openedCampaign).fitsCluster, write: writeManifest},
 }
 
 // handOut claims the next wave and writes it for whoever runs it.
 func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaign.Ledger, to *handout) (int, error) {
 	if to.ready != nil {
-		if err := to.ready(c.Campaign); err != nil {
+		if err := to.ready(p, c); err != nil {
 			return exitFailed, err
 		}
 	}
@@ -161,6 +160,21 @@ func (c *openedCampaign) jobBeside() []byte {
 // told are the variables that runs in a cluster are told beside those of the secret.
 var told = []string{"GITHUB_API_URL", "GITHUB_SERVER_URL", "OPENAI_BASE_URL"}
 
+// readyForCluster says what the campaign file lacks, and which address has a secret that everybody
+// could read who may look at a Job.
+func readyForCluster(p process, c *openedCampaign) error {
+	if err := cluster.Ready(c.Campaign); err != nil {
+		return err
+	}
+	for _, name := range told {
+		u, err := url.Parse(p.variable(name))
+		if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return fmt.Errorf("%s is written into the manifest, and has to be an address without a user, a password and a query; set it so, or unset it and put it into the secret %s", name, c.Kubernetes.Secret)
+		}
+	}
+	return nil
+}
+
 func writeManifest(p process, c *openedCampaign, h *campaign.Handout, _ campaign.Wait) error {
 	if len(h.Runs) == 0 {
 		return nil
@@ -194,6 +208,9 @@ func writeManifest(p process, c *openedCampaign, h *campaign.Handout, _ campaign
 
 // workOnTarget makes one run of a wave that was handed out.
 func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error) {
+	if err := heldToClaims(p); err != nil {
+		return exitInvalid, err
+	}
 	h, index, err := c.handed(ctx, p)
 	if err != nil {
 		return exitInvalid, err

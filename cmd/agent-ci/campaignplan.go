@@ -94,6 +94,9 @@ func (c *openedCampaign) plan(ctx context.Context, p process, ledger *campaign.L
 
 // resolve makes the plan of the campaign, as it is now.
 func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan, error) {
+	if err := heldToClaims(p); err != nil {
+		return nil, err
+	}
 	client, server, err := forgeOf(p)
 	if err != nil {
 		return nil, err

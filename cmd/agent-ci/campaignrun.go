@@ -33,6 +33,9 @@ const farewell = 2 * time.Minute
 
 // runTargets runs the targets of a campaign on this machine, and shows how far the campaign is then.
 func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, err error) {
+	if err := heldToClaims(p); err != nil {
+		return exitFailed, err
+	}
 	return status, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		if template, err := campaign.TemplateOf(c.Campaign); err != nil || template != plan.Template {
 			return cmp.Or(err, errors.New("the job of the campaign is not that of its plan; make a new plan with agent-ci campaign plan"))

@@ -306,6 +306,53 @@ func TestReportsOfOtherRunsAreLeftAlone(t *testing.T) {
 	}
 }
 
+// A run of a wave that was settled goes again on this machine, and that is broken off: the wave keeps its
+// places. One that the wave had not claimed, and that ran here, does not come back into it.
+func TestAWaveThatIsOutKeepsItsPlaces(t *testing.T) {
+	b := newBook(t, 3, func(*job.Campaign) {})
+	whole := b.handOut(3)
+	_, err := b.Return(b.campaign, []Report{report(whole.Claimed(0), "verify_failed", "red", 1)}, noneIsOver)
+	b.must(err)
+	_, err = b.Resume(b.campaign, b.plan, "", "dev")
+	b.must(err)
+	b.wave(1, "")
+	if again := b.again(); !reflect.DeepEqual(again, whole) {
+		t.Errorf("the wave is %+v", again)
+	}
+
+	b = newBook(t, 3, func(*job.Campaign) {})
+	whole = b.handOut(3)
+	b.must(b.Ledger.Close())
+	path := filepath.Join(b.dir, LedgerFile)
+	raw, err := os.ReadFile(path)
+	b.must(err)
+	lines := bytes.SplitAfter(raw, []byte("\n"))
+	b.must(os.WriteFile(path, bytes.Join(lines[:3], nil), 0o600)) // killed before the third claim
+	b.open()
+	b.settle(b.wave(1, ""), "changed", "pull_request", 1)
+	if again := b.again(); !reflect.DeepEqual(again.Runs, whole.Runs[:2]) {
+		t.Errorf("the wave has %+v", again.Runs)
+	}
+}
+
+// A pod may go on with what an outage ended, and is paid under the same claim.
+func TestAnOutageIsBookedOnceItsRunIsOver(t *testing.T) {
+	b := newBook(t, 3, func(*job.Campaign) {})
+	h := b.handOut(3)
+	var reports []Report
+	for i, end := range []string{"model_failed", "forge_failed", "cancelled"} {
+		reports = append(reports, report(h.Claimed(i), end, "outage", 1))
+	}
+	booked, err := b.Return(b.campaign, reports, noneIsOver)
+	if b.must(err); len(booked) > 0 {
+		t.Errorf("%+v are booked, and may go on", booked)
+	}
+	booked, err = b.Return(b.campaign, reports, func(Claimed) bool { return true })
+	if b.must(err); len(booked) != 3 || b.Of("bump").Spent.USD != 3 {
+		t.Errorf("%+v are booked once all is over", booked)
+	}
+}
+
 func TestAnotherJobWhileAWaveIsOut(t *testing.T) {
 	b := newBook(t, 2, func(*job.Campaign) {})
 	h := b.handOut(2)
@@ -335,7 +382,7 @@ func TestWavesOfAnotherVersionAreRefused(t *testing.T) {
 	if h, err := ReadHandout(raw); err != nil || len(h.Runs) != 1 {
 		t.Errorf("%+v, %v", h, err)
 	}
-	for _, text := range []string{strings.Replace(string(raw), `"version":1`, `"version":2`, 1), "{}", "[]", "", string(raw[:len(raw)-1])} {
+	for _, text := range []string{strings.Replace(string(raw), `"version":1`, `"version":2`, 1), "{}", "[]", "", string(raw[:len(raw)-1]), strings.Replace(string(raw), `"key":"`, `"key":"../../`, 1)} {
 		if _, err := ReadHandout([]byte(text)); err == nil {
 			t.Errorf("%.40s is read", text)
 		}

@@ -119,19 +119,11 @@ func (l *Ledger) Again(c *job.Campaign, p *Plan, host string) (*Handout, error) 
 		return nil, err
 	}
 	all := len(h.Runs)
-	h.Runs = slices.DeleteFunc(h.Runs, func(r Handed) bool { return !l.Of(c.Name).Entry(r.Target.Key).began(h, r.Attempt) })
+	h.Runs = slices.DeleteFunc(h.Runs, func(r Handed) bool { return !slices.Contains(l.Of(c.Name).Entry(r.Target.Key).Waves, h.Wave) })
 	if len(h.Runs) == all {
 		return h, nil
 	}
 	return h, l.keepWave(h) // who claimed it was killed over that, and told nobody of it
-}
-
-// began says whether an attempt of a wave was claimed.
-func (e Entry) began(h *Handout, attempt int) bool {
-	if e.Claimed != nil {
-		return e.Claimed.Wave == h.Wave && e.Claimed.Attempt == attempt
-	}
-	return e.Last != nil && e.Last.Template == h.Template && e.Last.Attempt >= attempt
 }
 
 // ReadHandout reads the file of a wave.
@@ -143,13 +135,19 @@ func ReadHandout(raw []byte) (*Handout, error) {
 	if h.Version != handoutVersion {
 		return nil, fmt.Errorf("the wave has version %d, and this agent-ci reads %d; hand it out again", h.Version, handoutVersion)
 	}
+	for i, r := range h.Runs {
+		if filepath.Base(r.Target.Key) != r.Target.Key { // it names the run directory
+			return nil, fmt.Errorf("run %d of the wave has the key %q, which no target has; take the file as it was handed out", i, r.Target.Key)
+		}
+	}
 	return h, nil
 }
 
 var errNothingBack = errors.New("nothing came back of it")
 
 // Return books what runs elsewhere came to, by the reports that came back; of two for a run the last
-// one holds. over says that none goes on, so that what told nothing is booked at its claim.
+// one holds. over says that none goes on, so that what told nothing is booked at its claim, and what an
+// outage ended by its report: until then its host may go on with it.
 func (l *Ledger) Return(c *job.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
 	told := map[Claimed]Report{} // by claims without all that a report does not have
 	for _, r := range reports {
@@ -161,8 +159,8 @@ func (l *Ledger) Return(c *job.Campaign, reports []Report, over func(Claimed) bo
 		}
 		r, is := told[Claimed{Target: claimed.Target, Template: claimed.Template, Attempt: claimed.Attempt}]
 		switch {
-		case is:
-		case over(claimed):
+		case is && (!r.mayGoOn() || over(claimed)):
+		case !is && over(claimed):
 			r = Lost(claimed, errNothingBack)
 		default:
 			continue

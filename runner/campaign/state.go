@@ -54,6 +54,7 @@ type Entry struct {
 	Pull    PullState
 	Again   bool     // it may run once more
 	Commits []string // that its runs made
+	Waves   []int    // in which it was claimed
 }
 
 // Of is how far a campaign is; zero for one that the ledger does not know.
@@ -191,6 +192,7 @@ func (s *State) claim(at time.Time, d Claimed) {
 	c := s.of(d.Campaign)
 	e := c.entry(d.Target)
 	c.noting(e, func() { e.Claimed, e.Since, e.Again = &d, at, false })
+	e.Waves = append(e.Waves, d.Wave)
 	c.Runs++
 	c.Waves = max(c.Waves, d.Wave)
 	c.starts = append(c.starts, at)

@@ -112,6 +112,12 @@ var claimed = []string{
 	"limits.cost_usd", "limits.tokens", "agents.enabled", "agents.most",
 }
 
+// OfFile says whether a key decides what a run may use and is for the campaign file alone: a variable of
+// the surroundings would set it behind the claim. The limits are held where a run is started.
+func OfFile(key string) bool {
+	return slices.Contains(claimed, key) && !strings.HasPrefix(key, "limits.")
+}
+
 // JobOf is the job of a target, as a job file.
 func JobOf(c *job.Campaign, t Target) ([]byte, error) {
 	set := c.Job.Unset(claimed)

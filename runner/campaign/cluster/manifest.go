@@ -50,9 +50,13 @@ const (
 	grace = 150
 )
 
-// mostSettings is how many bytes a ConfigMap holds
-// (https://kubernetes.io/docs/concepts/configuration/configmap/).
-const mostSettings = 1 << 20
+// mostSettings is how many bytes the JSON of a ConfigMap has. It holds more, but kubectl apply keeps that
+// JSON in an annotation, and those of an object have no more together
+// (TotalAnnotationSizeLimitB of k8s.io/apimachinery/pkg/api/validation).
+const mostSettings = 256 << 10
+
+// around is how many of them are of what is no file.
+const around = 4096
 
 // object is a part of a manifest, whose keys are those of Kubernetes' API.
 type object = map[string]any
@@ -88,15 +92,20 @@ func Manifest(w Wave) ([]byte, error) {
 
 // Fit is how many of the first targets a wave has room for.
 func Fit(targets []campaign.Target, file, jobFile []byte) int {
-	const around = 4096 // the rest of the object, and of each file's JSON
-	left := mostSettings - len(file) - len(jobFile) - around
+	left := mostSettings - inJSON(file) - inJSON(jobFile) - around
 	for i, t := range targets {
 		raw, err := json.Marshal(campaign.Handed{Target: t, Attempt: 1 << 30, Claim: campaign.Claim{USD: 1e9 + 0.000001, Tokens: 1 << 60}})
-		if left -= len(raw) + 1; err != nil || left < 0 {
+		if left -= inJSON(raw); err != nil || left < 0 {
 			return i
 		}
 	}
 	return len(targets)
+}
+
+// inJSON is how many bytes a text has as a string of JSON.
+func inJSON(raw []byte) int {
+	quoted, _ := json.Marshal(string(raw)) // of a text, that does not fail
+	return len(quoted)
 }
 
 // Name is what the objects of a campaign are called: readable, and another one for each campaign.
@@ -165,12 +174,12 @@ func (w Wave) settings() (object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the wave: %w", err)
 	}
-	data, size := object{campaignFile: text(w.File), waveFile: text(wave)}, len(w.File)+len(wave)+len(w.JobFile)
+	data, size := object{campaignFile: text(w.File), waveFile: text(wave)}, inJSON(w.File)+inJSON(wave)+inJSON(w.JobFile)+around
 	if w.JobFile != nil {
 		data[jobFile] = text(w.JobFile)
 	}
 	if size > mostSettings {
-		return nil, fmt.Errorf("the campaign file, its job and the wave have %d bytes, and a ConfigMap holds %d; make them shorter", size, mostSettings)
+		return nil, fmt.Errorf("the campaign file, its job and the wave have %d bytes as JSON, and kubectl apply takes %d of a ConfigMap; make them shorter", size, mostSettings)
 	}
 	o := w.thing("v1", "ConfigMap", w.jobName())
 	o["data"], o["immutable"] = data, true

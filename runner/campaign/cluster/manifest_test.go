@@ -337,7 +337,7 @@ func TestAWaveFitsItsConfigMap(t *testing.T) {
 	targets := make([]campaign.Target, len(w.Handout.Runs))
 	for i, run := range w.Handout.Runs {
 		targets[i] = run.Target
-		targets[i].Values = map[string]string{"text": strings.Repeat("\u2028<", 600)} // long as JSON
+		targets[i].Values = map[string]string{"text": strings.Repeat("\u2028<\"", 100)} // long as JSON
 	}
 	n := Fit(targets, w.File, w.JobFile)
 	if n <= 0 || n >= 256 {
@@ -354,11 +354,15 @@ func TestAWaveFitsItsConfigMap(t *testing.T) {
 	if err := take(n); err != nil {
 		t.Errorf("%d fit, and %v", n, err)
 	}
-	if err := take(n + 2); err == nil || !strings.Contains(err.Error(), "and a ConfigMap holds 1048576") {
+	applied, err := json.Marshal(find(t, documents(t, manifest(t, w)), "ConfigMap")) // as kubectl apply annotates it
+	if err != nil || len(applied) > 262144 || len(applied) < 200_000 {
+		t.Errorf("the ConfigMap of %d has %d bytes of JSON, %v", n, len(applied), err)
+	}
+	if err := take(n + 2); err == nil || !strings.Contains(err.Error(), "and kubectl apply takes 262144") {
 		t.Errorf("%d are too many, and %v", n+2, err)
 	}
 	if n := Fit(targets[:3], bytes.Repeat([]byte("x"), mostSettings), nil); n != 0 {
-		t.Errorf("beside a file of 1 MiB there is room for %d", n)
+		t.Errorf("beside a file of 256 KiB there is room for %d", n)
 	}
 	if n := Fit(make([]campaign.Target, 3), w.File, w.JobFile); n != 3 {
 		t.Errorf("of 3 short ones %d fit", n)

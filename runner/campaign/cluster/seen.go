@@ -72,11 +72,10 @@ func Read(raw []byte, h *campaign.Handout) (Seen, error) {
 		all.Items = []listed{all}
 	}
 	name := JobName(h.Campaign, h.Wave)
-	i := slices.IndexFunc(all.Items, func(o listed) bool { return o.Kind == "Job" && o.Metadata.Name == name })
-	if i < 0 {
-		return Seen{}, fmt.Errorf("kubectl says nothing of the Job %s, in which wave %d runs; ask it with kubectl get jobs,pods -o json, in its namespace", name, h.Wave)
+	job, err := all.only(name)
+	if err != nil {
+		return Seen{}, fmt.Errorf("%w, in which wave %d runs; ask it with kubectl get jobs,pods -o json, in its namespace", err, h.Wave)
 	}
-	job := all.Items[i]
 	over, err := job.over(len(h.Runs))
 	if err != nil {
 		return Seen{}, fmt.Errorf("read the indexes of the Job %s: %w", name, err)
@@ -84,8 +83,23 @@ func Read(raw []byte, h *campaign.Handout) (Seen, error) {
 	pods := slices.DeleteFunc(all.Items, func(o listed) bool {
 		return o.Kind != "Pod" || o.Metadata.Namespace != job.Metadata.Namespace || o.Metadata.Labels[labelJob] != name
 	})
+	if len(pods) == 0 && job.Status.Succeeded+job.Status.Failed > 0 {
+		return Seen{}, fmt.Errorf("kubectl says nothing of the pods of the Job %s, which say what became of the runs; ask it with kubectl get jobs,pods -o json, and where they are gone for good, end wave %d with --over alone", name, h.Wave)
+	}
 	slices.SortStableFunc(pods, func(a, b listed) int { return a.Metadata.Created.Compare(b.Metadata.Created) })
 	return seen(h, job, over, pods), nil
+}
+
+// only is the one Job of a name.
+func (o listed) only(name string) (listed, error) {
+	jobs := slices.DeleteFunc(slices.Clone(o.Items), func(o listed) bool { return o.Kind != "Job" || o.Metadata.Name != name })
+	switch len(jobs) {
+	case 0:
+		return listed{}, fmt.Errorf("kubectl says nothing of the Job %s", name)
+	case 1:
+		return jobs[0], nil
+	}
+	return listed{}, fmt.Errorf("kubectl tells of %d Jobs %s", len(jobs), name)
 }
 
 func seen(h *campaign.Handout, job listed, over []bool, pods []listed) Seen {

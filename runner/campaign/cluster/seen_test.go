@@ -91,7 +91,10 @@ func read(t *testing.T, h *campaign.Handout, all any) string {
 
 func TestWhatAClusterSays(t *testing.T) {
 	h := four(t)
-	const asItIs = "pull_request red - ?"
+	const (
+		asItIs      = "pull_request red - ?"
+		withoutPods = "kubectl says nothing of the pods of the Job agent-ci-bump-3, which say what became of the runs; ask it with kubectl get jobs,pods -o json, and where they are gone for good, end wave 3 with --over alone"
+	)
 	for name, test := range map[string]struct {
 		change func(all map[string]any)
 		want   string
@@ -111,8 +114,17 @@ func TestWhatAClusterSays(t *testing.T) {
 		"none":                   {func(all map[string]any) { indexes(all, "", "") }, "- - - -"},
 		"no numbers":             {func(all map[string]any) { indexes(all, "0,x", "") }, `read the indexes of the Job agent-ci-bump-3: strconv.Atoi: parsing "x": invalid syntax`},
 		"no Job":                 {func(all map[string]any) { all["items"] = items(all)[1:] }, "kubectl says nothing of the Job agent-ci-bump-3, in which wave 3 runs; ask it with kubectl get jobs,pods -o json, in its namespace"},
-		"no pods":                {func(all map[string]any) { all["items"] = items(all)[:1] }, "? ? - ?"},
-		"junk":                   {func(all map[string]any) { ended(items(all)[1])["message"] = "panic: runtime error" }, "? red - ?"},
+		"no pods":                {func(all map[string]any) { all["items"] = items(all)[:1] }, withoutPods},
+		"no pods that ended": {func(all map[string]any) {
+			all["items"] = items(all)[:1]
+			status := part(items(all)[0], "status")
+			status["succeeded"], status["failed"] = 0, 0
+			condition(all, "Failed", "True")
+		}, "? ? ? ?"},
+		"a Job of that name in another namespace": {func(all map[string]any) {
+			all["items"] = append(items(all), map[string]any{"kind": "Job", "metadata": map[string]any{"name": "agent-ci-bump-3", "namespace": "elsewhere"}})
+		}, "kubectl tells of 2 Jobs agent-ci-bump-3, in which wave 3 runs; ask it with kubectl get jobs,pods -o json, in its namespace"},
+		"junk": {func(all map[string]any) { ended(items(all)[1])["message"] = "panic: runtime error" }, "? red - ?"},
 		"a report and junk": {func(all map[string]any) {
 			ended(items(all)[1])["message"] = ended(items(all)[1])["message"].(string) + "x"
 		}, "? red - ?"},
@@ -135,7 +147,7 @@ func TestWhatAClusterSays(t *testing.T) {
 			t.Errorf("%s: %s; want %s", name, got, test.want)
 		}
 	}
-	if got := read(t, h, items(listing(t, h))[0]); got != "? ? - ?" {
+	if got := read(t, h, items(listing(t, h))[0]); got != withoutPods {
 		t.Errorf("of the Job alone: %s", got)
 	}
 }
