@@ -309,6 +309,27 @@ func TestKilledWhileItEnds(t *testing.T) {
 	}
 }
 
+// forgeThatStops answers as forge does, but for a request that stop takes, which it does for a program:
+// nobody answers that.
+func (w *killWorld) forgeThatStops(forge *forgetest.Forge, program *atomic.Pointer[os.Process], stop func(*http.Request, *os.Process) bool) (repository *forgetest.Repository, repo string) {
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		p := program.Load()
+		if p == nil || r.Method != http.MethodPost || !stop(r, p) {
+			forge.ServeHTTP(rw, r)
+			return
+		}
+		program.Store(nil)
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+		<-r.Context().Done()
+	}))
+	w.t.Cleanup(server.Close)
+	w.env = append(w.env, "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL), "GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+	repository, repo = forge.AddRepository("octo-org", "widgets"), w.checkout("repo")
+	w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+	w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/widgets.git")
+	return repository, repo
+}
+
 // TestKilledAfterItsEndIsRecorded stops a run that has pushed its commit before it opens the pull
 // request, and leaves it as a kill does that comes after its result is written and before its working
 // files are removed: these are put back as they were when it was stopped.
@@ -316,41 +337,43 @@ func TestKilledAfterItsEndIsRecorded(t *testing.T) {
 	w, forge := newKillWorld(t), forgetest.New(t, forgetest.Options{})
 	state, before := filepath.Join(w.dir, "run", record.StateFolder), filepath.Join(w.dir, "before")
 	var program atomic.Pointer[os.Process]
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		stops := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pulls")
-		if !stops || program.Load() == nil {
-			forge.ServeHTTP(rw, r)
-			return
+	repository, repo := w.forgeThatStops(forge, &program, func(r *http.Request, p *os.Process) bool {
+		if !strings.HasSuffix(r.URL.Path, "/pulls") {
+			return false
 		}
-		if err := errors.Join(os.CopyFS(before, os.DirFS(state)), program.Swap(nil).Signal(syscall.SIGTERM)); err != nil {
+		if err := errors.Join(os.CopyFS(before, os.DirFS(state)), p.Signal(syscall.SIGTERM)); err != nil {
 			t.Error(err)
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
-		<-r.Context().Done()
-	}))
-	defer server.Close()
+		return true
+	})
 	w.gate.answer(stepwise(3))
-	w.env = append(w.env, "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL), "GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
-	repository, repo := forge.AddRepository("octo-org", "widgets"), w.checkout("repo")
-	w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
-	w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/widgets.git")
-	stop := func(p *os.Process) func() {
-		program.Store(p)
-		return func() {}
-	}
-	text, _ := w.watched(stop, "run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--out", "run")
+	text, _ := w.watched(keptIn(&program), "run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--out", "run")
 	if !strings.HasPrefix(text, "cancelled/sigterm") || !strings.Contains(text, "pushed to") {
 		t.Fatalf("the run was not stopped after its push: %s", text)
 	}
 	if err := errors.Join(os.RemoveAll(state), os.CopyFS(state, os.DirFS(before))); err != nil {
 		t.Fatal(err)
 	}
-	text, _ = w.agent(0, "resume", "run", "--quiet")
-	if pulls := repository.PullRequests(); !strings.HasPrefix(text, "changed/pull_request: ") || len(pulls) != 1 {
-		t.Errorf("there are %d pull requests: %s", len(pulls), text)
+	w.opensOne(repository, repo)
+}
+
+// keptIn has a program that is watched be known.
+func keptIn(program *atomic.Pointer[os.Process]) func(*os.Process) func() {
+	return func(p *os.Process) func() {
+		program.Store(p)
+		return func() {}
+	}
+}
+
+// opensOne goes on with the run, which then has one pull request and a clean checkout.
+func (w *killWorld) opensOne(repository *forgetest.Repository, repo string) {
+	w.t.Helper()
+	text, _ := w.agent(0, "resume", "run", "--quiet")
+	if pulls := repository.PullRequests(); len(pulls) != 1 {
+		w.t.Errorf("there are %d pull requests: %s", len(pulls), text)
 	}
 	if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
-		t.Errorf("the checkout has %q", got)
+		w.t.Errorf("the checkout has %q", got)
 	}
 }
 
@@ -359,49 +382,31 @@ func TestKilledAfterItsEndIsRecorded(t *testing.T) {
 // back where it stood when it went on, and is killed.
 func TestStoppedAgainAndAgainAfterItsPush(t *testing.T) {
 	w, forge := newKillWorld(t), forgetest.New(t, forgetest.Options{})
-	stops := []struct {
-		at string // a request that posts there
-		by syscall.Signal
-	}{{"/pulls", syscall.SIGTERM}, {"/pulls", syscall.SIGTERM}, {"/git-receive-pack", syscall.SIGTERM}, {"/pulls", syscall.SIGKILL}}
 	var program atomic.Pointer[os.Process]
-	var next atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		stop := stops[min(int(next.Load()), len(stops)-1)]
-		if p := program.Load(); p == nil || r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, stop.at) {
-			forge.ServeHTTP(rw, r)
-			return
+	var at string
+	by := syscall.SIGTERM
+	repository, repo := w.forgeThatStops(forge, &program, func(r *http.Request, p *os.Process) bool {
+		if !strings.HasSuffix(r.URL.Path, at) {
+			return false
 		}
-		if err := program.Swap(nil).Signal(stop.by); err != nil {
+		if err := p.Signal(by); err != nil {
 			t.Error(err)
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
-		<-r.Context().Done()
-	}))
-	defer server.Close()
+		return true
+	})
 	w.gate.answer(stepwise(3))
-	w.env = append(w.env, "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL), "GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
-	repository, repo := forge.AddRepository("octo-org", "widgets"), w.checkout("repo")
-	w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
-	w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/widgets.git")
 	args := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--out", "run"}
-	for i, stop := range stops {
-		next.Store(int64(i))
-		text, _ := w.watched(func(p *os.Process) func() {
-			program.Store(p)
-			return func() {}
-		}, args...)
-		if told := strings.HasPrefix(text, "cancelled/sigterm"); told != (stop.by == syscall.SIGTERM) || program.Load() != nil {
-			t.Fatalf("it was not stopped by %v at %s: %s", stop.by, stop.at, text)
+	for i, place := range []string{"/pulls", "/pulls", "/git-receive-pack", "/pulls"} {
+		if at = place; i == 3 {
+			by = syscall.SIGKILL
+		}
+		text, _ := w.watched(keptIn(&program), args...)
+		if told := strings.HasPrefix(text, "cancelled/sigterm"); told != (by == syscall.SIGTERM) || program.Load() != nil {
+			t.Fatalf("it was not stopped by %v at %s: %s", by, at, text)
 		}
 		args = []string{"resume", "run", "--quiet"}
 	}
-	text, _ := w.agent(0, "resume", "run", "--quiet")
-	if pulls := repository.PullRequests(); len(pulls) != 1 {
-		t.Errorf("there are %d pull requests: %s", len(pulls), text)
-	}
-	if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
-		t.Errorf("the checkout has %q", got)
-	}
+	w.opensOne(repository, repo)
 }
 
 // stopped sends SIGTERM at a request and SIGKILL so much later, if at all.
