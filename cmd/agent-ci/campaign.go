@@ -106,7 +106,11 @@ func campaignSubcommands() []subcommand {
 	var all []subcommand
 	for _, h := range campaignHelp {
 		if deed, is := campaignDeeds[h.name]; is {
-			all = append(all, subcommand{h.name, h.about, h.example, append(slices.Clone(deed.flags), commonCampaignFlags...)})
+			args := "CAMPAIGN.yml [FLAGS]"
+			if h.name == settle {
+				args = "CAMPAIGN.yml [RESULTS...] [FLAGS]"
+			}
+			all = append(all, subcommand{h.name, args, h.about, h.example, append(slices.Clone(deed.flags), commonCampaignFlags...)})
 		}
 	}
 	return all
@@ -129,7 +133,7 @@ func runCampaign(flags *flagSet) deed {
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.by, "by", "NAME", "approve, resume: who says so (default: the user)")
 	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; matrix or kubernetes hands out the next wave;\nstatus: table (default), json, markdown or html; export: csv (default) or json", "table", "json", "matrix", "kubernetes", "markdown", "html", "csv")
-	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local);\nplan: what the runs of the wave are told", runner.PublishModes()...)
+	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local);\nplan --format kubernetes: what the runs are told", runner.PublishModes()...)
 	flags.text(&f.replay, "replay", "FILE", "run, work: take the model's answers from a scripted session")
 	flags.on(&f.wait, "wait", "run: wait for what the time alone changes: a window, an hour, a day")
 	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")
@@ -156,6 +160,9 @@ func runCampaign(flags *flagSet) deed {
 		if forms := campaignForms[name]; f.format != "" && len(forms) > 0 && !slices.Contains(forms, f.format) {
 			return flags.wrong(p, "--format of agent-ci campaign %s is one of %s, not %s", name, strings.Join(forms, ", "), f.format)
 		}
+		if why := f.uselessFor(name); why != "" {
+			return flags.wrong(p, "%s", why)
+		}
 		if f.publish != "" && !slices.Contains(runner.PublishModes(), f.publish) {
 			return flags.wrong(p, "--publish is one of %s, not %s", strings.Join(runner.PublishModes(), ", "), f.publish)
 		}
@@ -170,9 +177,6 @@ func runCampaign(flags *flagSet) deed {
 			c.results = results
 		}
 		status := exitOK
-		if forms := campaignForms[name]; c != nil && forms != nil && !slices.Contains(forms, c.form(name)) {
-			return flags.wrong(p, "--format of agent-ci campaign %s is one of %s, not %s", name, strings.Join(forms, ", "), c.format)
-		}
 		if err == nil {
 			status, err = sub.do(ctx, p, c)
 		}
@@ -181,6 +185,17 @@ func runCampaign(flags *flagSet) deed {
 		}
 		return status
 	}
+}
+
+// uselessFor says which flag of a subcommand has no use in the form that is asked for; empty for none.
+func (f *campaignFlags) uselessFor(name string) string {
+	switch {
+	case name == "plan" && f.check && handouts[f.format] != nil:
+		return "--check is not for --format " + f.format + ", which hands out a wave; leave one of them out"
+	case name == "plan" && f.publish != "" && f.format != "kubernetes":
+		return "--publish of agent-ci campaign plan is for --format kubernetes alone; leave it out"
+	}
+	return ""
 }
 
 func unknownSubcommand(name string) string {

@@ -225,8 +225,11 @@ func TestWorkThatIsAskedForWrongly(t *testing.T) {
 		{[]string{"work", "bump.yml", "results"}, 2, "takes a campaign file and nothing else"},
 		{[]string{"work", "bump.yml", "--over"}, 2, "--over is not for agent-ci campaign work"},
 		{[]string{"status", "bump.yml", "--format", "matrix"}, 2, "--format of agent-ci campaign status is one of"},
+		{[]string{"plan", "bump.yml", "--format", "matrix", "--check"}, 2, "--check is not for --format matrix"},
+		{[]string{"plan", "bump.yml", "--format", "matrix", "--publish", "github"}, 2, "--publish of agent-ci campaign plan is for --format kubernetes alone"},
 		{[]string{"plan", "bump.yml", "--format", "kubernetes"}, 1, "kubernetes.image is missing in the campaign file"},
 		{[]string{"plan", "bump.yml", "--format", "matrix"}, 1, "book what it came to with agent-ci campaign settle"},
+		{[]string{"status", "renamed.yml"}, 1, "raise has no plan in the ledger of "},
 		{[]string{"settle", "bump.yml", "none"}, 1, "no such file"},
 		{[]string{"settle", "bump.yml", "bump.yml"}, 1, "it is that of kubectl get jobs,pods -o json"},
 	} {

@@ -168,7 +168,7 @@ func (f *flagSet) help(rest []string) string {
 	}
 	if i := slices.IndexFunc(subcommands, func(sub subcommand) bool { return len(rest) > 0 && sub.name == rest[0] }); i >= 0 {
 		sub := subcommands[i]
-		c.args, c.about, c.example = strings.Replace(c.args, "SUBCOMMAND", sub.name, 1), sub.about, sub.example
+		c.args, c.about, c.example = sub.name+" "+sub.args, sub.about, sub.example
 		order = slices.DeleteFunc(slices.Clone(order), func(name string) bool { return !slices.Contains(sub.flags, name) })
 		subcommands = nil
 	}

@@ -71,8 +71,8 @@ type command struct {
 
 // subcommand is one that takes flags of its command.
 type subcommand struct {
-	name, about, example string
-	flags                []string
+	name, args, about, example string
+	flags                      []string
 }
 
 // deed is what a command does. It gives the exit status.

@@ -64,7 +64,7 @@ func TestTheStatusOfAReport(t *testing.T) {
 
 func TestAReportIsShort(t *testing.T) {
 	full := func(message string) Report {
-		usd, tokens := 1234567.123456789, int64(1)<<60
+		usd, tokens := 1234567.123456789, int64(1)<<40
 		return Report{
 			Target: strings.Repeat("k", 100), Template: strings.Repeat("0", 64), Attempt: 1 << 30, RunID: strings.Repeat("r", 60), Outcome: "changed", Reason: "pull_request", Message: message,
 			CostUSD: &usd, Tokens: &tokens, Commit: strings.Repeat("c", 64), Branch: strings.Repeat("b", 255), PullRequest: PullRequest{1 << 30, "https://ghe.example/" + strings.Repeat("u", 300), "created"},
@@ -100,7 +100,7 @@ func TestReportsThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "unexpected end", "{": "unexpected end", "[]": "cannot unmarshal", "{}": `there is no outcome ""`, `{"outcome":"CHANGED"}`: "there is no outcome",
 		`{"outcome":"changed","cost_usd":-1}`: "below 0", `{"outcome":"changed","tokens":-1}`: "below 0", `{"outcome":"changed","pull_request":{"number":-1}}`: "below 0",
-		`{"outcome":"changed","cost_usd":1e999}`: "cannot unmarshal", `{"outcome":"changed"} {}`: "after top-level value", strings.Repeat(" ", MostReport) + "x": "longer than 4096 bytes",
+		`{"outcome":"changed","cost_usd":1e999}`: "cannot unmarshal", `{"outcome":"changed","cost_usd":1e308}`: "tells of more", `{"outcome":"changed","tokens":9223372036854775807}`: "tells of more", `{"outcome":"changed"} {}`: "after top-level value", strings.Repeat(" ", MostReport) + "x": "longer than 4096 bytes",
 	} {
 		if r, err := DecodeReport([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %+v, %v", text, r, err)

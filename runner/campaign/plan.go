@@ -40,6 +40,9 @@ func replace(path string, raw []byte) error {
 
 // ReadPlan reads the plan that holds. One that is not what the ledger says is an error.
 func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
+	if s.Of(campaign).Plan == "" {
+		return nil, fmt.Errorf("%s has no plan in the ledger of %s; make one with agent-ci campaign plan, or name another ledger with --ledger", campaign, dir)
+	}
 	raw, err := os.ReadFile(filepath.Join(Folder(dir, campaign), PlanFile))
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of %s: %w; make one with agent-ci campaign plan", campaign, err)

@@ -82,6 +82,12 @@ func (r Report) Encode() ([]byte, error) {
 	}
 }
 
+// A report with more than that is not believed: sums of such numbers would be wrong, and a budget with them.
+const (
+	mostUSD    = 1e9
+	mostTokens = 1 << 40
+)
+
 // DecodeReport reads a report that came from elsewhere.
 func DecodeReport(raw []byte) (Report, error) {
 	var r Report
@@ -97,6 +103,8 @@ func DecodeReport(raw []byte) (Report, error) {
 		return r, fmt.Errorf("read a report: there is no outcome %q", r.Outcome)
 	case r.CostUSD != nil && *r.CostUSD < 0, r.Tokens != nil && *r.Tokens < 0, r.PullRequest.Number < 0:
 		return r, errors.New("read a report: it has a number below 0")
+	case r.CostUSD != nil && *r.CostUSD > mostUSD, r.Tokens != nil && *r.Tokens > mostTokens:
+		return r, fmt.Errorf("read a report: it tells of more than %.0f dollars or %d tokens", float64(mostUSD), mostTokens)
 	}
 	return r, nil
 }
