@@ -279,7 +279,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
 	}
-	f.Readable = append(f.Readable, s.borrowed...)
+	f.Readable = append(f.Readable, s.lentByRuns()...)
 	if s.shownBase != "" && p.Scratch == AgentScratch {
 		f.Readable = append(f.Readable, s.shownBase)
 	}
@@ -295,11 +295,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 func (s *Sandboxes) unreadable() []string {
 	policy := s.Job.Policy
 	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
-	for _, ofRuns := range []string{record.StatePath(s.Environ.Get), s.Environ.Get(settings.CampaignVariable)} {
-		if filepath.IsAbs(ofRuns) {
-			all = append(all, ofRuns)
-		}
-	}
+	all = append(all, s.ofRuns()...)
 	for _, file := range []string{s.Job.Model.Identity.TokenFile, s.Environ.Get(settings.IdentityFileVariable)} {
 		if filepath.IsAbs(file) {
 			all = append(all, tokenPlace(file))
@@ -311,6 +307,39 @@ func (s *Sandboxes) unreadable() []string {
 		}
 	}
 	return all
+}
+
+// ofRuns are the folders of other runs: of the user, of the campaign.
+func (s *Sandboxes) ofRuns() (all []string) {
+	for _, folder := range []string{record.StatePath(s.Environ.Get), s.Environ.Get(settings.CampaignVariable)} {
+		if filepath.IsAbs(folder) {
+			all = append(all, folder)
+		}
+	}
+	return all
+}
+
+// lentByRuns are the folders there that the checkout borrows objects from. What the job keeps from
+// commands is not lent.
+func (s *Sandboxes) lentByRuns() []string {
+	ofRuns, denied := s.ofRuns(), s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
+	return slices.DeleteFunc(slices.Clone(s.borrowed), func(folder string) bool { return !below(folder, ofRuns) || below(folder, denied) })
+}
+
+// below says whether a path is one of others, or lies in one, by whatever names.
+func below(path string, others []string) bool {
+	return slices.ContainsFunc(others, func(other string) bool {
+		rel, err := filepath.Rel(resolved(other), resolved(path))
+		return err == nil && (rel == "." || filepath.IsLocal(rel))
+	})
+}
+
+// resolved is a path without links, as far as there is one.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // tokenPlace is what has to be hidden for the token in a file: the file, or the volume of a pod
