@@ -309,16 +309,16 @@ func TestKilledWhileItEnds(t *testing.T) {
 	}
 }
 
-// forgeThatStops answers as forge does, but for a request that stop takes, which it does for a program:
-// nobody answers that.
-func (w *killWorld) forgeThatStops(forge *forgetest.Forge, program *atomic.Pointer[os.Process], stop func(*http.Request, *os.Process) bool) (repository *forgetest.Repository, repo string) {
+// forgeThatStops answers as forge does, but for the first request of a program that posts where at says:
+// then the program is stopped, and nobody answers.
+func (w *killWorld) forgeThatStops(forge *forgetest.Forge, program *atomic.Pointer[os.Process], at func() string, stop func(*os.Process)) (repository *forgetest.Repository, repo string) {
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p := program.Load()
-		if p == nil || r.Method != http.MethodPost || !stop(r, p) {
+		if p == nil || r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, at()) || !program.CompareAndSwap(p, nil) {
 			forge.ServeHTTP(rw, r)
 			return
 		}
-		program.Store(nil)
+		stop(p)
 		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
 		<-r.Context().Done()
 	}))
@@ -337,14 +337,10 @@ func TestKilledAfterItsEndIsRecorded(t *testing.T) {
 	w, forge := newKillWorld(t), forgetest.New(t, forgetest.Options{})
 	state, before := filepath.Join(w.dir, "run", record.StateFolder), filepath.Join(w.dir, "before")
 	var program atomic.Pointer[os.Process]
-	repository, repo := w.forgeThatStops(forge, &program, func(r *http.Request, p *os.Process) bool {
-		if !strings.HasSuffix(r.URL.Path, "/pulls") {
-			return false
-		}
+	repository, repo := w.forgeThatStops(forge, &program, func() string { return "/pulls" }, func(p *os.Process) {
 		if err := errors.Join(os.CopyFS(before, os.DirFS(state)), p.Signal(syscall.SIGTERM)); err != nil {
 			t.Error(err)
 		}
-		return true
 	})
 	w.gate.answer(stepwise(3))
 	text, _ := w.watched(keptIn(&program), "run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--out", "run")
@@ -385,14 +381,10 @@ func TestStoppedAgainAndAgainAfterItsPush(t *testing.T) {
 	var program atomic.Pointer[os.Process]
 	var at string
 	by := syscall.SIGTERM
-	repository, repo := w.forgeThatStops(forge, &program, func(r *http.Request, p *os.Process) bool {
-		if !strings.HasSuffix(r.URL.Path, at) {
-			return false
-		}
+	repository, repo := w.forgeThatStops(forge, &program, func() string { return at }, func(p *os.Process) {
 		if err := p.Signal(by); err != nil {
 			t.Error(err)
 		}
-		return true
 	})
 	w.gate.answer(stepwise(3))
 	args := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--out", "run"}
