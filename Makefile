@@ -10,9 +10,9 @@ TOOLS    = $(GO) tool -modfile=.ci/tools.mod
 BATTERY  = ^TestNothingGetsOutOfARun$$|^TestWhatLandlockLeavesToGitIsFoundOut$$|^TestHiddenFilesOfAReadOnlyCheckout$$
 # The tests that take longest, which make e2e has in any case: all but the kills under
 # the race detector, and the kills by themselves.
-SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|WhileTheConversation)|^TestNothingGetsOut(OfARun)?$$|^TestAnOverlayTells|^TestSoak$$|^TestReplayComparesWhatARecordSays$$|^TestBundleIsPinned$$
-SLOW   := $(SLOW)|^TestChangesInALayerAreThoseOfACopy$$|^TestRebaseAsGit$$|^TestOrdinaryWork$$
-SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof)$$
+SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|WhileTheConversation|WhileAgentsWork|RunsGoOn|WhileItEnds|WhenItsTimeIsOver)|^TestNothingGetsOut(OfARun)?$$|^TestAnOverlayTells|^TestSoak$$|^TestReplayComparesWhatARecordSays$$|^TestBundleIsPinned$$
+SLOW   := $(SLOW)|^TestChangesInALayerAreThoseOfACopy$$|^TestRebaseAsGit$$|^TestOrdinaryWork$$|^TestToolchains
+SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof|hooks_replay|mcp_setup|lessons|kept_baseline|drift|repair_tests)$$
 # How long the tests of one package may take. Where others use the cores, those of
 # cmd/agent-ci take more than the 10 minutes that go test gives them.
 LIMIT   ?= 20m
