@@ -34,7 +34,6 @@ const (
 	hourElsewhere = 100
 	// mostSeen is how many bytes of what kubectl says are read.
 	mostSeen = 256 << 20
-	mostWave = 4 << 20
 )
 
 // handout is a place where waves go.
@@ -270,7 +269,7 @@ func (c *openedCampaign) handed(ctx context.Context, p process) (*campaign.Hando
 	if c.wave == "" || c.out == "" {
 		return nil, 0, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
 	}
-	raw, err := given.Read(ctx, c.wave, mostWave)
+	raw, err := given.Read(ctx, c.wave, campaign.MostWave)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the wave: %w", err)
 	}
@@ -348,11 +347,7 @@ func (c *openedCampaign) cluster(ctx context.Context, p process, name string, aw
 	if err != nil {
 		return cluster.Seen{}, fmt.Errorf("read what kubectl says: %w", err)
 	}
-	wave, err := given.Read(ctx, filepath.Join(c.ledger, campaign.WaveFile(c.Name, away.Wave)), mostWave)
-	if err != nil {
-		return cluster.Seen{}, fmt.Errorf("read wave %d: %w", away.Wave, err)
-	}
-	h, err := campaign.ReadHandout(wave)
+	h, err := campaign.ReadWave(c.ledger, c.Name, away.Wave)
 	if err != nil {
 		return cluster.Seen{}, err
 	}

@@ -30,8 +30,8 @@ func (r Report) ExitCode() int {
 	return (&outcome.Stop{Outcome: o, Reason: r.Reason}).ExitCode()
 }
 
-// mayGoOn says whether another start of the run, in the same place, may go on with it: it was told to
+// MayGoOn says whether another start of the run, in the same place, may go on with it: it was told to
 // end, or the model or the forge was out of reach.
-func (r Report) mayGoOn() bool {
+func (r Report) MayGoOn() bool {
 	return slices.Contains([]outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.ForgeFailed}, outcome.Outcome(r.Outcome))
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
 )
 
@@ -110,11 +111,7 @@ func (l *Ledger) Again(c *job.Campaign, p *Plan, host string) (*Handout, error) 
 	if away.Host != host || away.Template != p.Template {
 		return nil, &OpenError{away.Host, away.Wave}
 	}
-	raw, err := os.ReadFile(filepath.Join(l.dir, WaveFile(c.Name, away.Wave)))
-	if err != nil {
-		return nil, fmt.Errorf("read wave %d: %w", away.Wave, err)
-	}
-	h, err := ReadHandout(raw)
+	h, err := ReadWave(l.dir, c.Name, away.Wave)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +121,23 @@ func (l *Ledger) Again(c *job.Campaign, p *Plan, host string) (*Handout, error) 
 		return h, nil
 	}
 	return h, l.keepWave(h) // who claimed it was killed over that, and told nobody of it
+}
+
+// MostWave is how many bytes of the file of a wave are read.
+const MostWave = 4 << 20
+
+// ReadWave reads a wave of a campaign in the folder of its ledger.
+func ReadWave(dir, campaign string, wave int) (*Handout, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read wave %d: %w", wave, err)
+	}
+	defer root.Close()
+	raw, err := given.ReadIn(root, WaveFile(campaign, wave), MostWave)
+	if err != nil {
+		return nil, fmt.Errorf("read wave %d: %w", wave, err)
+	}
+	return ReadHandout(raw)
 }
 
 // ReadHandout reads the file of a wave.
@@ -159,7 +173,7 @@ func (l *Ledger) Return(c *job.Campaign, reports []Report, over func(Claimed) bo
 		}
 		r, is := told[Claimed{Target: claimed.Target, Template: claimed.Template, Attempt: claimed.Attempt}]
 		switch {
-		case is && (!r.mayGoOn() || over(claimed)):
+		case is && (!r.MayGoOn() || over(claimed)):
 		case !is && over(claimed):
 			r = Lost(claimed, errNothingBack)
 		default:

@@ -123,12 +123,6 @@ func Directory(folder string, c campaign.Claimed) string {
 
 func (w *work) checkout() string { return w.directory() + ".repo" }
 
-// goesOn are the outcomes with which a run is not over: its starter told it to end or, where outages
-// are gone on with, others were out of reach.
-func goesOn(o outcome.Outcome, outages bool) bool {
-	return o == outcome.Cancelled || outages && (o == outcome.ModelFailed || o == outcome.ForgeFailed)
-}
-
 // look finds out how far the run is. Nobody works on it meanwhile. What had not begun is cleared away.
 func (w *work) look(outages bool) (place, error) {
 	path := w.directory()
@@ -152,7 +146,7 @@ func (w *work) look(outages bool) (place, error) {
 	if ended {
 		at.report = w.withLost(&report, lost)
 	}
-	if ended && !goesOn(outcome.Outcome(report.Outcome), outages) {
+	if goesOn := report.Outcome == string(outcome.Cancelled) || outages && report.MayGoOn(); ended && !goesOn {
 		at.ended = true
 		return at, nil
 	}
