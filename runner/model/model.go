@@ -126,6 +126,12 @@ func (o Observer) item(item json.RawMessage) {
 	}
 }
 
+func (o Observer) items(all []json.RawMessage) {
+	for _, item := range all {
+		o.item(item)
+	}
+}
+
 func (o Observer) broken() bool { return o.Broken != nil && o.Broken() }
 
 // body is the JSON of a request; the order of its fields is the order on the

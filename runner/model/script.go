@@ -18,9 +18,13 @@ import (
 // the place of the API in demonstrations and tests; docs/scripted-session.md
 // describes the format. A Script serves one agent, in one goroutine.
 type Script struct {
+	// Still reads the output of a call; see [Still]. Nil: no output says that something still runs.
+	Still Still
+
 	turns  []scriptTurn
 	asked  int           // for how many of them
 	agents *scriptAgents // of the session
+	polls  polls
 }
 
 type scriptFile struct {
@@ -81,7 +85,7 @@ func (s *Script) Of(message string) *Script {
 	for i, a := range s.agents.left {
 		if strings.Contains(message, a.Task) {
 			s.agents.left = slices.Delete(s.agents.left, i, i+1)
-			return &Script{turns: a.Turns, agents: s.agents}
+			return &Script{Still: s.Still, turns: a.Turns, agents: s.agents}
 		}
 	}
 	return &Script{agents: s.agents}
@@ -96,6 +100,7 @@ type scriptTurn struct {
 	After  int          `yaml:"after"` // it comes once the agent of the run was given so many
 
 	items []json.RawMessage // the output in the API's form
+	until []string          // ids of the calls whose end the next turn waits for
 }
 
 // scriptItem is one output item: exactly one of Say, Call and Item is set.
@@ -106,6 +111,7 @@ type scriptItem struct {
 	Arguments map[string]any `yaml:"arguments"` // of a function call
 	Text      *string        `yaml:"text"`      // arguments as raw text, also malformed
 	Input     *string        `yaml:"input"`     // of a freeform call
+	Until     string         `yaml:"until"`     // "ended": the next turn waits for what the call started
 	Item      map[string]any `yaml:"item"`      // as the API would send it
 }
 
@@ -177,6 +183,9 @@ func (t *scriptTurn) read(number int) error {
 		if t.items[n], err = Encode(value); err != nil {
 			return err
 		}
+		if item.Until != "" {
+			t.until = append(t.until, item.callID(number, n+1))
+		}
 	}
 	return nil
 }
@@ -190,15 +199,27 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	poll, err := s.poll(r.History[r.New:])
+	if poll != nil {
+		observe.items(poll.Output)
+	}
+	if poll != nil || err != nil {
+		return poll, err
+	}
 	if s.Left() == 0 {
 		return nil, mismatch("the run asks for answer %d, the session has %d", s.asked+1, len(s.turns))
 	}
-	turn := s.next()
+	turn, came := s.next(), s.polls
+	s.polls = polls{of: turn.until}
 	if err := s.agents.after(ctx, turn.After); err != nil {
 		return nil, err
 	}
-	if missing, ok := lacks(r.History[r.New:], turn.Expect); ok {
-		return nil, mismatch("turn %d expects %q in what is new to the model, and it is not there", s.asked, missing)
+	if missing, ok := lacks(came.heard, turn.Expect); ok {
+		failure := mismatch("turn %d expects %q in what is new to the model, and it is not there", s.asked, missing)
+		if came.runs {
+			failure.Advice = stillRuns
+		}
+		return nil, failure
 	}
 	if turn.Hang {
 		<-ctx.Done()
@@ -207,9 +228,7 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 	if turn.Fail != nil {
 		return nil, apiFailure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
 	}
-	for _, item := range turn.items {
-		observe.item(item)
-	}
+	observe.items(turn.items)
 	return &Response{ID: fmt.Sprintf("resp_script_%d", s.asked), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
 }
 
@@ -286,7 +305,7 @@ type customCallItem struct {
 
 func (i scriptItem) wire(turn, n int) (any, error) {
 	place := fmt.Sprintf("%d_%d", turn, n)
-	callID := cmp.Or(i.ID, "call_"+place)
+	callID := i.callID(turn, n)
 	if err := i.check(); err != nil {
 		return nil, err
 	}
@@ -311,6 +330,11 @@ func (i scriptItem) wire(turn, n int) (any, error) {
 	return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, string(arguments), nil}, nil
 }
 
+// callID returns the id of a call that is item n of a turn.
+func (i scriptItem) callID(turn, n int) string {
+	return cmp.Or(i.ID, fmt.Sprintf("call_%d_%d", turn, n))
+}
+
 // check makes sure that an item says one thing.
 func (i scriptItem) check() error {
 	if count(i.Say != "", i.Call != "", i.Item != nil) != 1 {
@@ -320,8 +344,11 @@ func (i scriptItem) check() error {
 	if arguments > 1 {
 		return errors.New("give at most one of arguments, text and input")
 	}
-	if i.Call == "" && (arguments > 0 || i.ID != "") {
-		return errors.New("id, arguments, text and input belong to a call")
+	if i.Call == "" && (arguments > 0 || i.ID != "" || i.Until != "") {
+		return errors.New("id, arguments, text, input and until belong to a call")
+	}
+	if i.Until != "" && i.Until != untilEnded {
+		return fmt.Errorf("until is %q; it can only be %s", i.Until, untilEnded)
 	}
 	return nil
 }

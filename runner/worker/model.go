@@ -19,6 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/tools/code"
+	"github.com/agent-ci/agent-ci/tools/command"
 )
 
 // Model is who answers an agent, and what is known of it. The zero value answers
@@ -227,7 +229,16 @@ func readScript(ctx context.Context, path string) (*model.Script, error) {
 	if err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
+	script.Still = still
 	return script, nil
+}
+
+// still returns the call that waits for the command or the script that an output says still runs.
+func still(output string) (tool string, arguments map[string]any, runs bool) {
+	if tool, arguments, runs = command.Waiting(output); runs {
+		return tool, arguments, true
+	}
+	return code.Waiting(output)
 }
 
 // Models are the models that a run of a job may ask, with what is known of each: its own, those that

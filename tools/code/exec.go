@@ -127,7 +127,7 @@ func (c *cell) result(ctx context.Context, began time.Time) tools.Result {
 	}
 	r := layout(now, began, parts)
 	if now == statusRunning {
-		r.Output = strings.Replace(r.Output, "Script running", "Script running with cell ID "+c.id, 1)
+		r.Output = strings.Replace(r.Output, "Script running", runningWords+c.id, 1)
 	}
 	r.Detail = map[string]any{"cell": c.id, "status": string(now)}
 	for name, value := range images.Detail() {
@@ -149,6 +149,16 @@ func (t *Tools) clean(stored map[string]string) map[string]any {
 		all[key] = value
 	}
 	return all
+}
+
+const runningWords = "Script running with cell ID "
+
+// Waiting returns the call that waits as long as it can for the script of an output of exec or
+// wait. runs is false if the output does not say that the script still runs.
+func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
+	after, runs := strings.CutPrefix(output, runningWords)
+	id, _, _ := strings.Cut(after, "\n")
+	return waitSpec.Name, map[string]any{"cell_id": id, "yield_time_ms": mostYield.Milliseconds()}, runs
 }
 
 // layout is the reference implementation's, which models know.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -40,9 +41,11 @@ func (p part) last(r *running) (tools.Result, error) {
 	return result, nil
 }
 
+const runningWords = "Process running with session ID "
+
 // ongoing tells of a session whose command still runs.
 func (p part) ongoing(s *session) tools.Result {
-	result := p.result(fmt.Sprintf("Process running with session ID %d", s.id), "", s.output.Take())
+	result := p.result(runningWords+strconv.Itoa(s.id), "", s.output.Take())
 	result.Detail = map[string]any{"session_id": s.id}
 	object := p.object(result.Printed)
 	object["session_id"] = s.id
@@ -60,6 +63,16 @@ func (p part) result(state, warning string, printed *tools.Printed) tools.Result
 	fmt.Fprintf(&header, "Original token count: %d\n", tools.Tokens(printed.Bytes()))
 	fmt.Fprintf(&header, "Output:\n%s", warning)
 	return tools.Result{Output: header.String(), Printed: printed, Budget: p.budget}
+}
+
+// Waiting returns the call that waits as long as it can for the command of an output of
+// exec_command or write_stdin. runs is false if the output does not say that the command still runs.
+func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
+	head, _, _ := strings.Cut(output, "Output:\n")
+	_, after, runs := strings.Cut(head, "\n"+runningWords)
+	number, _, _ := strings.Cut(after, "\n")
+	id, err := strconv.Atoi(number)
+	return stdinSpec.Name, map[string]any{"session_id": id, "yield_time_ms": mostPoll.Milliseconds()}, runs && err == nil
 }
 
 // object is what a script gets, but for what the dispatcher adds to it: the output.
