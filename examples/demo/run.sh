@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a whole job on an example repository: run.sh BINARY. What it makes stands
-# in demo/ at the top of this repository. Needs git and go, no network, no keys.
+# Runs a whole job on an example repository: run.sh BINARY. What it makes is in demo/ at the
+# top of this repository. Needs git, go and bash, no network, no keys.
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -51,10 +51,10 @@ next_run() {
 }
 
 cat <<'TEXT'
-This is a demonstration. The model's answers are scripted: they stand in
-examples/demo/session.yml, and no model is asked. All else is real: tools,
-commands, tests, commit and push. Commands run confined, as far as this machine
-gives it; those of this example only run go test and go vet.
+This is a demonstration. The model's answers are scripted (examples/demo/session.yml),
+and no model is asked. All else is real: tools, commands, tests, commit and push. Commands
+run confined if this machine supports it; those of this example only run go test and go vet.
+With empty caches, the step "compile" takes longest.
 
 TEXT
 
@@ -70,7 +70,7 @@ status=0
 run_job || status=$?
 if [ "$status" -eq 9 ]; then
 	echo
-	echo 'This machine cannot confine commands. The demonstration goes on UNCONFINED, with all'
+	echo 'This machine cannot confine commands. The demonstration continues UNCONFINED, with all'
 	echo 'rights of your user.'
 	echo
 	run=$(next_run)
@@ -86,5 +86,7 @@ show 'The change as a pull request would show it:' pull_request.md
 show 'The run as a page, for a browser:           ' report.html
 show 'How the run ended, for programs:           ' result.json
 show 'What happened, event by event:             ' transcript.jsonl
-echo 'The branch that was pushed:                  git --git-dir demo/origin.git log --patch main..agent-ci/fix-compare'
+if [ "$status" -eq 0 ]; then
+	echo 'The branch that was pushed:                  git --git-dir demo/origin.git log --patch main..agent-ci/fix-compare'
+fi
 exit "$status"

@@ -2,11 +2,14 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // newCache is a folder of caches with a file that is hidden: one that commands see
@@ -85,6 +88,45 @@ func TestCachesAreReadUnderLandlock(t *testing.T) {
 			}
 			if entries, err := os.ReadDir(cache); err != nil || len(entries) != 2 {
 				t.Errorf("outside there are %v, %v", entries, err)
+			}
+		})
+	}
+}
+
+// Without overlays of the caches a later sandbox begins with a copy of what an earlier one cached.
+// What it does to that, neither a third one nor the earlier one's folder has.
+func TestALaterSandboxBeginsWithCopiesOfCaches(t *testing.T) {
+	for tier, caches := range map[string]string{"landlock": "$GOCACHE", "namespaces": "/tmp/.cache"} {
+		t.Run(tier, func(t *testing.T) {
+			scratch, outside := t.TempDir(), t.TempDir()
+			first, o := confined(t, tier, func(o *Options) { o.Scratch, o.Home = scratch, "" })
+			run(t, first, o, "mkdir -p "+caches+"/ab && cd "+caches+" && echo object >ab/1 && ln -s "+outside+" away && mkfifo pipe")
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				later, o := confined(t, tier, func(o *Options) { o.CachesFrom, o.Home = scratch, "" })
+				got := run(t, later, o, "cd "+caches+" && cat ab/1 && readlink away && echo forged >ab/1 && echo forged >ab/2; echo $?; ls")
+				if want := "object\n" + outside + "\n0\nab\naway\npipe\n"; got != want {
+					t.Errorf("got %q, not %q", got, want)
+				}
+			}
+			// A folder that leads elsewhere is not followed, and caches of its own stay.
+			leads := t.TempDir()
+			for _, name := range grants.MovedCaches {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(leads, name)), 0o700), os.Symlink(scratch, filepath.Join(leads, name))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			second := t.TempDir()
+			last, o := confined(t, tier, func(o *Options) { o.Scratch, o.CachesFrom, o.Home = second, leads, "" })
+			run(t, last, o, "mkdir -p "+caches+" && echo own >"+caches+"/own")
+			if err := last.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again, o := confined(t, tier, func(o *Options) { o.Scratch, o.CachesFrom, o.Home = second, scratch, "" })
+			if got := run(t, again, o, "ls "+caches); got != "own\n" {
+				t.Errorf("it has %q", got)
 			}
 		})
 	}

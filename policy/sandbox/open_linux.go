@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.takeOverlay(ctx); err != nil {
+	if err := errors.Join(o.takeOverlay(ctx), o.takeCaches(ctx)); err != nil {
 		return nil, err
 	}
 	unavailable := &UnavailableError{Reached: LevelNone, Asked: o.Require, Remedy: remedy}
@@ -350,6 +351,22 @@ func proxyVariables() []string {
 		"http_proxy=" + address, "https_proxy=" + address, "all_proxy=" + address, "no_proxy=" + direct,
 		"NODE_USE_ENV_PROXY=1",
 	}
+}
+
+// takeCaches gives a sandbox copies of the caches that an earlier one filled, for where the kernel
+// can't show those below changes of its own: by Landlock alone, and where there is no home folder
+// that commands can change.
+func (o Options) takeCaches(ctx context.Context) error {
+	if o.CachesFrom == "" {
+		return nil
+	}
+	for _, name := range grants.MovedCaches {
+		from, to := filepath.Join(o.CachesFrom, filepath.Dir(name)), filepath.Join(o.Scratch, filepath.Dir(name))
+		if err := layer.CopyCaches(ctx, from, to, filepath.Base(name)); err != nil {
+			return fmt.Errorf("copy the caches that setup filled: %w", err)
+		}
+	}
+	return nil
 }
 
 // takeOverlay notes that this sandbox has the overlay, once no other one has it, or that it

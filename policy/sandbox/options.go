@@ -71,6 +71,10 @@ type Options struct {
 	// not count.
 	At Level
 
+	// CachesFrom is the scratch folder of a sandbox that was closed before. Where its commands had
+	// caches of their own in it, commands of this one begin with a copy of them; empty for none.
+	CachesFrom string
+
 	// Serve answers the proxy's clients on a listener that it closes, until stop
 	// is called; of NetworkProxied. Commands find the proxy by the variables that
 	// HTTP clients know.

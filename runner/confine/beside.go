@@ -68,7 +68,7 @@ func (s *Sandboxes) OpenBeside(ctx context.Context, box *sandbox.Sandbox, b Besi
 		return nil, err
 	}
 	o := s.Options(place)
-	o.Readable = nil
+	o.Readable, o.CachesFrom = nil, "" // of caches it may be shown a part alone: see leaveOutStrays
 	if err := s.showBase(ctx, &o, b); err != nil {
 		return nil, err
 	}

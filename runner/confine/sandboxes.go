@@ -250,6 +250,9 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 		At:    s.level(), // once it is known: what the record says holds for all that come
 		Begun: p.Begun, Folders: s.folders(p),
 	}
+	if len(o.Below) > 0 {
+		o.CachesFrom = o.Below[0]
+	}
 	o.Neighbours = s.neighbours(p, o.Overlay != "")
 	if s.proxied(p) {
 		o.Network, o.Serve = sandbox.NetworkProxied, s.serveHosts(p)

@@ -74,6 +74,10 @@ var cacheVariables = []cacheVariable{
 	{name: "SCCACHE_DIR", own: "sccache", dispensable: true},
 }
 
+// MovedCaches are the folders of a scratch folder in which moved caches are: without namespaces,
+// and with them where commands can't change the user's folder.
+var MovedCaches = []string{"cache", "tmp/.cache"}
+
 // folders are what the variable names in an environment, as it is written there.
 func (v cacheVariable) folders(environ []string) []string {
 	value := stage.Variable(environ, v.name)

@@ -33,15 +33,30 @@ func Copy(ctx context.Context, from, to string) error {
 	if _, err := os.Lstat(grants.Upper(from)); errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was changed yet
 	}
-	err := checkSize(ctx, grants.Upper(from))
-	if err == nil {
-		err = copyLayer(ctx, from, to)
-	}
+	err := copyIn(ctx, from, to, filepath.Base(grants.Upper(from)))
 	if at := (*fs.PathError)(nil); errors.As(err, &at) && ctx.Err() == nil {
 		name := strings.TrimPrefix(strings.TrimPrefix(at.Path, grants.Upper(from)+"/"), grants.Upper(to)+"/")
 		return &ForkError{fmt.Sprintf("of its changes, %q can't be copied: %v", name, at.Err)}
 	}
 	return err
+}
+
+// CopyCaches copies the folder called name from one folder to another, where it is missing or
+// empty: what earlier commands cached, for later ones to begin with and to change for themselves.
+// Nothing that runs may change it meanwhile. A folder of over 1 GiB, and one that can't be copied
+// whole, is left out: caches only save time.
+func CopyCaches(ctx context.Context, from, to, name string) error {
+	if info, err := os.Lstat(filepath.Join(from, name)); err != nil || !info.IsDir() { // a link was made by commands
+		return nil
+	}
+	copied := filepath.Join(to, name)
+	if err := os.Remove(copied); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil // it has something
+	}
+	if copyIn(ctx, from, to, name) == nil {
+		return nil
+	}
+	return errors.Join(ctx.Err(), os.RemoveAll(copied), os.MkdirAll(copied, 0o700))
 }
 
 // checkSize refuses a layer that takes too much. A file with several names counts once.
@@ -70,8 +85,11 @@ func checkSize(ctx context.Context, layer string) error {
 	})
 }
 
-// copyLayer copies the folder with the changes.
-func copyLayer(ctx context.Context, from, to string) error {
+// copyIn copies what is called name in one folder into another.
+func copyIn(ctx context.Context, from, to, name string) error {
+	if err := checkSize(ctx, filepath.Join(from, name)); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
@@ -86,7 +104,7 @@ func copyLayer(ctx context.Context, from, to string) error {
 	}
 	defer top.Close()
 	c := layerCopy{ctx, make(map[uint64]string), make([]byte, longestAttribute)}
-	return c.entry(old, top, filepath.Base(grants.Upper(from)))
+	return c.entry(old, top, name)
 }
 
 // layerCopy copies files as they are. It names them in folders that are open, and
