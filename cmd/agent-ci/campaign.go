@@ -176,6 +176,11 @@ func runCampaign(flags *flagSet) deed {
 		if c != nil {
 			c.results = results
 		}
+		if err == nil {
+			if why := c.asksGitHub(name); why != "" {
+				return flags.wrong(p, "%s", why)
+			}
+		}
 		status := exitOK
 		if err == nil {
 			status, err = sub.do(ctx, p, c)
@@ -196,6 +201,28 @@ func (f *campaignFlags) uselessFor(name string) string {
 		return "--publish of agent-ci campaign plan is for --format kubernetes alone; leave it out"
 	}
 	return ""
+}
+
+// asksGitHub says why a subcommand cannot do what it is called for, where GitHub does not have the
+// repositories; empty where it can.
+func (c *openedCampaign) asksGitHub(name string) string {
+	what := ""
+	switch {
+	case c.Targets.Folder == "":
+		return ""
+	case name == "work" || name == "close" || name == settle:
+		what = "agent-ci campaign " + name
+	case handouts[c.format] != nil:
+		what = "--format " + c.format
+	case c.check:
+		what = "--check"
+	case c.online:
+		what = "--online"
+	}
+	if what == "" {
+		return ""
+	}
+	return what + " is for repositories on GitHub, and those of this campaign are in a folder (targets.folder)"
 }
 
 func unknownSubcommand(name string) string {
@@ -338,6 +365,15 @@ func exportCampaign(_ context.Context, p process, c *openedCampaign) (int, error
 	return c.tell(p, "export")
 }
 
+// status is how far the campaign is, with the run directories that this machine has.
+func (c *openedCampaign) status(state *campaign.State, plan *campaign.Plan) campaign.Status {
+	status := state.Status(time.Now(), c.Campaign, plan)
+	if folder, err := filepath.Abs(campaign.Folder(c.ledger, c.Name)); err == nil {
+		status.Locate(folder)
+	}
+	return status
+}
+
 // tell writes how far the campaign is, in the form that was asked for.
 func (c *openedCampaign) tell(p process, name string) (int, error) {
 	state, err := campaign.Read(c.ledger)
@@ -348,7 +384,7 @@ func (c *openedCampaign) tell(p process, name string) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	status := state.Status(time.Now(), c.Campaign, plan)
+	status := c.status(state, plan)
 	status.Server = cmp.Or(p.variable("GITHUB_SERVER_URL"), "https://github.com")
 	return exitOK, writers[c.form(name)](p.stdout, status)
 }
