@@ -133,7 +133,7 @@ func runCampaign(flags *flagSet) deed {
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.by, "by", "NAME", "approve, resume: who says so (default: the user)")
 	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; matrix or kubernetes hands out the next wave;\nstatus: table (default), json, markdown or html; export: csv (default) or json", "table", "json", "matrix", "kubernetes", "markdown", "html", "csv")
-	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local);\nplan --format kubernetes: what the runs are told", runner.PublishModes()...)
+	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local; with targets.folder local);\nplan --format kubernetes: what the runs are told", runner.PublishModes()...)
 	flags.text(&f.replay, "replay", "FILE", "run, work: take the model's answers from a scripted session")
 	flags.on(&f.wait, "wait", "run: wait for what the time alone changes: a window, an hour, a day")
 	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")

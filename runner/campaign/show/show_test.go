@@ -131,12 +131,12 @@ func TestPlanExplainsItsSum(t *testing.T) {
 	unpriced.Plan = &campaign.Plan{Claim: told.Plan.Claim, Unpriced: "the price of m is not known"}
 	team.Limits.Agents = 3
 	for want, told := range map[string]Planned{
-		"TARGET            BASE  COMMIT        NOTE\nocto-org/widgets  main  abababababab  \n":                       told,
-		"\nA run may cost up to 2.62 dollars: 1.00 (limits.cost_usd) plus 1.62 for the dearest single request. A limit": told,
+		"TARGET            BASE  COMMIT        NOTE\nocto-org/widgets  main  abababababab  \n":                           told,
+		"\nA run may cost up to 2.62 dollars: 1.00 (limits.cost_usd) plus 1.62 for the dearest single request. A limit":  told,
 		"\nA run may use up to 1,410,000 tokens: 1,000,000 (limits.tokens) plus 410,000 for the dearest single request.": told,
-		"\nAll runs together may cost up to 5.24 of 20.00 dollars and use up to 2,820,000 tokens.\n":                   told,
-		"plus 1.62 for the dearest single request of each of its 3 agents. A limit":                                    team,
-		"may use up to 2,820,000 tokens. Their cost is unknown: the price of m is not known.\n":                        unpriced,
+		"\nAll runs together may cost up to 5.24 of 20.00 dollars and use up to 2,820,000 tokens.\n":                     told,
+		"plus 1.62 for the dearest single request of each of its 3 agents. A limit":                                      team,
+		"may use up to 2,820,000 tokens. Their cost is unknown: the price of m is not known.\n":                          unpriced,
 	} {
 		var out bytes.Buffer
 		if err := Plan(&out, told); err != nil || !strings.Contains(out.String(), want) {
