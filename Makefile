@@ -30,7 +30,7 @@ help: ## list these commands
 demo: build ## run a whole job on an example repository, with scripted answers instead of a model
 	@./examples/demo/run.sh bin/agent-ci
 
-test: ## the tests, in less than 4 minutes on two cores; the slowest are in e2e
+test: ## the tests, except the slowest, which are in e2e
 	CGO_ENABLED=0 $(GO) test -timeout $(LIMIT) -skip '$(SLOW)' ./...
 
 race: ## the tests under the race detector (needs a C compiler), but for those that kill the built binary

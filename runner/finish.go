@@ -91,7 +91,7 @@ func (so *reached) end(ctx context.Context, rec *record.Record, err error) *outc
 		return outcome.Stopf(outcome.NoChanges, "already_published",
 			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", so.task.Branch, gitops.Short(p.Commit))
 	}
-	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(so.workspace.Name()))
+	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(so.workspace.Place()))
 }
 
 // whereCommitted tells where a commit is, for the end of a message; empty where
@@ -100,7 +100,7 @@ func (so *reached) whereCommitted(p publish.Publication) string {
 	if p.Commit == "" {
 		return ""
 	}
-	return " " + p.Sentence(so.workspace.Name())
+	return " " + p.Sentence(so.workspace.Place())
 }
 
 func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
@@ -154,7 +154,7 @@ func (in *invocation) salvage(ctx context.Context, so *reached, stop *outcome.St
 		return note // the message tells where the commit is already
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
-	return strings.TrimSpace(p.Sentence(so.workspace.Name()) + " " + note)
+	return strings.TrimSpace(p.Sentence(so.workspace.Place()) + " " + note)
 }
 
 // keptOut is the end of a run whose change was to stay in the checkout and could not be

@@ -133,7 +133,7 @@ func runCampaign(flags *flagSet) deed {
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.by, "by", "NAME", "approve, resume: who says so (default: the user)")
 	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; matrix or kubernetes hands out the next wave;\nstatus: table (default), json, markdown or html; export: csv (default) or json", "table", "json", "matrix", "kubernetes", "markdown", "html", "csv")
-	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local);\nplan --format kubernetes: what the runs are told", runner.PublishModes()...)
+	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local; with targets.folder local);\nplan --format kubernetes: what the runs are told", runner.PublishModes()...)
 	flags.text(&f.replay, "replay", "FILE", "run, work: take the model's answers from a scripted session")
 	flags.on(&f.wait, "wait", "run: wait for what the time alone changes: a window, an hour, a day")
 	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")
@@ -176,6 +176,11 @@ func runCampaign(flags *flagSet) deed {
 		if c != nil {
 			c.results = results
 		}
+		if err == nil {
+			if why := c.asksGitHub(name); why != "" {
+				return flags.wrong(p, "%s", why)
+			}
+		}
 		status := exitOK
 		if err == nil {
 			status, err = sub.do(ctx, p, c)
@@ -196,6 +201,28 @@ func (f *campaignFlags) uselessFor(name string) string {
 		return "--publish of agent-ci campaign plan is for --format kubernetes alone; leave it out"
 	}
 	return ""
+}
+
+// asksGitHub says why a subcommand cannot do what it is called for, where GitHub does not have the
+// repositories; empty where it can.
+func (c *openedCampaign) asksGitHub(name string) string {
+	what := ""
+	switch {
+	case c.Targets.Folder == "":
+		return ""
+	case name == "work" || name == "close" || name == settle:
+		what = "agent-ci campaign " + name
+	case handouts[c.format] != nil:
+		what = "--format " + c.format
+	case c.check:
+		what = "--check"
+	case c.online:
+		what = "--online"
+	}
+	if what == "" {
+		return ""
+	}
+	return what + " is for repositories on GitHub, and those of this campaign are in a folder (targets.folder)"
 }
 
 func unknownSubcommand(name string) string {
@@ -338,6 +365,15 @@ func exportCampaign(_ context.Context, p process, c *openedCampaign) (int, error
 	return c.tell(p, "export")
 }
 
+// status is how far the campaign is, with the run directories that this machine has.
+func (c *openedCampaign) status(state *campaign.State, plan *campaign.Plan) campaign.Status {
+	status := state.Status(time.Now(), c.Campaign, plan)
+	if folder, err := filepath.Abs(campaign.Folder(c.ledger, c.Name)); err == nil {
+		status.Locate(folder)
+	}
+	return status
+}
+
 // tell writes how far the campaign is, in the form that was asked for.
 func (c *openedCampaign) tell(p process, name string) (int, error) {
 	state, err := campaign.Read(c.ledger)
@@ -348,7 +384,7 @@ func (c *openedCampaign) tell(p process, name string) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	status := state.Status(time.Now(), c.Campaign, plan)
+	status := c.status(state, plan)
 	status.Server = cmp.Or(p.variable("GITHUB_SERVER_URL"), "https://github.com")
 	return exitOK, writers[c.form(name)](p.stdout, status)
 }

@@ -138,7 +138,7 @@ func TestCampaignFilesAreValidated(t *testing.T) {
 	if err != nil || len(good) != 4 {
 		t.Fatalf("%q, %v", good, err)
 	}
-	for _, file := range good {
+	for _, file := range append(good, examples+"campaigns/local/campaign.yml") {
 		out, err := exec.Command(binary, "validate", file).CombinedOutput()
 		if alone := strings.HasSuffix(file, "issue-job.yml"); (err != nil) != alone || alone != !strings.HasSuffix(string(out), ": ok\n") {
 			t.Errorf("%s: %v\n%s", file, err, out)

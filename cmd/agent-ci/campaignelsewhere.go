@@ -225,7 +225,7 @@ func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error
 	o.Plan, o.Said, o.Outages = &campaign.Plan{Template: h.Template}, p.stderr, true
 	claimed := h.Claimed(index)
 	report, settled := here.Work(ctx, o, h.Runs[index].Target, claimed, time.Now())
-	directory := here.Directory(o.Folder, claimed)
+	directory := campaign.RunDirectory(o.Folder, claimed)
 	if !settled {
 		var there bool
 		if report, there, err = reportIn(directory, claimed); err != nil || !there {
@@ -315,7 +315,7 @@ func settleCampaign(ctx context.Context, p process, c *openedCampaign) (int, err
 			target, _ := plan.Find(r.Target)
 			told.Tell(here.Step{Target: target, Report: &r})
 		}
-		return show.Table(p.stdout, l.Status(time.Now(), c.Campaign, plan))
+		return show.Table(p.stdout, c.status(l.State, plan))
 	})
 }
 

@@ -38,6 +38,22 @@ func forgeOf(p process) (*github.Client, string, error) {
 	return client, server, err
 }
 
+// source has the repositories of the campaign: a folder of this machine, or the forge.
+func (c *openedCampaign) source(p process) (from resolve.Forge, server string, err error) {
+	if repositories := c.repositories(); repositories != "" {
+		return repositories, "", nil
+	}
+	return forgeOf(p)
+}
+
+// repositories is the folder that targets.folder names; empty where the forge has the repositories.
+func (c *openedCampaign) repositories() resolve.Repositories {
+	if c.Targets.Folder == "" {
+		return ""
+	}
+	return resolve.Repositories(filepath.Join(filepath.Dir(c.file), c.Targets.Folder))
+}
+
 // planCampaign resolves the targets, keeps the plan and tells what it comes to, or hands out a wave.
 func planCampaign(ctx context.Context, p process, c *openedCampaign) (status int, err error) {
 	ledger, err := campaign.Open(c.ledger, time.Now)
@@ -52,7 +68,11 @@ func planCampaign(ctx context.Context, p process, c *openedCampaign) (status int
 	if err != nil {
 		return c.unplanned(p, err)
 	}
-	told := show.Planned{Plan: plan, Forecast: ledger.Forecast(c.Campaign, plan), Budget: c.Budget}
+	j, err := c.sampleJob(p)
+	if err != nil {
+		return exitFailed, err
+	}
+	told := show.Planned{Plan: plan, Forecast: ledger.Forecast(c.Campaign, plan), Limits: campaign.LimitsOf(j), Budget: c.Budget}
 	if c.check && c.AppliesIf != "" {
 		if told.Applies, err = c.checkApplies(ctx, p, plan); err != nil {
 			return exitFailed, err
@@ -97,7 +117,7 @@ func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan
 	if err := heldToClaims(p); err != nil {
 		return nil, err
 	}
-	client, server, err := forgeOf(p)
+	from, server, err := c.source(p)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +132,7 @@ func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: c.Name, Template: template, Made: time.Now().UTC().Truncate(time.Second)}
 	plan.Claim, plan.Unpriced = runner.ClaimOf(j, p.environ)
 	plan.Targets, err = resolve.Targets(ctx, resolve.Options{
-		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: client, Server: server,
+		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server,
 		Reads: j.Publish.Feedback(), Environ: policy.Environment(p.environ, nil, nil), Said: p.stderr,
 	})
 	return plan, err

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
+	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -63,7 +64,7 @@ func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, 
 		if err != nil {
 			return err
 		}
-		now := l.Status(time.Now(), c.Campaign, plan)
+		now := c.status(l.State, plan)
 		if status == exitOK && (bad || now.Stopped != nil) {
 			status = exitFailed
 		}
@@ -78,11 +79,13 @@ func (c *openedCampaign) runOptions(p process) (o here.Options, publish string, 
 		return here.Options{}, "", fmt.Errorf("find the program: %w", err)
 	}
 	publish = c.publish
-	if publish == "" {
+	switch {
+	case c.Targets.Folder != "" && publish == "github":
+		return here.Options{}, "", errors.New("the repositories of targets.folder are not on GitHub; leave --publish github out")
+	case publish == "" && c.Targets.Folder == "" && settings.Environment(p.environ).Token() != "":
+		publish = "github"
+	case publish == "":
 		publish = "local"
-		if settings.Environment(p.environ).Token() != "" {
-			publish = "github"
-		}
 	}
 	args := []string{"--publish", publish}
 	if c.replay != "" {
@@ -124,6 +127,19 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 			Remote: func(repository string) remote.Remote {
 				return remote.Remote{URL: server + "/" + repository + ".git", Token: environ.Token()}
 			},
+		}
+	}
+	if c.Targets.Folder != "" {
+		if o.Checkouts == nil {
+			return here.Options{}, errors.New("there is no git program on PATH, which checks out the repositories of targets.folder; install git")
+		}
+		repositories, err := filepath.Abs(string(c.repositories()))
+		if err != nil {
+			return here.Options{}, fmt.Errorf("find the folder of the repositories: %w", err)
+		}
+		o.Checkouts.Only = true
+		o.Checkouts.Remote = func(repository string) remote.Remote {
+			return remote.Remote{URL: resolve.Repositories(repositories).Path(repository)}
 		}
 	}
 	if publish != "github" {

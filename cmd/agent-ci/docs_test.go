@@ -141,6 +141,22 @@ func TestCommandsOfDocumentsExist(t *testing.T) {
 	}
 }
 
+// What documents call by make is a target of the Makefile.
+func TestMakeTargetsOfDocumentsExist(t *testing.T) {
+	makefile, looked := read(t, "../../Makefile"), 0
+	for _, from := range []string{"README.md", "CONTRIBUTING.md", "docs/first-run.md", "docs/campaigns.md"} {
+		for _, found := range regexp.MustCompile("(?m)(?:^|`)make ([a-z][a-z0-9-]*)").FindAllStringSubmatch(documents(t)[from], -1) {
+			looked++
+			if !strings.Contains(makefile, "\n"+found[1]+": ") {
+				t.Errorf("%s: there is no make %s", from, found[1])
+			}
+		}
+	}
+	if looked < 15 {
+		t.Errorf("only %d targets were found", looked)
+	}
+}
+
 // An outcome and reason that a page for people in trouble names are in the list.
 func TestReasonsOfTroubleshootingExist(t *testing.T) {
 	pages := documents(t)

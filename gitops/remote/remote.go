@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/plumbing/transport/server"
@@ -134,6 +135,27 @@ func List(ctx context.Context, r Remote) (map[string]string, error) {
 		refs["HEAD"] = advertised.Head.String()
 	}
 	return refs, nil
+}
+
+// Branch returns the name and tip of a branch; of the one that HEAD names where branch is empty. tip is
+// empty where the branch is missing, and both are where the repository has no commit.
+func Branch(ctx context.Context, r Remote, branch string) (name, tip string, err error) {
+	session, advertised, err := r.advertised(ctx, "list the branches of")
+	if errors.Is(err, ErrEmpty) {
+		return branch, "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	defer session.Close()
+	ref := plumbing.NewBranchReferenceName(branch)
+	if branch == "" {
+		ref = headBranch(advertised)
+	}
+	if commit, there := advertised.References[ref.String()]; there {
+		tip = commit.String()
+	}
+	return ref.Short(), tip, nil
 }
 
 // advertised opens the side of a remote that gives objects, and reads which refs

@@ -16,14 +16,28 @@ type Model struct {
 	Output int64       // tokens of the longest answer; 0 where that is not known
 }
 
+// Limits are what the job of a campaign sets for one run. Beyond the limits a claim holds the dearest
+// request of each agent.
+type Limits struct {
+	USD    float64 `json:"usd"`
+	Tokens int64   `json:"tokens"`
+	Agents int     `json:"agents"` // that may wait for an answer at the same time
+}
+
+// LimitsOf returns the limits of a job.
+func LimitsOf(j *job.Job) Limits {
+	l := Limits{USD: j.Limits.CostUSD, Tokens: j.Limits.Tokens, Agents: 1}
+	if j.Agents.Enabled {
+		l.Agents += j.Agents.Most
+	}
+	return l
+}
+
 // ClaimOf is what a run of a job may use at most: its limits, and beyond them the dearest request
 // that each of its agents may be waiting for when a limit ends the run. unpriced says why no cost
 // can be claimed; empty where one can.
 func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
-	agents := 1
-	if j.Agents.Enabled {
-		agents += j.Agents.Most
-	}
+	limits := LimitsOf(j)
 	var dearest float64
 	var longest int64
 	for _, m := range models {
@@ -43,12 +57,12 @@ func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 			}
 		}
 	}
-	if unpriced == "" && j.Limits.CostUSD == 0 {
+	if unpriced == "" && limits.USD == 0 {
 		unpriced = "limits.cost_usd is 0, so that nothing ends a run by its cost"
 	}
-	c.Tokens = j.Limits.Tokens + int64(agents)*longest
+	c.Tokens = limits.Tokens + int64(limits.Agents)*longest
 	if unpriced == "" {
-		c.USD = price.Sum(j.Limits.CostUSD, float64(agents)*dearest)
+		c.USD = price.Sum(limits.USD, float64(limits.Agents)*dearest)
 	}
 	return c, unpriced
 }

@@ -36,7 +36,7 @@ func fields(of reflect.Type) (names []string) {
 	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
-		case name == "-":
+		case name == "-", !field.IsExported():
 		case name == "" && field.Anonymous:
 			names = append(names, fields(field.Type)...)
 		default:

@@ -1,6 +1,9 @@
 package campaign
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -85,6 +88,10 @@ type Row struct {
 	Since    *time.Time `json:"since"` // the start of the run, else its end
 	Report   *Report    `json:"report"`
 	Pull     *PullState `json:"pull"`
+	// Directory is the run directory of the last attempt; empty where this machine does not have it.
+	Directory string `json:"run_directory,omitempty"`
+
+	template string // of the last attempt
 }
 
 // class is how far a target is, in one word.
@@ -108,6 +115,21 @@ func (e Entry) class(t Target, template string) Class {
 	return Failed
 }
 
+// Locate fills in the run directories that are in a folder of runs.
+func (s *Status) Locate(folder string) {
+	for i, r := range s.Targets {
+		directory := RunDirectory(folder, Claimed{Target: r.Key, Template: r.template, Attempt: r.Attempts})
+		if info, err := os.Stat(directory); err == nil && info.IsDir() && r.Attempts > 0 {
+			s.Targets[i].Directory = directory
+		}
+	}
+}
+
+// RunDirectory is the run directory of a claim, in the folder of a campaign.
+func RunDirectory(folder string, c Claimed) string {
+	return filepath.Join(folder, "runs", fmt.Sprintf("%s-%s-%d", c.Target, c.Template[:min(len(c.Template), 8)], c.Attempt))
+}
+
 // Status tells how far a campaign is.
 func (s *State) Status(now time.Time, c *job.Campaign, p *Plan) Status {
 	standing := s.Of(c.Name)
@@ -122,9 +144,9 @@ func (s *State) Status(now time.Time, c *job.Campaign, p *Plan) Status {
 		row := Row{Target: t, Class: e.class(t, p.Template), Report: e.Last}
 		switch {
 		case e.Claimed != nil:
-			row.Attempts, row.Since = e.Claimed.Attempt, &e.Since
+			row.Attempts, row.Since, row.template = e.Claimed.Attempt, &e.Since, e.Claimed.Template
 		case e.Last != nil:
-			row.Attempts, row.Since = e.Last.Attempt, &e.At
+			row.Attempts, row.Since, row.template = e.Last.Attempt, &e.At, e.Last.Template
 		}
 		if e.Pull.Number > 0 {
 			row.Pull = &e.Pull

@@ -122,6 +122,9 @@ func OfFile(key string) bool {
 func JobOf(c *job.Campaign, t Target) ([]byte, error) {
 	set := c.Job.Unset(claimed)
 	maps.Copy(set, map[string]any{"name": t.Key, "repository.name": t.Repository, "repository.base": t.Base, "repository.commit": t.SHA})
+	if c.Targets.Folder != "" {
+		set["repository.name"] = "" // of the forge: a run would clone it from there
+	}
 	if t.Path != "" {
 		set["repository.path"] = t.Path
 	}

@@ -35,6 +35,7 @@ type Targets struct {
 	Queries []Query  `json:"queries"`
 	File    string   `json:"file"` // relative to the campaign file
 	Command Command  `json:"command"`
+	Folder  string   `json:"folder"` // of repositories, relative to the campaign file; empty: GitHub has them
 	Most    int      `json:"most"`
 }
 
@@ -186,6 +187,9 @@ func (d *decoder) campaignRelations(c *Campaign) {
 			at = place{name: d.name, line: 1, column: 1}
 		}
 		d.complainAt(at, "targets", "names nothing: give list, queries, file or command", "")
+	}
+	if len(t.Queries) > 0 && t.Folder != "" {
+		d.complainAt(d.places["targets.queries"], "targets.queries", "asks GitHub, and targets.folder has the repositories; give only one of them", "")
 	}
 	for i, q := range t.Queries {
 		d.judgeQuery(fmt.Sprintf("targets.queries[%d]", i), q)

@@ -37,6 +37,7 @@ var campaignRules = []rule{
 	{path: "targets.queries[].labels", about: "Labels that the open issues have.", form: label},
 	{path: "targets.file", about: "File with targets, relative to the campaign file: a line for each (OWNER/REPO, OWNER/REPO@SHA, OWNER/REPO#N, and behind a blank a path), or a line of JSON with the keys of targets.list.", form: relativeFile},
 	{path: "targets.command", about: "Command that prints such lines, for a shell or as a list. It runs unconfined when a plan is made, in the folder of the campaign file.", example: "[scripts/targets, --all]"},
+	{path: "targets.folder", about: "Folder with the repositories OWNER/REPO, relative to the campaign file. GitHub is not asked then, no token is needed, and each change is pushed to its repository in the folder. Empty: the repositories are on GitHub.", form: relativeFile},
 	{path: "targets.most", about: "Targets that a plan may have. More of them are refused, not cut.", initial: 10_000, span: &span{1, 100_000}},
 
 	{path: "applies_if", about: "Command, for a shell, in a clean tree of the target, before anything is paid: 0 applies, 1 does not, any other status is an error.", form: notBlank},
@@ -49,7 +50,7 @@ var campaignRules = []rule{
 	{path: "job_file", about: "File with that job, relative to the campaign file.", form: relativeFile},
 
 	{path: "pilot", about: "Targets that run first; the others wait until a person has approved. 0: none waits.", span: &span{0, 10_000}},
-	{path: "budget", about: "What the campaign may use, over days and starts. A run's part is claimed before it starts: its limit and the dearest single request of its model. 0 is no bound."},
+	{path: "budget", about: "What the campaign may use, over days and starts. Before a run starts, the most that it may use is claimed: its limit plus one request of the greatest length. 0 is no bound."},
 	{path: "budget.usd", about: "US dollars for models. It takes a price and limits.cost_usd; a target without is refused.", initial: 0.0},
 	{path: "budget.usd_per_day", about: "US dollars a day (UTC), of all campaigns of the ledger together.", initial: 0.0},
 	{path: "budget.tokens", about: "Tokens, read and written.", initial: int64(0), span: &span{0, many}},

@@ -68,7 +68,7 @@ func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error
 	if err != nil {
 		return nil, err
 	}
-	return &Workspace{rec: rec, root: checkout.Root(), checkout: checkout, cloned: o.Cloned, name: cmp.Or(o.Name, "the checkout")}, nil
+	return &Workspace{rec: rec, root: checkout.Root(), checkout: checkout, cloned: o.Cloned, name: cmp.Or(o.Name, ownCheckout)}, nil
 }
 
 // Folder is a workspace without git.
@@ -96,12 +96,34 @@ func (w *Workspace) WorkDir(path string) string {
 // Cloned says whether the run made the checkout itself.
 func (w *Workspace) Cloned() bool { return w.cloned }
 
+// ownCheckout is the name of a checkout that the run did not make.
+const ownCheckout = "the checkout"
+
 // Name is the workspace for a person, who knows their own checkout.
 func (w *Workspace) Name() string {
 	if w.cloned {
 		return w.root
 	}
 	return w.name
+}
+
+// Place is Name, or the path of a checkout that the current directory is not in. It is for messages
+// after which a person has to find the checkout.
+func (w *Workspace) Place() string {
+	if w.Name() != ownCheckout {
+		return w.Name()
+	}
+	here, err := os.Getwd()
+	if err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
+	if err != nil {
+		return w.root
+	}
+	if within, err := filepath.Rel(w.root, here); err != nil || !filepath.IsLocal(within) {
+		return w.root
+	}
+	return ownCheckout
 }
 
 // On says whether a branch was checked out before the run.

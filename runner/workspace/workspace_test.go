@@ -175,6 +175,13 @@ func TestNamesForPeople(t *testing.T) {
 		if got := w.Name(); got != cmp.Or(want, o.Dir) || w.Cloned() != o.Cloned {
 			t.Errorf("%+v is %q", o, got)
 		}
+		if got := w.Place(); got != cmp.Or(o.Name, o.Dir) && !o.Cloned {
+			t.Errorf("from outside, %+v is in %q", o, got)
+		}
+		t.Chdir(o.Dir)
+		if got := w.Place(); got != w.Name() {
+			t.Errorf("from inside, %+v is in %q", o, got)
+		}
 		ok(t, w.Close())
 	}
 	own := Folder(nil, "/r")

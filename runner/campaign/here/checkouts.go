@@ -20,6 +20,7 @@ type Checkouts struct {
 	Git    string // the git program
 	Remote func(repository string) remote.Remote
 	Keep   bool // runs leave their work there
+	Only   bool // no run may make its own checkout, which it would fetch from the forge
 
 	mu      sync.Mutex
 	mirrors map[string]*held // by their folders

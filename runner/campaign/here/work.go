@@ -114,12 +114,7 @@ type place struct {
 	ended  bool             // for good
 }
 
-func (w *work) directory() string { return Directory(w.Folder, w.claimed) }
-
-// Directory is the run directory of a claim.
-func Directory(folder string, c campaign.Claimed) string {
-	return filepath.Join(folder, "runs", fmt.Sprintf("%s-%s-%d", c.Target, c.Template[:min(len(c.Template), 8)], c.Attempt))
-}
+func (w *work) directory() string { return campaign.RunDirectory(w.Folder, w.claimed) }
 
 func (w *work) checkout() string { return w.directory() + ".repo" }
 
@@ -367,8 +362,11 @@ func (w *work) arguments(ctx context.Context, at place) ([]string, error) {
 	if w.Checkouts == nil {
 		return args, nil
 	}
-	if err := w.Checkouts.make(ctx, w.target, w.checkout()); err != nil { // the run clones then, and says what is wrong
-		return args, nil
+	if err := w.Checkouts.make(ctx, w.target, w.checkout()); err != nil {
+		if w.Checkouts.Only {
+			return nil, fmt.Errorf("make the checkout: %w", err)
+		}
+		return args, nil // the run clones, and says what is wrong
 	}
 	return append(args, "--repo", w.checkout()), nil
 }

@@ -221,6 +221,10 @@ func lacks(o Options, c *candidate, f forge.Finding) string {
 	switch {
 	case c.server != "" && !strings.EqualFold(c.server, o.Server):
 		return fmt.Sprintf("the issue is of %s, and the forge that is asked is %s", short(c.server), o.Server)
+	case !f.Found && o.Campaign.Targets.Folder != "":
+		return "the repository is not in the folder of targets.folder"
+	case c.Issue > 0 && o.Campaign.Targets.Folder != "":
+		return "it is an issue, and repositories of targets.folder have none"
 	case !f.Found:
 		return "the repository is not there, or the token may not see it"
 	case f.Archived:

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -16,12 +17,14 @@ type Planned struct {
 	Plan     *campaign.Plan    `json:"plan"`
 	Forecast campaign.Forecast `json:"forecast"`
 	Applies  map[string]string `json:"applies,omitempty"` // yes, no, or what went wrong, by target
+	Limits   campaign.Limits   `json:"limits"`            // of one run, by its job
 	Budget   job.Spending      `json:"-"`
 }
 
 // Plan writes a plan for a terminal.
 func Plan(w io.Writer, s Planned) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "TARGET\tBASE\tCOMMIT\tNOTE")
 	for _, target := range s.Plan.Targets {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", cell(name(campaign.Row{Target: target})), cell(target.Base), target.SHA[:min(len(target.SHA), 12)], cell(s.note(target)))
 	}
@@ -56,14 +59,32 @@ func (s Planned) note(t campaign.Target) string {
 	return ""
 }
 
-func (s Planned) lines() []string {
-	f, claim := s.Forecast, s.Plan.Claim
-	lines := []string{fmt.Sprintf("%d targets: %d to run in %d waves, %d done, %d with a pull request already, %d that cannot run", f.Targets, f.Runs, f.Waves, f.Done, f.Existing, f.Lacking)}
-	if s.Plan.Unpriced != "" {
-		lines = append(lines, fmt.Sprintf("A run may use %d tokens, all of them %d. What it costs is not known: %s.", claim.Tokens, f.Most.Tokens, s.Plan.Unpriced))
-	} else {
-		lines = append(lines, fmt.Sprintf("A run may cost %.2f dollars and use %d tokens, all of them %s and %d tokens.", claim.USD, claim.Tokens, dollars(f.Most.USD, s.Budget.USD), f.Most.Tokens))
+// most explains what a run may use at most, and what all runs may.
+func (s Planned) most() []string {
+	claim, all, request := s.Plan.Claim, s.Forecast.Most, "the dearest single request"
+	if s.Limits.Agents > 1 {
+		request += fmt.Sprintf(" of each of its %d agents", s.Limits.Agents)
 	}
+	tokens := fmt.Sprintf("%s tokens: %s (limits.tokens) plus %s for %s",
+		transcript.Thousands(claim.Tokens), transcript.Thousands(s.Limits.Tokens), transcript.Thousands(claim.Tokens-s.Limits.Tokens), request)
+	const why = "A limit stops a run only after the answer that exceeds it, so that request counts on top."
+	if s.Plan.Unpriced != "" {
+		return []string{
+			fmt.Sprintf("A run may use up to %s. %s", tokens, why),
+			fmt.Sprintf("All runs together may use up to %s tokens. Their cost is unknown: %s.", transcript.Thousands(all.Tokens), s.Plan.Unpriced),
+		}
+	}
+	return []string{
+		fmt.Sprintf("A run may cost up to %.2f dollars: %.2f (limits.cost_usd) plus %.2f for %s. %s", claim.USD, s.Limits.USD, claim.USD-s.Limits.USD, request, why),
+		fmt.Sprintf("A run may use up to %s.", tokens),
+		fmt.Sprintf("All runs together may cost up to %s and use up to %s tokens.", dollars(all.USD, s.Budget.USD), transcript.Thousands(all.Tokens)),
+	}
+}
+
+func (s Planned) lines() []string {
+	f := s.Forecast
+	lines := []string{fmt.Sprintf("%d targets: %d to run in %d waves, %d done, %d with a pull request already, %d that cannot run", f.Targets, f.Runs, f.Waves, f.Done, f.Existing, f.Lacking)}
+	lines = append(lines, s.most()...)
 	e := f.Estimate
 	if e == nil {
 		return append(lines, "What they will cost cannot be estimated: no run of the campaign is in the ledger.")

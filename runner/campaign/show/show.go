@@ -9,12 +9,14 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -92,7 +94,11 @@ func why(r campaign.Row) string {
 	switch {
 	case r.Class == campaign.Lacking:
 		return r.Lacks
-	case r.Report == nil || r.Report.Outcome == "changed":
+	case r.Report == nil:
+		return ""
+	case r.Report.Outcome == "changed" && r.Pull == nil && r.Report.Commit != "":
+		return fmt.Sprintf("commit %s on %s", gitops.Short(r.Report.Commit), r.Report.Branch)
+	case r.Report.Outcome == "changed":
 		return ""
 	case r.Report.Message != "":
 		return r.Report.Outcome + "/" + r.Report.Reason + ": " + r.Report.Message
@@ -103,17 +109,25 @@ func why(r campaign.Row) string {
 // Table writes the status for a terminal.
 func Table(w io.Writer, s campaign.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "TARGET\tSTATE\tPULL REQUEST\tRUN\tNOTE")
+	folder := ""
 	for _, r := range s.Targets {
-		pull := ""
+		pull, run := "", ""
 		if r.Pull != nil {
 			pull = fmt.Sprintf("#%d", r.Pull.Number)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", progress.Printable(name(r)), words[r.Class], pull, progress.Printable(markdown.Cut(why(r), 120)))
+		if r.Directory != "" {
+			folder, run = filepath.Dir(r.Directory), filepath.Base(r.Directory)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", progress.Printable(name(r)), words[r.Class], pull, progress.Printable(run), progress.Printable(markdown.Cut(why(r), 120)))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	lines := append([]string{fmt.Sprintf("%d targets: %s", len(s.Targets), strings.Join(counts(s), ", "))}, spending(s)...)
+	if folder != "" {
+		lines = append(lines, "The directories of RUN are in "+progress.Printable(folder))
+	}
 	if line := waiting(s); line != "" {
 		lines = append(lines, line)
 	}
@@ -211,7 +225,7 @@ func pullLink(server string, r campaign.Row) string {
 // CSV writes a line for each target.
 func CSV(w io.Writer, s campaign.Status) error {
 	out := csv.NewWriter(w)
-	lines := [][]string{{"key", "repository", "issue", "path", "class", "outcome", "reason", "attempts", "cost_usd", "tokens", "commit", "pull_request", "run_id"}}
+	lines := [][]string{{"key", "repository", "issue", "path", "class", "outcome", "reason", "attempts", "cost_usd", "tokens", "commit", "branch", "pull_request", "run_id", "run_directory"}}
 	for _, r := range s.Targets {
 		lines = append(lines, csvLine(r))
 	}
@@ -222,12 +236,12 @@ func CSV(w io.Writer, s campaign.Status) error {
 }
 
 func csvLine(r campaign.Row) []string {
-	line := []string{r.Key, r.Repository, "", r.Path, string(r.Class), "", "", strconv.Itoa(r.Attempts), "", "", "", "", ""}
+	line := []string{r.Key, r.Repository, "", r.Path, string(r.Class), "", "", strconv.Itoa(r.Attempts), "", "", "", "", "", "", r.Directory}
 	if r.Issue > 0 {
 		line[2] = strconv.Itoa(r.Issue)
 	}
 	if p := r.Report; p != nil {
-		line[5], line[6], line[10], line[11], line[12] = p.Outcome, p.Reason, p.Commit, p.PullRequest.URL, p.RunID
+		line[5], line[6], line[10], line[11], line[12], line[13] = p.Outcome, p.Reason, p.Commit, p.Branch, p.PullRequest.URL, p.RunID
 		if p.CostUSD != nil {
 			line[8] = strconv.FormatFloat(*p.CostUSD, 'f', -1, 64)
 		}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -78,12 +79,68 @@ func TestTableSteersNoTerminal(t *testing.T) {
 			t.Errorf("%q", line)
 		}
 	}
-	if lines := strings.Count(text, "\n"); lines != 60+4 {
+	if lines := strings.Count(text, "\n"); lines != 1+60+4 {
 		t.Errorf("%d lines for 60 targets", lines)
 	}
 	for _, want := range []string{"60 targets: 4 waiting", "0.00 of 100.00 dollars spent; 0 tokens", "spent today (UTC)", "Waits: 3 of the last"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// A change without a pull request is shown by its commit, branch and run directory.
+func TestLocalChangesCanBeFound(t *testing.T) {
+	row := campaign.Row{
+		Target: campaign.Target{Key: "bump-widgets-01", Repository: "octo-org/widgets"}, Class: campaign.Committed, Attempts: 1, Directory: "/l/bump/runs/bump-widgets-01-5ab1-1",
+		Report: &campaign.Report{RunID: "r", Outcome: "changed", Commit: strings.Repeat("ab", 20), Branch: "agent-ci/bump-widgets-01"},
+	}
+	s := campaign.Status{Campaign: "bump", Counts: map[campaign.Class]int{campaign.Committed: 1}, Targets: []campaign.Row{row}}
+	table := written(t, Table, s)
+	for _, want := range []string{
+		"TARGET            STATE    PULL REQUEST  RUN                     NOTE\n",
+		"octo-org/widgets  changed                bump-widgets-01-5ab1-1  commit abababababab on agent-ci/bump-widgets-01\n",
+		"\nThe directories of RUN are in /l/bump/runs\n",
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table does not say %q:\n%s", want, table)
+		}
+	}
+	if text := written(t, Markdown, s); !strings.Contains(text, "commit abababababab on agent") {
+		t.Error(text)
+	}
+	if text := written(t, Page, s); !strings.Contains(text, "commit abababababab on agent-ci/bump-widgets-01") {
+		t.Error(text)
+	}
+	if text := written(t, CSV, s); !strings.Contains(text, ",agent-ci/bump-widgets-01,,r,/l/bump/runs/bump-widgets-01-5ab1-1\n") {
+		t.Error(text)
+	}
+	s.Targets[0].Directory = ""
+	if table := written(t, Table, s); strings.Contains(table, "directories of RUN") {
+		t.Errorf("there are no run directories:\n%s", table)
+	}
+}
+
+// A plan explains how a run may cost more than its limit.
+func TestPlanExplainsItsSum(t *testing.T) {
+	told := Planned{
+		Plan:   &campaign.Plan{Claim: campaign.Claim{USD: 2.62, Tokens: 1_410_000}, Targets: []campaign.Target{{Repository: "octo-org/widgets", Base: "main", SHA: strings.Repeat("ab", 20)}}},
+		Limits: campaign.Limits{USD: 1, Tokens: 1_000_000, Agents: 1}, Forecast: campaign.Forecast{Most: campaign.Claim{USD: 5.24, Tokens: 2_820_000}}, Budget: job.Spending{USD: 20},
+	}
+	unpriced, team := told, told
+	unpriced.Plan = &campaign.Plan{Claim: told.Plan.Claim, Unpriced: "the price of m is not known"}
+	team.Limits.Agents = 3
+	for want, told := range map[string]Planned{
+		"TARGET            BASE  COMMIT        NOTE\nocto-org/widgets  main  abababababab  \n":                           told,
+		"\nA run may cost up to 2.62 dollars: 1.00 (limits.cost_usd) plus 1.62 for the dearest single request. A limit":  told,
+		"\nA run may use up to 1,410,000 tokens: 1,000,000 (limits.tokens) plus 410,000 for the dearest single request.": told,
+		"\nAll runs together may cost up to 5.24 of 20.00 dollars and use up to 2,820,000 tokens.\n":                     told,
+		"plus 1.62 for the dearest single request of each of its 3 agents. A limit":                                      team,
+		"may use up to 2,820,000 tokens. Their cost is unknown: the price of m is not known.\n":                          unpriced,
+	} {
+		var out bytes.Buffer
+		if err := Plan(&out, told); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s%v", want, &out, err)
 		}
 	}
 }
@@ -178,7 +235,7 @@ func TestNoCellIsAFormula(t *testing.T) {
 			}
 		}
 	}
-	if got := fmt.Sprint(lines[1]); got != fmt.Sprint([]string{hostile[0], "octo-org/widgets", "", hostile[0], "waiting", "internal_error", hostile[0], "1", "0.25", "7", hostile[0], "https://evil.example/octo-org/widgets/pull/1", hostile[0]}) {
+	if got := fmt.Sprint(lines[1]); got != fmt.Sprint([]string{hostile[0], "octo-org/widgets", "", hostile[0], "waiting", "internal_error", hostile[0], "1", "0.25", "7", hostile[0], "", "https://evil.example/octo-org/widgets/pull/1", hostile[0], ""}) {
 		t.Errorf("%s", got)
 	}
 }

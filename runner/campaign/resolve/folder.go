@@ -1,0 +1,62 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/remote"
+)
+
+// Repositories is a folder of this machine with repositories in place of those of a forge. It has no
+// issues and no pull requests.
+type Repositories string
+
+// Path returns the path of a repository: OWNER/REPO.git in the folder, or OWNER/REPO where that is missing.
+func (r Repositories) Path(repository string) string {
+	path := filepath.Join(string(r), filepath.FromSlash(repository))
+	if info, err := os.Stat(path + ".git"); err == nil && info.IsDir() {
+		return path + ".git"
+	}
+	return path
+}
+
+// Survey reads the repositories' branches.
+func (r Repositories) Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error) {
+	found := make([]forge.Finding, len(questions))
+	for i, q := range questions {
+		var err error
+		if found[i], err = r.survey(ctx, q); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func (r Repositories) survey(ctx context.Context, q forge.Question) (forge.Finding, error) {
+	path := r.Path(q.Repository)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return forge.Finding{}, nil
+	}
+	branch, tip, err := remote.Branch(ctx, remote.Remote{URL: path}, q.Branch)
+	if err != nil {
+		return forge.Finding{}, err
+	}
+	f := forge.Finding{Found: true, Repository: q.Repository, CanWrite: true, Branch: branch, Tip: tip}
+	if q.Commit != "" {
+		if f.HasCommit, err = gitops.Holds(path, q.Commit); err != nil {
+			return f, fmt.Errorf("look for the commit %s in %s: %w", q.Commit, path, err)
+		}
+	}
+	return f, nil
+}
+
+// Search is for a forge alone. A campaign file with a folder has no queries.
+func (r Repositories) Search(context.Context, forge.Search, int) ([]forge.Hit, error) {
+	return nil, fmt.Errorf("the folder %s cannot be searched", strings.TrimSuffix(string(r), "/"))
+}
