@@ -167,6 +167,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"issue that is a comment", "version: 1\ntask:\n  issue: #7\n", []string{`job.yml:3:3: task.issue: is followed by a comment, not by a value; did you mean "#7"?`}},
 		{"absolute prompt file", "version: 1\ntask: {prompt_file: /etc/passwd}", []string{"job.yml:2:21: task.prompt_file: must be a path relative to the job file, with slashes"}},
 		{"address with a password", start + "model: {base_url: 'https://me:secret@api.example.com/v1'}", []string{"job.yml:3:19: model.base_url: must not hold a user or a password; the key belongs in the variable that api_key_env names"}},
+		{"address in the clear", start + "model: {base_url: 'http://api.example.com/v1'}", []string{"job.yml:3:19: model.base_url: is http to a public host, where others could read and change what is said; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local"}},
 		{"address without a host", start + "model: {base_url: api.example.com}", []string{"job.yml:3:19: model.base_url: must be an address such as https://api.example.com/v1"}},
 		{"address with a query", start + "model: {base_url: 'https://api.example.com/v1?a=b'}", []string{"job.yml:3:19: model.base_url: must not hold a query or a fragment; parameters belong in model.query"}},
 		{"header that ends the header", start + `model: {headers: {A: "b\r\nC: d"}}`, []string{"job.yml:3:22: model.headers.A: must be one line without control characters"}},
