@@ -133,12 +133,15 @@ func checkServerURL(s string) error {
 // program checks where the program of a server, and its folder, are found.
 func (c mcpChecks) program() {
 	s := c.server
-	switch {
-	case strings.Contains(s.Command, "/") && !path.IsAbs(s.Command) && slices.Contains(strings.Split(s.Command, "/"), ".."):
+	program := AtHome(s.Command, "/~")
+	switch wrong := misnamed(append([]string{s.Command}, s.Args...), ServerCommand); {
+	case wrong != "":
+		c.wrong("command", wrong)
+	case strings.Contains(program, "/") && !path.IsAbs(program) && slices.Contains(strings.Split(program, "/"), ".."):
 		c.wrong("command", "must not lead out of the repository: a relative program is that of the base commit")
-	case s.Command == "." || strings.HasSuffix(s.Command, "/") || strings.HasSuffix(s.Command, "/."):
+	case program == "." || strings.HasSuffix(program, "/") || strings.HasSuffix(program, "/."):
 		c.wrong("command", "is a folder; give a program")
-	case path.IsAbs(s.Command) && path.Clean(s.Command) != s.Command:
+	case path.IsAbs(program) && path.Clean(program) != program:
 		c.wrong("command", "must be a path without //, ./ and ../, and not with / at its end")
 	}
 	switch {

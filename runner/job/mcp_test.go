@@ -26,6 +26,10 @@ func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
 	for servers, want := range map[string]string{
 		"{a: {tools: [x]}}":                                                                                                "mcp_servers.a.command: is missing",
 		"{a: {command: x}}":                                                                                                "mcp_servers.a.tools: is missing",
+		"{a: {command: npx -y @org/foo, args: [/data], tools: [y]}}":                                                        `mcp_servers.a.command: has a program and its arguments in one word, which no shell takes apart; write command: npx, args: [-y, "@org/foo", /data].`,
+		"{a: {command: $HOME/x, tools: [y]}}":                                                                              "mcp_servers.a.command: begins with $HOME, and no shell fills that in; write command: ~/x, args: []",
+		"{a: {command: ~root/x, tools: [y]}}":                                                                              "mcp_servers.a.command: begins with ~ and is not below ~/",
+		"{a: {command: ~/../x, tools: [y]}}":                                                                               "mcp_servers.a.command: must be a path without",
 		"{a: {command: x, tools: []}}":                                                                                     "mcp_servers.a.tools: names no tool",
 		"{a: {command: x, tools: '*'}}":                                                                                    "mcp_servers.a.tools: must be a list",
 		"{a: {command: x, tools: ['*', y]}}":                                                                               `mcp_servers.a.tools: has "*" beside others`,
@@ -77,6 +81,12 @@ func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
 				t.Errorf("it says %v, not %q", err, want)
 			}
 		})
+	}
+}
+
+func TestProgramsOfServersMayBePaths(t *testing.T) {
+	for _, program := range []string{"npx", "~/.local/bin/server", "${HOME}/server", "./my tools/server", "/opt/My Tools/server", "~/My Tools/server"} {
+		mustLoad(t, jobFile(start+"mcp_servers: {a: {command: '"+program+"', tools: ['*']}}\n"))
 	}
 }
 

@@ -252,7 +252,7 @@ var rules = []rule{
 	{path: "pull_request.commit.co_author", about: "Whether the commit names who asked for the work, else who wrote the issue, as co-author (Co-authored-by), under the address that GitHub gives every account.", initial: true},
 
 	{path: "mcp_servers", about: "MCP servers whose tools the model may call, by names. All start before the first request to the model; their tools stay as they are for the run.", example: "{docs: {command: docs-server, tools: [search]}}", names: serverName, most: mostMCPServers},
-	{path: "mcp_servers.*.command", about: "The program of a server that is reached by its standard streams. It runs in a sandbox of its own: as long as the run with workspace: none, else as long as an attempt of the agent. A server has command or url.", form: oneLine},
+	{path: "mcp_servers.*.command", about: "The program of a server that is reached by its standard streams. It runs in a sandbox of its own: as long as the run with workspace: none, else as long as an attempt of the agent. A server has command or url. ~/ at the start, and ${HOME}, are the home folder of who starts agent-ci, in args too.", form: oneLine},
 	{path: "mcp_servers.*.args", about: "Its arguments.", form: argument, example: "[--stdio]"},
 	{path: "mcp_servers.*.cwd", about: "The folder that it is started in, below the root of what the agent works in; of workspace: read and write. Without it the server is started in a fresh tree of the base commit, and finds what the agent works in by $AGENT_CI_WORKSPACE. Does not go with env.pass.", form: folder},
 	{path: "mcp_servers.*.env", about: "The variables that it sees besides the few that programs need to run."},
@@ -264,7 +264,7 @@ var rules = []rule{
 	{path: "mcp_servers.*.tools", about: "The tools of the server that the model may call, by the server's own names. It is required; [\"*\"] are all that the server has.", required: true, filled: true, form: oneLine, example: "[search, fetch]"},
 	{path: "mcp_servers.*.deny", about: "Tools of the server that the model may not call, beside tools: [\"*\"].", form: oneLine},
 	{path: "mcp_servers.*.required", about: "Whether the run ends, before anything is paid, where the server does not come or lacks one of its tools. Else a warning says so.", initial: true},
-	{path: "mcp_servers.*.start_timeout", about: "How long the server may take until its tools are known.", initial: Duration(30 * time.Second)},
+	{path: "mcp_servers.*.start_timeout", about: "How long the server may take until its tools are known, the download of its package among it.", initial: Duration(time.Minute)},
 	{path: "mcp_servers.*.tool_timeout", about: "How long one call may take.", initial: Duration(2 * time.Minute)},
 	{path: "mcp_servers.*.network", about: "What a server that is started here can reach, written as policy.network is.", initial: Network{Mode: modeLoopback}, values: []string{"none", "loopback", "full"}},
 	{path: "mcp_servers.*.workspace", about: "What a server that is started here sees of what the agent works in: nothing, all of it to read, or to write too. What it writes counts as the agent's.", initial: "none", values: []string{"none", "read", "write"}},
@@ -274,7 +274,7 @@ var rules = []rule{
 
 	{path: "hooks", about: "Programs that are asked at points of the run, by names, and can refuse what comes. Anything but a clean answer refuses too.", example: "{guard: {on: pre_tool, run: [.github/guard.py]}}", names: serverName, most: mostHooks},
 	{path: "hooks.*.on", about: "When it is asked. The names that Codex and Claude Code have for these are taken as well.", required: true, values: hookNames()},
-	{path: "hooks.*.run", about: "The program and its arguments, without a shell. A program that is named by a relative path, and the files beside it, are those of the base commit, which is where it is started.", required: true, form: argument, example: "[.github/guard.py, --strict]"},
+	{path: "hooks.*.run", about: "The program and its arguments, without a shell. A program that is named by a relative path, and the files beside it, are those of the base commit, which is where it is started. ~/ at the start of a word, and ${HOME}, are the home folder.", required: true, form: argument, example: "[.github/guard.py, --strict]"},
 	{path: "hooks.*.tools", about: "Names of tools: it is asked of these alone. * stands for any text, such as in mcp__docs__*; with compat they are matchers as Claude Code and Codex have them, regular expressions too. Empty: of all.", form: oneLine},
 	{path: "hooks.*.argv", about: "The beginning of a command, word by word: it is asked of commands that begin so, alone. Empty: of all.", form: argument, example: "[git, push]"},
 	{path: "hooks.*.timeout", about: "How long it may take.", initial: Duration(10 * time.Second)},
