@@ -29,7 +29,7 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 		}
 		of[name] = h
 	}
-	all, err := Collect(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
+	all, err := Collect(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) }, os.Getenv("HOME"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestTheOrderAndTheDigest(t *testing.T) {
 	}
 	one := map[string]job.Hook{"b": {On: "stop", Run: []string{"sh", "a.sh"}}, "a": {On: "stop", Run: []string{"./a.sh"}, Trusted: job.TrustedOperator}}
 	collect := func() []Hook {
-		all, err := Collect(map[string]job.Hook{"z": {On: "stop", Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base)
+		all, err := Collect(map[string]job.Hook{"z": {On: "stop", Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, "")
 		if err != nil {
 			t.Fatal(err)
 		}

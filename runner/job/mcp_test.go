@@ -24,9 +24,9 @@ func TestServersOfToolsHaveDefaults(t *testing.T) {
 
 func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
 	for servers, want := range map[string]string{
-		"{a: {tools: [x]}}":                                                                                                "mcp_servers.a.command: is missing",
-		"{a: {command: x}}":                                                                                                "mcp_servers.a.tools: is missing",
-		"{a: {command: npx -y @org/foo, args: [/data], tools: [y]}}":                                                        `mcp_servers.a.command: has a program and its arguments in one word, which no shell takes apart; write command: npx, args: [-y, "@org/foo", /data].`,
+		"{a: {tools: [x]}}": "mcp_servers.a.command: is missing",
+		"{a: {command: x}}": "mcp_servers.a.tools: is missing",
+		"{a: {command: npx -y @org/foo, args: [/data], tools: [y]}}":                                                       `mcp_servers.a.command: has a program and its arguments in one word, which no shell takes apart; write command: npx, args: [-y, "@org/foo", /data].`,
 		"{a: {command: $HOME/x, tools: [y]}}":                                                                              "mcp_servers.a.command: begins with $HOME, and no shell fills that in; write command: ~/x, args: []",
 		"{a: {command: ~root/x, tools: [y]}}":                                                                              "mcp_servers.a.command: begins with ~ and is not below ~/",
 		"{a: {command: ~/../x, tools: [y]}}":                                                                               "mcp_servers.a.command: must be a path without",
