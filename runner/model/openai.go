@@ -73,7 +73,7 @@ func (e Endpoint) base() (string, error) {
 		return "", fmt.Errorf("model.base_url %q is not an http or https URL", base)
 	}
 	if u.Scheme == "http" && !reach.Near(u.Hostname()) {
-		return "", fmt.Errorf("model.base_url %q would send the key and the conversation in the clear to a public host: write https", base)
+		return "", fmt.Errorf("model.base_url would send the key and the conversation in the clear to %s, a public host: write https", u.Hostname())
 	}
 	return strings.TrimSuffix(base, "/") + "/", nil
 }
