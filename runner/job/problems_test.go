@@ -137,6 +137,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"search without a store", start + "tools: {hosted: [file_search]}", []string{"job.yml:3:18: tools.hosted[0]: file_search needs vector_store_ids, a list of the stores to search"}},
 		{"server without a name", start + "tools: {hosted: [mcp]}", []string{"job.yml:3:18: tools.hosted[0]: mcp needs server_label, the name of the server"}},
 		{"server without an address", start + "tools: {hosted: [{type: mcp, server_label: a}]}", []string{"job.yml:3:18: tools.hosted[0]: mcp needs server_url or connector_id"}},
+		{"server in the clear", start + "tools: {hosted: [{type: mcp, server_label: a, server_url: 'http://mcp.example.com'}]}", []string{"job.yml:3:18: tools.hosted[0]: mcp has a server_url that is http, where others could read and change what is said; write https. A server of this machine belongs in mcp_servers"}},
 		{"server that asks", start + "tools: {hosted: [{type: mcp, server_label: a, server_url: b, require_approval: always}]}", []string{"job.yml:3:18: tools.hosted[0]: mcp must have require_approval: never, since nobody is there to approve; narrow allowed_tools instead"}},
 		{"no number of JSON", start + "tools: {hosted: [{type: web_search, a: {b: [.nan]}}]}", []string{"job.yml:3:45: tools.hosted[0].a.b[0]: must be a number that JSON has"}},
 		{"anchor in a hosted tool", start + "tools: {hosted: [{type: web_search, a: &x 1}]}", []string{"job.yml:3:40: tools.hosted[0].a: anchors and aliases are not allowed; write the value out"}},
