@@ -22,7 +22,7 @@ func (in *invocation) readyHooks(ctx context.Context, so *reached, past hooks.Pa
 	if err != nil {
 		return err
 	}
-	all, err := hooks.Collect(operators, so.job().Hooks, so.workspace.Commit().ReadBase)
+	all, err := hooks.Collect(operators, so.job().Hooks, so.workspace.Commit().ReadBase, in.env.Get("HOME"))
 	if err != nil || len(all) == 0 {
 		return err
 	}

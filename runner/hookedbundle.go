@@ -31,7 +31,7 @@ func (in *invocation) hooksOfBundle(ctx context.Context, so *reached, b bundle.B
 	if err := operatorsGiven(b.View.Hooks, operators); err != nil {
 		return err
 	}
-	all, err := hooks.Collect(operators, p.Job.Hooks, so.workspace.Commit().ReadBase)
+	all, err := hooks.Collect(operators, p.Job.Hooks, so.workspace.Commit().ReadBase, in.env.Get("HOME"))
 	all = slices.DeleteFunc(all, func(h hooks.Hook) bool { return h.On != job.OnPrePublish })
 	if err != nil || len(all) == 0 {
 		return err

@@ -63,7 +63,7 @@ func (in *invocation) listHooks(ctx context.Context, operatorFile string, ws *wo
 	if err != nil {
 		return nil, err
 	}
-	all, err := hooks.Collect(operators, set.Job.Hooks, ws.Commit().ReadBase)
+	all, err := hooks.Collect(operators, set.Job.Hooks, ws.Commit().ReadBase, in.env.Get("HOME"))
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ var roomKnows = map[string][]string{
 	"runner/job":        {"policy/credential", "policy/reach", "tools"},
 	"runner/learn":      {"runner/outcome", "runner/record", "runner/transcript", "tools"},
 	"runner/lessons":    {"runner/given", "runner/job", "tools"},
-	"runner/model":      {"runner/outcome", "runner/price"},
+	"runner/model":      {"runner/outcome", "runner/price", "policy/reach"},
 	"runner/outcome":    nil,
 	"runner/price":      nil,
 	"runner/progress":   {"runner/actions", "runner/intake", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},

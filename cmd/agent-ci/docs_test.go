@@ -244,3 +244,34 @@ func TestTestsOfDocumentsAreThere(t *testing.T) {
 		}
 	}
 }
+
+// TestJobsOfTheServersGuide validates the jobs of docs/mcp.md, the parts of jobs among them.
+func TestJobsOfTheServersGuide(t *testing.T) {
+	jobs := yamlBlocks(t, "docs/mcp.md")
+	for i, job := range jobs {
+		if !strings.HasPrefix(job, "version:") {
+			job = "version: 1\ntask: {prompt: x}\n" + job
+		}
+		path := filepath.Join(t.TempDir(), "job.yml")
+		if err := os.WriteFile(path, []byte(job), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(binary, "validate", path).CombinedOutput(); err != nil {
+			t.Errorf("block %d: %v\n%s\n%s", i+1, err, out, job)
+		}
+	}
+	if len(jobs) < 7 {
+		t.Errorf("there are only %d jobs", len(jobs))
+	}
+}
+
+var yamlFence = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+
+// yamlBlocks are the blocks of YAML of a page.
+func yamlBlocks(t *testing.T, page string) (blocks []string) {
+	t.Helper()
+	for _, found := range yamlFence.FindAllStringSubmatch(documents(t)[page], -1) {
+		blocks = append(blocks, found[1])
+	}
+	return blocks
+}

@@ -2,15 +2,21 @@ package main_test
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
@@ -55,56 +61,114 @@ func TestNPMServers(t *testing.T) {
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")
 	}
-	dir := npmRun(t, installServers(t))
-	raw, err := os.ReadFile(filepath.Join(dir, "out", "transcript.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, transcript := npmRun(t, installServers(t))
 	for _, want := range npmAnswers {
-		if !strings.Contains(string(raw), want) {
+		if !strings.Contains(transcript, want) {
 			t.Errorf("the transcript has no %s", want)
 		}
 	}
 	if patch, err := os.ReadFile(filepath.Join(dir, "out", "changes.patch")); err != nil || !strings.Contains(string(patch), "+by a server") {
 		t.Errorf("what the server wrote is not in the change: %v\n%s", err, patch)
 	}
+	for i, job := range npmJobs(t) {
+		t.Run(fmt.Sprintf("job %d of the guide", i+1), func(t *testing.T) { runOfGuide(t, job) })
+	}
+}
+
+// npmJobs are the jobs of docs/mcp.md with a server from npm: by npx, and by setup.
+func npmJobs(t *testing.T) []string {
+	jobs := slices.DeleteFunc(yamlBlocks(t, "docs/mcp.md"), func(block string) bool { return !strings.Contains(block, everythingServer) })
+	if len(jobs) != 2 {
+		t.Errorf("the guide has %d jobs with %s", len(jobs), everythingServer)
+	}
+	return jobs
+}
+
+// runOfGuide runs a job as the guide has it. Its list of hosts holds, and is reached by a proxy of
+// this test, since the registry may have an address here that no list opens.
+func runOfGuide(t *testing.T, job string) {
+	way := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { proxytest.Tunnel(w, r.Host) }))
+	defer way.Close()
+	const hosts = "network: {allow: [{preset: npm}]"
+	if !strings.Contains(job, hosts) {
+		t.Fatalf("the job has no %s", hosts)
+	}
+	r := newNPMRun(t, strings.Replace(job, hosts, hosts+", proxy: inherit", 1), `version: 1
+turns:
+  - output:
+      - {call: mcp__everything__echo, arguments: {message: said as in the guide}}
+      - {call: mcp__everything__get-sum, arguments: {a: 17, b: 25}}
+  - output: [{say: Done.}]
+`)
+	// With --prefix npm reads no global configuration, so that a machine's own authority has to be
+	// in a variable.
+	r.env = append(r.env, "HTTPS_PROXY="+cmp.Or(os.Getenv("HTTPS_PROXY"), way.URL), "NODE_EXTRA_CA_CERTS="+os.Getenv("NODE_EXTRA_CA_CERTS"))
+	transcript := r.run(t)
+	for _, want := range []string{`"output":"Echo: said as in the guide"`, "sum of 17 and 25 is 42"} {
+		if !strings.Contains(transcript, want) {
+			t.Errorf("the transcript has no %s", want)
+		}
+	}
 }
 
 // npmRun is a run with the servers that are installed there; it gives the folder of all of it.
-func npmRun(t *testing.T, installed string) (dir string) {
+func npmRun(t *testing.T, installed string) (dir, transcript string) {
 	t.Helper()
-	dir = t.TempDir()
-	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
-	checkout := filepath.Join(dir, "checkout")
 	program := func(name string) string {
 		return filepath.Join(installed, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")
 	}
+	r := newNPMRun(t, "version: 1\ntask: {prompt: x}\nmcp_servers:\n"+
+		"  all: {command: node, args: ["+program("server-everything")+`], tools: ["*"]}`+"\n"+
+		"  web: {url: "+serveEverything(t, program("server-everything"))+", tools: [echo, get-tiny-image]}\n"+
+		"  files: {command: node, args: ["+program("server-filesystem")+", CHECKOUT], tools: [read_text_file, write_file, list_directory], workspace: write}\n", npmSession)
+	return r.dir, r.run(t)
+}
+
+// aRun is a run that is prepared in a folder.
+type aRun struct {
+	dir string
+	env []string
+}
+
+// newNPMRun prepares a run of a job with a session, in both of which CHECKOUT is the checkout.
+func newNPMRun(t *testing.T, job, session string) aRun {
+	t.Helper()
+	r := aRun{dir: t.TempDir()}
+	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(r.dir, "out")) })
+	checkout := filepath.Join(r.dir, "checkout")
 	for path, text := range map[string]string{
-		"job.yml": "version: 1\ntask: {prompt: x}\nmcp_servers:\n" +
-			"  all: {command: node, args: [" + program("server-everything") + `], tools: ["*"]}` + "\n" +
-			"  web: {url: " + serveEverything(t, program("server-everything")) + ", tools: [echo, get-tiny-image]}\n" +
-			"  files: {command: node, args: [" + program("server-filesystem") + ", " + checkout + "], tools: [read_text_file, write_file, list_directory], workspace: write}\n",
-		"session.yml": strings.ReplaceAll(npmSession, "CHECKOUT", checkout), "checkout/file": "what the file holds\n", "home/.profile": "\n",
+		"job.yml": strings.ReplaceAll(job, "CHECKOUT", checkout), "session.yml": strings.ReplaceAll(session, "CHECKOUT", checkout),
+		"checkout/file": "what the file holds\n", "home/.profile": "\n",
 	} {
-		path = filepath.Join(dir, path)
+		path = filepath.Join(r.dir, path)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	env := []string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
+	r.env = []string{"HOME=" + filepath.Join(r.dir, "home"), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
 	for _, args := range []string{"init --quiet --initial-branch=main", "add file", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
 		git := exec.Command("git", append([]string{"-C", checkout}, strings.Fields(args)...)...)
-		git.Env = env
+		git.Env = r.env
 		if out, err := git.CombinedOutput(); err != nil {
 			t.Fatalf("git %s: %v\n%s", args, err, out)
 		}
 	}
+	return r
+}
+
+// run runs it, and gives its transcript.
+func (r aRun) run(t *testing.T) (transcript string) {
+	t.Helper()
 	run := exec.Command(binary, "run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none")
-	run.Dir, run.Env = dir, env
+	run.Dir, run.Env = r.dir, r.env
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return dir
+	raw, err := os.ReadFile(filepath.Join(r.dir, "out", "transcript.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
 }
 
 // serveEverything starts the server at an address of this machine, and gives it. The server takes

@@ -29,7 +29,7 @@ func lookAtServers(ctx context.Context, p process, dir, file string, show bool) 
 		if show {
 			showServer(func(text string) { fmt.Fprintln(p.stdout, text) }, server)
 		}
-		if !server.Ready && server.Required {
+		if !server.Ready && server.Unknown == "" && server.Required {
 			status = outcome.ExtensionFailed.ExitCode()
 		}
 	}
@@ -38,6 +38,10 @@ func lookAtServers(ctx context.Context, p process, dir, file string, show bool) 
 
 // showServer tells a person what a server offers.
 func showServer(line func(text string), s doctor.Server) {
+	if s.Unknown != "" {
+		line(progress.Printable(fmt.Sprintf("%s: not looked at: %s", s.Name, s.Unknown)))
+		return
+	}
 	if !s.Ready {
 		line(progress.Printable(fmt.Sprintf("%s: does not come (%s): %s", s.Name, s.Reason, s.Why)))
 		return

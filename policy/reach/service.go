@@ -1,6 +1,10 @@
 package reach
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
 
 // Private says whether an address is one of a local network that a list opens where its
 // entry says so: none of this machine, none of a link alone and none by which a cloud
@@ -23,4 +27,19 @@ func NoService(addr netip.Addr) string {
 	default:
 		return what
 	}
+}
+
+// nearDomains are the domains whose names no public DNS has: RFC 6761 (localhost, test), RFC 6762
+// (local), RFC 8375 (home.arpa), and internal, which ICANN keeps for private use.
+var nearDomains = []string{"localhost", "local", "internal", "home.arpa", "test"}
+
+// Near reports whether a host may be on this machine or in its network: a loopback or private
+// address, a name without a dot, or one below nearDomains. Nothing is looked up, so that a check of
+// a job and its run agree.
+func Near(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return NoService(addr) == ""
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	return !strings.Contains(name, ".") || slices.ContainsFunc(nearDomains, func(domain string) bool { return strings.HasSuffix(name, "."+domain) })
 }

@@ -313,6 +313,8 @@ func (in *inside) hear(e stage.Event) {
 	case e.Exited:
 		c.status = syscall.WaitStatus(e.Status)
 		close(c.exited)
+	case e.Missing:
+		c.started <- missingProgram(e.Error)
 	case e.Error != "":
 		c.started <- errors.New(e.Error)
 	default:

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -38,6 +40,19 @@ type child interface {
 	signal(syscall.Signal) // to its group
 	// reap kills what is left of the group and lets go of the group's id.
 	reap() (Status, error)
+}
+
+// missingProgram is what a supervisor says of a command whose program is missing.
+type missingProgram string
+
+func (m missingProgram) Error() string { return string(m) }
+
+func (m missingProgram) Is(target error) bool { return target == exec.ErrNotFound }
+
+// IsMissing reports whether a command did not start because its program, the interpreter that the
+// program names, or the command's folder is missing. The kernel does not tell these apart.
+func IsMissing(err error) bool {
+	return errors.Is(err, ErrNotStarted) && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist))
 }
 
 // Start starts c. The caller ends it with Kill or Close and sees its end

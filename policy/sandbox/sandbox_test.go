@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -145,14 +146,16 @@ func TestTheEnvironmentIsOnlyWhatIsGiven(t *testing.T) {
 
 func TestWhatDoesNotStart(t *testing.T) {
 	box := new(Sandbox)
+	missing := []string{"no such program", "no such file", "no directory"}
 	for name, c := range map[string]Command{
 		"nothing":         {Dir: "/"},
+		"no such file":    {Argv: []string{"/no/such/program"}, Dir: "/"},
 		"no such program": {Argv: []string{"no-such-program"}, Dir: "/", Env: []string{"PATH=/bin"}},
 		"no directory":    {Argv: []string{"/bin/sh"}, Dir: "/no/such/directory"},
 		"a directory":     {Argv: []string{"/"}, Dir: "/"},
 		"NUL":             {Argv: []string{"/bin/sh", "\x00"}, Dir: "/"},
 	} {
-		if _, err := box.Run(t.Context(), c); !errors.Is(err, ErrNotStarted) {
+		if _, err := box.Run(t.Context(), c); !errors.Is(err, ErrNotStarted) || IsMissing(err) != slices.Contains(missing, name) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

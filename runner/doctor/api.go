@@ -97,6 +97,10 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	} else if !m.KeySet && asked.APIKeyEnv != "" {
 		d.fault("model", "There is no key for the model: "+asked.APIKeyEnv+" is not set.", "Set "+asked.APIKeyEnv+", or name another variable with model.api_key_env.")
 	}
+	if _, err := model.NewOpenAI(model.Endpoint{BaseURL: base}); err != nil { // of which a run ends
+		d.fault("model", "The address of the model's API, "+m.BaseURL+", is none that a run takes: it must be https, or http to a host that is not public.", "Give OPENAI_BASE_URL or model.base_url a URL like https://api.openai.com/v1.")
+		return
+	}
 	if !online {
 		return
 	}

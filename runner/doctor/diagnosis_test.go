@@ -307,7 +307,12 @@ func TestWhoseTheModelIs(t *testing.T) {
 		"no URL": {
 			[]string{"OPENAI_BASE_URL=https://octocat:password@[::1", "OPENAI_API_KEY=key-of-the-model"},
 			Model{Auth: "key", BaseURL: "(not a URL)", KeyName: "OPENAI_API_KEY", KeySet: true},
-			nil,
+			[]string{"error: The address of the model's API, (not a URL), is none that a run takes: it must be https, or http to a host that is not public."},
+		},
+		"one in the clear": {
+			[]string{"OPENAI_BASE_URL=http://models.example.com/v1", "OPENAI_API_KEY=key-of-the-model"},
+			Model{Auth: "key", BaseURL: "http://models.example.com/v1", KeyName: "OPENAI_API_KEY", KeySet: true},
+			[]string{"error: The address of the model's API, http://models.example.com/v1, is none that a run takes: it must be https, or http to a host that is not public."},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

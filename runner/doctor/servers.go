@@ -20,6 +20,7 @@ type Server struct {
 	Required bool         `json:"required"`
 	Reason   string       `json:"reason,omitempty"` // of the outcome where it is not ready
 	Why      string       `json:"why,omitempty"`
+	Unknown  string       `json:"unknown,omitempty"` // why it could not be looked at; of a fault Why
 	Revision string       `json:"revision,omitempty"`
 	Server   string       `json:"server,omitempty"` // as it calls itself
 	Version  string       `json:"version,omitempty"`
@@ -93,7 +94,7 @@ func lookAtServers(ctx context.Context, p *sandboxcommand.Prepared) (found []Ser
 
 func serverOf(ctx context.Context, one extensions.Looked) Server {
 	s := Server{
-		Name: one.Name, Ready: one.Err == nil, Required: one.Required, Revision: one.List.Revision, Server: one.List.Name, Version: one.List.Version,
+		Name: one.Name, Ready: one.Err == nil && one.Unknown == "", Unknown: one.Unknown, Required: one.Required, Revision: one.List.Revision, Server: one.List.Name, Version: one.List.Version,
 		Deferred: one.Deferred, Tools: []ServerTool{}, Others: []string{},
 	}
 	if one.Err != nil {
@@ -122,6 +123,8 @@ func (d *Diagnosis) examineServers(ctx context.Context, p *sandboxcommand.Prepar
 	for _, server := range found {
 		switch {
 		case server.Ready:
+		case server.Unknown != "":
+			d.note("mcp_servers", fmt.Sprintf("The server %s was not looked at: %s.", server.Name, server.Unknown), "")
 		case server.Required:
 			d.fault("mcp_servers", server.Why, "")
 		default:

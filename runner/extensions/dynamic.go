@@ -293,9 +293,9 @@ func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	if c.Script != "" {
 		return []string{"bash", "-e", "-c", c.Script}, d.outside(tool, "bash")
 	}
-	argv := make([]string, len(c.Argv))
+	argv, home := make([]string, len(c.Argv)), d.boxes.Environ.Get("HOME")
 	for i, word := range c.Argv {
-		argv[i] = strings.ReplaceAll(word, "${"+confine.BaseTreeVariable+"}", base)
+		argv[i] = strings.ReplaceAll(job.AtHome(word, home), "${"+confine.BaseTreeVariable+"}", base)
 	}
 	if !strings.Contains(argv[0], "/") {
 		return argv, d.outside(tool, argv[0])

@@ -2,10 +2,13 @@ package extensions
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/mcp"
 	"github.com/agent-ci/agent-ci/tools/search"
@@ -18,7 +21,9 @@ type Looked struct {
 	List     mcp.List
 	Offered  []mcp.Offered
 	Deferred bool // the model would have to look for its tools
-	Err      error
+	// Unknown is why it could not be looked at here; empty where it was, and of a fault Err.
+	Unknown string
+	Err     error
 }
 
 // Look starts all servers as a run would, asks what they offer, and ends them. Nothing is
@@ -33,13 +38,15 @@ func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
 		starting.Go(func() {
 			err := one.open(ctx)
 			found[i] = Looked{Name: one.name, Required: one.Required, Err: err}
-			if err != nil {
-				stop := stopOf(one.name, err)
-				stop.Message = one.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + one.lastWords())
-				found[i].Err = stop
-				return
+			switch {
+			case err == nil:
+				found[i].List = *one.frozen
+			case one.awaitsSetup(err):
+				found[i].Err = nil
+				found[i].Unknown = one.Record.Redact(fmt.Sprintf("its program %s is not here yet; the setup commands of the job may install it, and only a run has these run", one.Command))
+			default:
+				found[i].Err = one.notCome(err)
 			}
-			found[i].List = *one.frozen
 		})
 	}
 	starting.Wait()
@@ -51,6 +58,23 @@ func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
 		return nil, err
 	}
 	return found, s.describe(found)
+}
+
+// awaitsSetup reports whether a server's program is missing where setup commands, which are not run
+// for a look, may install it.
+func (one *server) awaitsSetup(err error) bool {
+	return sandbox.IsMissing(err) && len(one.Job.Setup) > 0
+}
+
+// notCome is why a server did not come, for who looks at it.
+func (one *server) notCome(err error) *outcome.Stop {
+	stop := stopOf(one.name, err)
+	words := strings.TrimSuffix(stop.Message, ".") + "." + one.hint(stop) + one.lastWords()
+	if len(one.Job.Setup) > 0 {
+		words += " The setup commands of the job were not run for this look."
+	}
+	stop.Message = one.Record.Redact(words)
+	return stop
 }
 
 // describe adds to what was found how the model would be told of it.

@@ -12,8 +12,10 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
@@ -75,9 +77,11 @@ func (one *server) baseTree(ctx context.Context) (string, error) {
 // argv is the program with its arguments. A program that the agent, or a pull request, can
 // write is none.
 func (one *server) argv(base string) ([]string, error) {
-	program := one.Command
+	env := one.environment(base)
+	home := settings.Environment(env).Get("HOME")
+	program := job.AtHome(one.Command, home)
 	if !strings.Contains(program, "/") {
-		if found := one.Sandboxes.Linked(program, one.environment("")); found != "" {
+		if found := one.Sandboxes.Linked(program, env); found != "" {
 			return nil, one.changeable(found)
 		}
 	} else {
@@ -86,13 +90,13 @@ func (one *server) argv(base string) ([]string, error) {
 		}
 		found, why := findProgram(program, base, one.Sandboxes.InWorkspace)
 		if why != "" {
-			return nil, errors.New(why)
+			return nil, errors.New(why + one.inOneWord())
 		}
 		program = found
 	}
 	argv, filled := []string{program}, one.filled(base)
 	for _, argument := range one.Args {
-		argv = append(argv, filled.Replace(argument))
+		argv = append(argv, filled.Replace(job.AtHome(argument, home)))
 	}
 	return argv, nil
 }
@@ -114,13 +118,28 @@ func (one *server) dir(base string) string {
 	return "/"
 }
 
-// notLaunched is why the program did not start. A folder that is missing is told by the kernel
-// as if it were the program.
+// notLaunched is why the program did not start. The kernel reports a missing folder as a missing
+// program.
 func (one *server) notLaunched(err error) error {
-	if one.Cwd == "" {
+	switch {
+	case !sandbox.IsMissing(err):
 		return err
+	case one.Cwd != "":
+		return fmt.Errorf("%w; its program, or the folder %s that it is started in (cwd), is not there", err, one.Cwd)
+	case strings.Contains(one.Command, "/"):
+		return fmt.Errorf("%w%s", err, one.inOneWord())
 	}
-	return fmt.Errorf("%w; its program, or the folder %s that it is started in (cwd), is not there", err, one.Cwd)
+	return fmt.Errorf("%w; name a program outside of PATH by its path, such as ~/.local/bin/%s", err, one.Command)
+}
+
+// inOneWord says how to write a program that may have been written with its arguments in one word;
+// empty for one without blanks.
+func (one *server) inOneWord() string {
+	words := job.ProgramOf(one.Command)
+	if words == nil {
+		return ""
+	}
+	return "; if that is a program with its arguments, write " + job.ServerCommand(append(words, one.Args...))
 }
 
 // filled puts the folders into arguments.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // findProgram finds a program that is named by a path: a relative one in the tree of the base
@@ -14,6 +15,9 @@ func findProgram(name, base string, changeable func(path string) bool) (path, wh
 			return "", fmt.Sprintf("%s lies in the checkout or in a folder of policy.writable, where the agent could change it, or leads there; name it by its path in the repository (./…), which is taken of the base commit, or put it elsewhere", name)
 		}
 		return name, "" // which the sandbox alone may have: of the user's folder it shows what setup made
+	}
+	if strings.HasPrefix(name, "~/") {
+		return "", "HOME is not set, below which " + name + " is"
 	}
 	clean := filepath.Clean(name)
 	if !filepath.IsLocal(clean) {

@@ -34,6 +34,7 @@ func TestProgramsAreThoseOfTheBase(t *testing.T) {
 		"./plain.txt":      "is no program",
 		"./sub":            "is no program",
 		"./out.sh":         "there is no ./out.sh",
+		"~/tool.sh":        "HOME is not set",
 		"../tool.sh":       "leads out of the repository",
 		"/checkout/x.sh":   "lies in the checkout",
 	} {

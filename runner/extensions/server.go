@@ -153,7 +153,7 @@ func (one *server) judge(failed error) error {
 		return one.tellAgain()
 	}
 	stop := stopOf(one.name, failed)
-	why := one.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + one.seeLog())
+	why := one.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + one.hint(stop) + one.seeLog())
 	if err := one.tell(transcript.MCPServer{State: transcript.MCPFailed, Why: why}); err != nil {
 		return err
 	}
@@ -166,6 +166,14 @@ func (one *server) judge(failed error) error {
 	one.mu.Unlock()
 	one.Record.Warn("mcp_server", "The run goes on without the server %s, which is not required. %s", one.name, why)
 	return nil
+}
+
+// hint says what may help a server that did not start; empty where nothing is known to.
+func (one *server) hint(stop *outcome.Stop) string {
+	if stop.Reason != string(mcp.ReasonStart) {
+		return ""
+	}
+	return one.registryHint()
 }
 
 // tell records what became of the server.

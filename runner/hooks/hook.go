@@ -41,8 +41,9 @@ type Base func(name string, limit int64) ([]byte, error)
 const mostProgram = 16 << 20
 
 // Collect puts hooks into the order in which they are asked: those of the operator first, then
-// those of the job, by their names. What a job says of trust counts for nothing.
-func Collect(operators, jobs map[string]job.Hook, base Base) ([]Hook, error) {
+// those of the job, by their names. What a job says of trust counts for nothing. home is the user's
+// folder, in which words of hooks may name files.
+func Collect(operators, jobs map[string]job.Hook, base Base, home string) ([]Hook, error) {
 	var all []Hook
 	for _, from := range []struct {
 		prefix string
@@ -54,7 +55,7 @@ func Collect(operators, jobs map[string]job.Hook, base Base) ([]Hook, error) {
 			if len(h.Run) == 0 {
 				return nil, fmt.Errorf("the hook %s names no program", h.Name)
 			}
-			sum, err := h.digest(base)
+			sum, err := h.digest(base, home)
 			if err != nil {
 				return nil, fmt.Errorf("read the program of the hook %s: %w", h.Name, err)
 			}
@@ -68,7 +69,7 @@ func Collect(operators, jobs map[string]job.Hook, base Base) ([]Hook, error) {
 // digest is of all that the hook is by itself: its settings, and the contents of the files that
 // its words name, in the base tree or by absolute paths. What an interpreter reads besides is
 // not in it.
-func (h Hook) digest(base Base) (string, error) {
+func (h Hook) digest(base Base, home string) (string, error) {
 	sum := sha256.New()
 	settings, err := json.Marshal(h.Hook)
 	if err != nil {
@@ -76,7 +77,7 @@ func (h Hook) digest(base Base) (string, error) {
 	}
 	sum.Write(settings)
 	for i, word := range h.Run {
-		content, err := fileOf(word, i == 0, base)
+		content, err := fileOf(job.AtHome(word, home), i == 0, base)
 		if err != nil {
 			return "", err
 		}

@@ -29,7 +29,7 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 		}
 		of[name] = h
 	}
-	all, err := Collect(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
+	all, err := Collect(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) }, os.Getenv("HOME"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,9 +313,10 @@ func TestTheOrderAndTheDigest(t *testing.T) {
 		}
 		return nil, os.ErrNotExist
 	}
-	one := map[string]job.Hook{"b": {On: "stop", Run: []string{"sh", "a.sh"}}, "a": {On: "stop", Run: []string{"./a.sh"}, Trusted: job.TrustedOperator}}
+	home := t.TempDir()
+	one := map[string]job.Hook{"c": {On: "stop", Run: []string{"~/c.sh"}}, "b": {On: "stop", Run: []string{"sh", "a.sh"}}, "a": {On: "stop", Run: []string{"./a.sh"}, Trusted: job.TrustedOperator}}
 	collect := func() []Hook {
-		all, err := Collect(map[string]job.Hook{"z": {On: "stop", Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base)
+		all, err := Collect(map[string]job.Hook{"z": {On: "stop", Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, home)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,8 +330,11 @@ func TestTheOrderAndTheDigest(t *testing.T) {
 		t.Error("who is trusted is not by the operator alone")
 	}
 	files["a.sh"] = "two"
+	if err := os.WriteFile(filepath.Join(home, "c.sh"), []byte("two"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	after := collect()
-	if before[0].SHA256 != after[0].SHA256 || before[1].SHA256 == after[1].SHA256 || before[2].SHA256 == after[2].SHA256 {
+	if before[0].SHA256 != after[0].SHA256 || before[1].SHA256 == after[1].SHA256 || before[2].SHA256 == after[2].SHA256 || before[3].SHA256 == after[3].SHA256 {
 		t.Error("a digest is not by the files")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/job"
 )
 
 // path is where programs are looked for.
@@ -18,14 +19,14 @@ func (r Rooms) path() string { return confine.PathOutside(r.Environ.Get("PATH"),
 // empty where that is not made yet. A hook that names a file which commands may write to is not
 // started.
 func (h Hook) argv(rooms Rooms, tree string) ([]string, error) {
-	for _, word := range h.Run {
+	argv := h.words(rooms)
+	for _, word := range argv {
 		for _, name := range named(word) {
 			if rooms.leads(name, tree) {
 				return nil, fmt.Errorf("%q names a file that the agent's commands may write; name it by its path in the repository, and the one of the base commit is taken", cut(word))
 			}
 		}
 	}
-	argv := slices.Clone(h.Run)
 	program := filepath.FromSlash(argv[0])
 	switch {
 	case filepath.IsAbs(program):
@@ -38,12 +39,23 @@ func (h Hook) argv(rooms Rooms, tree string) ([]string, error) {
 			return nil, fmt.Errorf("its program %s leads to a file that the agent's commands may write: %s", program, found)
 		}
 		argv[0] = found
+	case strings.HasPrefix(program, "~/"):
+		return nil, fmt.Errorf("HOME is not set, below which its program %s is", program)
 	case !filepath.IsLocal(program):
 		return nil, fmt.Errorf("its program %s is outside of the repository; name it by an absolute path", argv[0])
 	case tree != "":
 		argv[0] = filepath.Join(tree, program)
 	}
 	return argv, nil
+}
+
+// words are the hook's words with the user's folder filled in.
+func (h Hook) words(rooms Rooms) []string {
+	words := slices.Clone(h.Run)
+	for i := range words {
+		words[i] = job.AtHome(words[i], rooms.Environ.Get("HOME"))
+	}
+	return words
 }
 
 // find looks for a program.
@@ -98,7 +110,7 @@ func (h Hook) Starts(rooms Rooms, tree string) error {
 		if _, err := rooms.find(h.Run[0]); err != nil {
 			return err
 		}
-		return h.script(tree)
+		return script(h.words(rooms), tree)
 	}
 	if err := executable(argv[0]); err != nil {
 		return fmt.Errorf("its program %s: %w", h.Run[0], err)
@@ -110,12 +122,12 @@ func (h Hook) Starts(rooms Rooms, tree string) error {
 var scripted = []string{"sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl", "php"}
 
 // script says whether the script of an interpreter is in the base tree.
-func (h Hook) script(tree string) error {
-	if len(h.Run) < 2 || !slices.Contains(scripted, h.Run[0]) || strings.HasPrefix(h.Run[1], "-") || filepath.IsAbs(h.Run[1]) {
+func script(argv []string, tree string) error {
+	if len(argv) < 2 || !slices.Contains(scripted, argv[0]) || strings.HasPrefix(argv[1], "-") || filepath.IsAbs(argv[1]) {
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(tree, filepath.FromSlash(h.Run[1]))); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("its script %s: there is no such file in the base commit", h.Run[1])
+	if _, err := os.Stat(filepath.Join(tree, filepath.FromSlash(argv[1]))); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("its script %s: there is no such file in the base commit", argv[1])
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestHooksTakeNothingThatCommandsMayWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rooms := Rooms{Environ: []string{"PATH=" + strings.Join([]string{dir + "/link", writable, root, tools, "."}, ":")}, Changeable: []string{root, writable}}
+	rooms := Rooms{Environ: []string{"PATH=" + strings.Join([]string{dir + "/link", writable, root, tools, "."}, ":"), "HOME=" + tools}, Changeable: []string{root, writable}}
 	for _, refused := range [][]string{
 		{root + "/x.sh"},
 		{"sh", root + "/x.sh"},
@@ -55,11 +55,18 @@ func TestHooksTakeNothingThatCommandsMayWrite(t *testing.T) {
 		{{"auditor", "x.sh"}, {tools + "/auditor", "x.sh"}}, // not what a name finds elsewhere
 		{{"./x.sh", "-v", "a=b"}, {tree + "/x.sh", "-v", "a=b"}},
 		{{tools + "/auditor"}, {tools + "/auditor"}},
+		{{"~/auditor", "${HOME}/x.sh", "-c ${HOME}"}, {tools + "/auditor", tools + "/x.sh", "-c " + tools}},
 		{{"auditor", "-c", "test -f " + root + "/x.sh"}, {tools + "/auditor", "-c", "test -f " + root + "/x.sh"}},
 	} {
 		h := Hook{Hook: job.Hook{Run: taken[0]}}
 		if argv, err := h.argv(rooms, tree); err != nil || !slices.Equal(argv, taken[1]) {
 			t.Errorf("%q is started as %q, %v", taken[0], argv, err)
+		}
+	}
+	for home, want := range map[string]string{root: "may write", "": "HOME is not set"} {
+		_, err := Hook{Hook: job.Hook{Run: []string{"~/x.sh"}}}.argv(Rooms{Environ: []string{"HOME=" + home}, Changeable: rooms.Changeable}, tree)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("with the home %q: %v, want %q", home, err, want)
 		}
 	}
 	for word, problem := range map[string]string{"x.sh": "", "missing.sh": "no such file in the base commit"} {

@@ -101,6 +101,9 @@ func (d *decoder) command(k *key, path string, node *yaml.Node, into reflect.Val
 		if c.Argv[0] == "" {
 			return d.complain(path, node, "names no program")
 		}
+		if wrong := misnamed(c.Argv, ListOf); wrong != "" {
+			return d.complain(path, node, wrong)
+		}
 	default:
 		return d.wrongType(k, path, node)
 	}

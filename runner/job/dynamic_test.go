@@ -46,6 +46,7 @@ func TestDynamicToolsThatCanNotBeAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		tool, want string
 	}{
+		{"name: a, run: [make lint, 'a: b'], " + anyObject, `tools.dynamic[1].run: has a program and its arguments in one word, which no shell takes apart; write [make, lint, "a: b"].`},
 		{"name: a, " + anyObject, "tools.dynamic[1].run: is missing; give run, or serve"},
 		{"name: a, run: x, serve: y, " + anyObject, "tools.dynamic[1].serve: stands beside run"},
 		{"run: x, " + anyObject, "tools.dynamic[1].name: is missing"},

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // form is what a text may be. Its complaints never repeat the text, which may
@@ -203,6 +205,14 @@ func checkWebAddress(s string) error {
 		return errors.New("must not hold a user or a password; the key belongs in the variable that api_key_env names")
 	case address.RawQuery != "" || address.Fragment != "":
 		return errors.New("must not hold a query or a fragment; parameters belong in model.query")
+	}
+	return checkInTheClear(address)
+}
+
+// checkInTheClear refuses http to a public host, since others could read and change what is said.
+func checkInTheClear(address *url.URL) error {
+	if address.Scheme == "http" && !reach.Near(address.Hostname()) {
+		return errors.New("is http to a public host, where others could read and change what is said; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")
 	}
 	return nil
 }

@@ -97,6 +97,10 @@ func (d *decoder) fitHook(path string, h Hook) {
 	}
 	if _, given := d.places[path+".run"]; given && len(h.Run) == 0 && !d.report.mentionsExactly(path+".run") {
 		wrong("run", "names no program")
+	} else if len(h.Run) > 0 {
+		if why := misnamed(h.Run, ListOf); why != "" {
+			wrong("run", why)
+		}
 	}
 	if len(h.Tools) > 0 && !slices.Contains(matchTools, h.On) {
 		wrong("tools", "does not go with on: "+h.On+", which is of no tool; leave it out")

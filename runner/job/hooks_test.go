@@ -22,6 +22,8 @@ func TestWhatDoesNotFitAHook(t *testing.T) {
 		{"{on: pre_publish, run: [x], compat: claude}", "job.yml:3:48: hooks.x.compat: does not go with on: pre_publish, which claude has no form for; leave it out"},
 		{"{on: pre_tool, run: [x], trusted: operator}", "job.yml:3:46: hooks.x.trusted: may be said by the operator's file alone (--operator-file); leave it out"},
 		{"{on: pre_tool, run: []}", "job.yml:3:32: hooks.x.run: names no program"},
+		{"{on: pre_tool, run: ['python3 guard.py', --strict]}", "job.yml:3:32: hooks.x.run: has a program and its arguments in one word, which no shell takes apart; write [python3, guard.py, --strict]."},
+		{"{on: pre_tool, run: [$HOME/guard]}", "job.yml:3:32: hooks.x.run: begins with $HOME, and no shell fills that in; write [~/guard]"},
 		{"{on: pre_tool, run: [x], timeout: 1h}", "job.yml:3:46: hooks.x.timeout: must be 10m0s at most"},
 		{"{on: pre_tool, run: [x], tools: [Bash]}", `job.yml:3:44: hooks.x.tools: "Bash" fits no tool, so that the hook would never be asked; Bash is a name of Claude Code, which goes with compat: claude`},
 		{"{on: pre_tool, run: [x], tools: [apply_patch], argv: [apply_patch]}", `job.yml:3:65: hooks.x.argv: goes with tools that run commands, and tools names none, so that the hook would never be asked; leave one of both out`},

@@ -72,7 +72,10 @@ func completeHosted(kind string, tool map[string]any) error {
 }
 
 func completeMCP(tool map[string]any) error {
+	address, _ := tool["server_url"].(string)
 	switch {
+	case strings.HasPrefix(strings.ToLower(address), "http://"):
+		return errors.New("mcp has a server_url that is http, where others could read and change what is said; write https. A server of this machine belongs in mcp_servers")
 	case tool["server_label"] == nil:
 		return errors.New("mcp needs server_label, the name of the server")
 	case tool["server_url"] == nil && tool["connector_id"] == nil:

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // MCPServer is a server of the Model Context Protocol whose tools the model may call: a
@@ -63,7 +60,6 @@ func (d *decoder) fitMCPServers() {
 		of := mcpChecks{d, join("mcp_servers", name), d.job.MCPServers[name]}
 		of.kind()
 		of.program()
-		of.address()
 		of.credentials()
 		of.tools()
 		of.confinement()
@@ -131,18 +127,21 @@ func checkServerURL(s string) error {
 	case address.Fragment != "":
 		return errors.New("must not have a fragment (#…)")
 	}
-	return nil
+	return checkInTheClear(address)
 }
 
 // program checks where the program of a server, and its folder, are found.
 func (c mcpChecks) program() {
 	s := c.server
-	switch {
-	case strings.Contains(s.Command, "/") && !path.IsAbs(s.Command) && slices.Contains(strings.Split(s.Command, "/"), ".."):
+	program := AtHome(s.Command, "/~")
+	switch wrong := misnamed(append([]string{s.Command}, s.Args...), ServerCommand); {
+	case wrong != "":
+		c.wrong("command", wrong)
+	case strings.Contains(program, "/") && !path.IsAbs(program) && slices.Contains(strings.Split(program, "/"), ".."):
 		c.wrong("command", "must not lead out of the repository: a relative program is that of the base commit")
-	case s.Command == "." || strings.HasSuffix(s.Command, "/") || strings.HasSuffix(s.Command, "/."):
+	case program == "." || strings.HasSuffix(program, "/") || strings.HasSuffix(program, "/."):
 		c.wrong("command", "is a folder; give a program")
-	case path.IsAbs(s.Command) && path.Clean(s.Command) != s.Command:
+	case path.IsAbs(program) && path.Clean(program) != program:
 		c.wrong("command", "must be a path without //, ./ and ../, and not with / at its end")
 	}
 	switch {
@@ -152,23 +151,6 @@ func (c mcpChecks) program() {
 	case len(s.Env.Pass) > 0:
 		c.wrong("cwd", "does not go with env.pass: many programs load code from the folder that they are started in, and the agent writes to this one; leave it out, and give the server the folder as an argument, ${AGENT_CI_WORKSPACE}")
 	}
-}
-
-// address checks what of an address can be told without asking for it.
-func (c mcpChecks) address() {
-	at, err := url.Parse(c.server.URL)
-	switch {
-	case c.server.URL == "" || err != nil:
-	case at.Scheme == "http" && !mayBeNear(at.Hostname()):
-		c.wrong("url", "is http to a host of the internet, where others could read and change what is said; use https")
-	}
-}
-
-// mayBeNear says whether a host may be one of this machine or of a private network. Where a
-// name is looked up, the client finds out.
-func mayBeNear(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return err != nil || reach.NoService(address) == ""
 }
 
 // credentials keeps those of agent-ci itself from servers, and those of servers from commands.

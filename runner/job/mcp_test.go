@@ -24,8 +24,12 @@ func TestServersOfToolsHaveDefaults(t *testing.T) {
 
 func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
 	for servers, want := range map[string]string{
-		"{a: {tools: [x]}}":                                                                                                "mcp_servers.a.command: is missing",
-		"{a: {command: x}}":                                                                                                "mcp_servers.a.tools: is missing",
+		"{a: {tools: [x]}}": "mcp_servers.a.command: is missing",
+		"{a: {command: x}}": "mcp_servers.a.tools: is missing",
+		"{a: {command: npx -y @org/foo, args: [/data], tools: [y]}}":                                                       `mcp_servers.a.command: has a program and its arguments in one word, which no shell takes apart; write command: npx, args: [-y, "@org/foo", /data].`,
+		"{a: {command: $HOME/x, tools: [y]}}":                                                                              "mcp_servers.a.command: begins with $HOME, and no shell fills that in; write command: ~/x, args: []",
+		"{a: {command: ~root/x, tools: [y]}}":                                                                              "mcp_servers.a.command: begins with ~ and is not below ~/",
+		"{a: {command: ~/../x, tools: [y]}}":                                                                               "mcp_servers.a.command: must be a path without",
 		"{a: {command: x, tools: []}}":                                                                                     "mcp_servers.a.tools: names no tool",
 		"{a: {command: x, tools: '*'}}":                                                                                    "mcp_servers.a.tools: must be a list",
 		"{a: {command: x, tools: ['*', y]}}":                                                                               `mcp_servers.a.tools: has "*" beside others`,
@@ -41,7 +45,8 @@ func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
 		"{a: {command: x, tools: [y], headers: {A: b}}}":                                                                   "mcp_servers.a.headers: takes url",
 		"{a: {command: x, tools: [y], bearer_token_env: T}}":                                                               "mcp_servers.a.bearer_token_env: takes url",
 		"{a: {url: 'ftp://a.example.com', tools: [y]}}":                                                                    "mcp_servers.a.url: must be",
-		"{a: {url: 'http://93.184.216.34/mcp', tools: [y]}}":                                                               "mcp_servers.a.url: is http to a host of the internet",
+		"{a: {url: 'http://93.184.216.34/mcp', tools: [y]}}":                                                               "mcp_servers.a.url: is http to a public host",
+		"{a: {url: 'http://example.com/mcp', tools: [y]}}":                                                                 "mcp_servers.a.url: is http to a public host",
 		"{a: {url: 'https://u:p@a.example.com', tools: [y]}}":                                                              "mcp_servers.a.url: must not have a user",
 		"{a: {url: 'https://a.example.com/#x', tools: [y]}}":                                                               "mcp_servers.a.url: must not have a fragment",
 		"{a: {command: x, tools: [y], env: {pass: [GITHUB_TOKEN]}}}":                                                       "mcp_servers.a.env.pass[0]: GITHUB_TOKEN holds a credential",
@@ -76,6 +81,12 @@ func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
 				t.Errorf("it says %v, not %q", err, want)
 			}
 		})
+	}
+}
+
+func TestProgramsOfServersMayBePaths(t *testing.T) {
+	for _, program := range []string{"npx", "~/.local/bin/server", "${HOME}/server", "./my tools/server", "/opt/My Tools/server", "~/My Tools/server"} {
+		mustLoad(t, jobFile(start+"mcp_servers: {a: {command: '"+program+"', tools: ['*']}}\n"))
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // DefaultBaseURL is OpenAI's own API.
@@ -69,6 +71,9 @@ func (e Endpoint) base() (string, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		return "", fmt.Errorf("model.base_url %q is not an http or https URL", base)
+	}
+	if u.Scheme == "http" && !reach.Near(u.Hostname()) {
+		return "", fmt.Errorf("model.base_url would send the key and the conversation in the clear to %s, a public host: write https", u.Hostname())
 	}
 	return strings.TrimSuffix(base, "/") + "/", nil
 }

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // Remote is what a job says of a server at an address.
@@ -56,8 +58,8 @@ func NewClient(remote Remote) (*http.Client, error) {
 }
 
 // CheckURL says what is wrong with the address of a server, or returns it read: http is only for
-// private and loopback addresses. Where the address has a name, the client finds out which
-// addresses the name has.
+// private and loopback addresses and for names that may have such. The client looks at the
+// addresses that the name has.
 func CheckURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -72,16 +74,10 @@ func CheckURL(address string) (*url.URL, error) {
 	case u.Fragment != "":
 		return nil, errors.New("it must not have a fragment (#)")
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && u.Scheme == "http" && !near(ip) {
-		return nil, fmt.Errorf("http: is only for private and loopback addresses, which %s is not; write https", ip)
+	if u.Scheme == "http" && !reach.Near(u.Hostname()) {
+		return nil, fmt.Errorf("http: is only for private and loopback addresses, which %s is not; write https", u.Hostname())
 	}
 	return u, nil
-}
-
-// near says whether what is sent to an address stays on this machine or its network.
-func near(ip netip.Addr) bool {
-	ip = ip.Unmap().WithZone("")
-	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
 }
 
 // direct is a transport to the host. What http would carry in the clear goes by no proxy and to
@@ -97,7 +93,7 @@ func direct(scheme string) *http.Transport {
 		if err != nil {
 			return err
 		}
-		if !near(to.Addr()) {
+		if reach.NoService(to.Addr()) != "" {
 			return fmt.Errorf("http: is only for private and loopback addresses, which %s is not; write https", to.Addr())
 		}
 		return nil

@@ -208,9 +208,9 @@ func (s *Session) failure(ctx context.Context, err error) *Error {
 		e.Words = begin + "was not waited for: the run was ended"
 	case silent && quiet.noise != "":
 		e.Reason = ReasonProtocol
-		e.Words = begin + fmt.Sprintf("answered nothing that is the protocol within %v; it printed %q: it must write nothing else to standard output", s.server.StartTimeout, quiet.noise)
+		e.Words = begin + fmt.Sprintf("answered nothing that is the protocol within %s; it printed %q: it must write nothing else to standard output", seconds(s.server.StartTimeout), quiet.noise)
 	case silent:
-		e.Words = begin + fmt.Sprintf("did not answer within %v; %s, or raise start_timeout", s.server.StartTimeout, log)
+		e.Words = begin + s.slow() + "; " + log
 	case errors.Is(err, errClosed):
 		e.Words = begin + "ended before it answered; " + log
 	case web:
@@ -223,6 +223,18 @@ func (s *Session) failure(ctx context.Context, err error) *Error {
 	}
 	return e
 }
+
+// slow says that the server took longer than it may, and which key gives it more time.
+func (s *Session) slow() string {
+	did := "start"
+	if s.server.Start == nil {
+		did = "answer"
+	}
+	return fmt.Sprintf("did not %s within %s; set mcp_servers.%s.start_timeout higher if it needs longer, as the first download of a package may", did, seconds(s.server.StartTimeout), s.server.Name)
+}
+
+// seconds is a time as people write it.
+func seconds(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }
 
 func (s *Session) protocolError(format string, args ...any) *Error {
 	return &Error{

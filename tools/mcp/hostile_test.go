@@ -72,7 +72,7 @@ var unusable = []struct {
 	reason Reason
 	words  string
 }{
-	{"silent", Server{StartTimeout: 200 * time.Millisecond}, func(*saying, request) {}, ReasonStart, "did not answer within 200ms"},
+	{"silent", Server{StartTimeout: 200 * time.Millisecond}, func(*saying, request) {}, ReasonStart, "did not start within 0.2 s; set mcp_servers.test.start_timeout higher"},
 	{"ends", Server{}, func(s *saying, _ request) { s.exit() }, ReasonStart, "ended before it answered"},
 	{"prints text", Server{StartTimeout: 200 * time.Millisecond}, func(s *saying, _ request) { s.line("Listening on \x1b[31m8080") }, ReasonProtocol, `"Listening on [31m8080"`},
 	{"refuses all", Server{}, func(s *saying, r request) { s.refuse(r, -32000, "license\x07 expired") }, ReasonProtocol, "license expired"},
@@ -93,7 +93,7 @@ var unusable = []struct {
 		if r.Method != "tools/list" {
 			s.initialized(r, "")
 		}
-	}, ReasonStart, "did not answer within"},
+	}, ReasonStart, "did not start within"},
 	{"ends while it lists", Server{}, func(s *saying, r request) {
 		if r.Method == "tools/list" {
 			s.exit()

@@ -274,6 +274,8 @@ func TestCheckURL(t *testing.T) {
 		"http://192.168.1.1/mcp":          "",
 		"http://[fd00::1]/mcp":            "",
 		"http://mcp.internal/x":           "", // what it resolves to is looked at when it is reached
+		"http://mcp.example.com/x":        "private and loopback",
+		"http://169.254.169.254/":         "private and loopback",
 		"http://8.8.8.8/":                 "private and loopback",
 		"http://[::ffff:8.8.8.8]/":        "private and loopback",
 		"http://0.0.0.0/":                 "private and loopback",

@@ -60,7 +60,7 @@ func (s *Session) offerable(ctx context.Context) error {
 			continue
 		}
 		if ctx.Err() != nil {
-			return s.protocolError("the schemas of its tools could not be read within %v; name those that are needed in tools, or raise start_timeout", s.server.StartTimeout)
+			return s.protocolError("the schemas of its tools could not be read within %s; name those that are needed in tools, or set start_timeout higher", seconds(s.server.StartTimeout))
 		}
 		if _, err := offer(s.list, tool); err != nil {
 			return err

@@ -36,7 +36,7 @@ type Session struct {
 }
 
 const (
-	defaultStartTimeout = 30 * time.Second
+	defaultStartTimeout = time.Minute
 	defaultCallTimeout  = 2 * time.Minute
 	// closeTime is how long a session is let end by the protocol's rules.
 	closeTime = 2 * time.Second

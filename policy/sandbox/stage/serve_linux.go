@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -188,7 +190,7 @@ func (s *supervisor) start(r Start, streams []int) error {
 	defer s.mu.Unlock()
 	pid, err := s.fork(r, streams)
 	if err != nil {
-		return s.conn.send(Event{ID: r.ID, Error: err.Error()})
+		return s.conn.send(Event{ID: r.ID, Error: err.Error(), Missing: errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)})
 	}
 	s.groups[r.ID], s.ids[pid] = pid, r.ID
 	s.more.Signal()

@@ -167,9 +167,10 @@ type Signal struct {
 type Event struct {
 	ID      uint64 `json:"id"`
 	Started bool   `json:"started,omitempty"`
-	Paused  bool   `json:"paused,omitempty"` // the answer to Pause
-	Socket  bool   `json:"socket,omitempty"` // the answer to Socket; the socket comes with it
-	Error   string `json:"error,omitempty"`  // why it did not start, or not all are stopped
+	Paused  bool   `json:"paused,omitempty"`  // the answer to Pause
+	Socket  bool   `json:"socket,omitempty"`  // the answer to Socket; the socket comes with it
+	Error   string `json:"error,omitempty"`   // why it did not start, or not all are stopped
+	Missing bool   `json:"missing,omitempty"` // it did not start since its program is missing
 	Exited  bool   `json:"exited,omitempty"`
 	Status  uint32 `json:"status,omitempty"` // wait status
 	Empty   bool   `json:"empty,omitempty"`  // all that was started here is gone; the last event

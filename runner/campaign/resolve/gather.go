@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -101,7 +102,16 @@ func (o Options) fromCommand(ctx context.Context) ([]job.Listed, error) {
 	if command.IsZero() {
 		return nil, nil
 	}
-	argv := command.Argv
+	home := ""
+	for _, variable := range o.Environ {
+		if value, is := strings.CutPrefix(variable, "HOME="); is {
+			home = value
+		}
+	}
+	argv := make([]string, len(command.Argv))
+	for i, word := range command.Argv {
+		argv[i] = job.AtHome(word, home)
+	}
 	if len(argv) == 0 {
 		argv = []string{"/bin/sh", "-c", command.Script}
 	}

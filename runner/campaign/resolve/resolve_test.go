@@ -131,6 +131,14 @@ func TestCommandsAreBounded(t *testing.T) {
 	if err != nil || len(targets) != 1 {
 		t.Errorf("%+v, %v", targets, err)
 	}
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "list"), []byte("#!/bin/sh\necho octo-org/r00000\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	targets, err = resolve.Targets(t.Context(), resolve.Options{Campaign: load(t, `{command: [~/list]}`), Folder: t.TempDir(), Forge: client, Environ: []string{"HOME=" + home}})
+	if err != nil || len(targets) != 1 {
+		t.Errorf("of the home folder: %+v, %v", targets, err)
+	}
 }
 
 func TestTheFileIsBelowTheFolder(t *testing.T) {

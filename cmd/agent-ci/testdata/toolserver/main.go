@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -53,7 +54,8 @@ func run() error {
 	}
 	switch *like {
 	case "silent":
-		select {}
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
 	case "exit":
 		return errors.New("it does not want to")
 	case "flood":

@@ -1,0 +1,49 @@
+package extensions
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+)
+
+// registry is where a program that starts packages fetches them.
+type registry struct {
+	preset string
+	hosts  []string
+}
+
+var (
+	npmRegistry = registry{"npm", []string{"registry.npmjs.org"}}
+	pypi        = registry{"pypi", []string{"pypi.org", "files.pythonhosted.org"}}
+	registries  = map[string]registry{
+		"npx": npmRegistry, "npm": npmRegistry, "pnpm": npmRegistry, "bunx": npmRegistry,
+		"uvx": pypi, "uv": pypi, "pipx": pypi,
+	}
+)
+
+// registryHint says which lines of the job open the registry from which the server's program
+// fetches packages. It is empty where the program fetches none, or the registry is open.
+func (one *server) registryHint() string {
+	program := path.Base(one.Command)
+	from, fetches := registries[program]
+	if !fetches || one.Network.Mode == "full" || one.Job.Policy.Sandbox == string(grants.DangerFullAccess) || from.open(one.Network.List) {
+		return ""
+	}
+	return fmt.Sprintf(" %s fetches a package that is not installed from %s, which this server may not reach. Open it in the job: mcp_servers: {%s: {network: {allow: [{preset: %s}]}}}.", program, from.hosts[0], one.name, from.preset)
+}
+
+// open reports whether a list opens all hosts of the registry.
+func (r registry) open(list func() (reach.List, error)) bool {
+	opened, err := list()
+	if err != nil {
+		return true
+	}
+	for _, host := range r.hosts {
+		if _, is := opened.Opens(reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); !is {
+			return false
+		}
+	}
+	return true
+}

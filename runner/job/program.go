@@ -1,0 +1,65 @@
+package job
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// AtHome returns a word of a command with home, the user's folder, in the place of ~ at its start
+// and of ${HOME}. No shell reads such words. An empty home leaves the word as it is.
+func AtHome(word, home string) string {
+	if home == "" {
+		return word
+	}
+	if word == "~" || strings.HasPrefix(word, "~/") {
+		word = home + word[1:]
+	}
+	return strings.ReplaceAll(word, "${HOME}", home)
+}
+
+// ProgramOf returns the words of a program that was written with its arguments in one word; nil for
+// one that has no blanks.
+func ProgramOf(program string) []string {
+	if words := strings.Fields(program); len(words) > 1 {
+		return words
+	}
+	return nil
+}
+
+// misnamed says what is wrong with the word of a command that names its program; empty for nothing.
+// spelled writes the words as they belong. A path may have blanks in it: whether it is there is
+// known when it is started.
+func misnamed(argv []string, spelled func(words []string) string) string {
+	program := argv[0]
+	if words := ProgramOf(program); words != nil && !strings.Contains(words[0], "/") {
+		return "has a program and its arguments in one word, which no shell takes apart; write " + spelled(append(words, argv[1:]...)) + ". A path with blanks in it begins with /, ./ or ~/"
+	}
+	if rest, is := strings.CutPrefix(program, "$HOME/"); is {
+		return "begins with $HOME, and no shell fills that in; write " + spelled(append([]string{"~/" + rest}, argv[1:]...))
+	}
+	if strings.HasPrefix(program, "~") && !strings.HasPrefix(program, "~/") {
+		return "begins with ~ and is not below ~/, the home folder of who starts agent-ci; write the whole path"
+	}
+	return ""
+}
+
+// plainWord is text that YAML reads as that text within [ ].
+var plainWord = regexp.MustCompile(`^(?:[A-Za-z/]|[.~]/|-{1,2}[A-Za-z])[A-Za-z0-9._/@=+-]*$`)
+
+// ListOf writes words as a list of YAML.
+func ListOf(words []string) string {
+	all := make([]string, len(words))
+	for i, word := range words {
+		if all[i] = word; !plainWord.MatchString(word) {
+			all[i] = strconv.Quote(word)
+		}
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+// ServerCommand writes the words of the command of a server as keys of YAML.
+func ServerCommand(words []string) string {
+	first := ListOf(words[:1])
+	return "command: " + first[1:len(first)-1] + ", args: " + ListOf(words[1:])
+}
