@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner"
@@ -14,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/preflight"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -22,7 +24,7 @@ import (
 func validateCommand() command {
 	return command{
 		name:  "validate",
-		args:  "JOB.yml... [--mcp] [--json]",
+		args:  "JOB.yml... [--ready] [--mcp] [--json]",
 		about: "check job files and campaigns and tell every mistake with its place",
 		details: `
 A file named .github/agent-ci.yml is checked as a repository's defaults, one with keys
@@ -33,11 +35,18 @@ its skills is named, and so are the lessons (.agent-ci/lessons.yml) whose eviden
 gone. The exit status is 2 when a file has a mistake, that of the lessons too, one of
 its hooks does not start, or a skill of skills.allow is not there.
 
+A job is checked as a run here would read it: with the repository's defaults, --set
+and AGENT_CI_ variables. A limit on the cost needs a model whose price is known. What
+this machine lacks is told and is no mistake: the model's key, secrets, and programs
+of hooks, servers and tools. With --ready it is one, and the exit status is 2. A run
+makes the same check before it does anything else.
+
 With --mcp the servers of tools that the files name are started as in a run, in
 their sandboxes, asked for their tools, and ended. No model is asked. The exit
 status is 11 where one that is required does not come.`,
 		example: `
-agent-ci validate jobs/*.yml .github/agent-ci.yml`,
+agent-ci validate jobs/*.yml .github/agent-ci.yml
+agent-ci validate jobs/lint.yml --ready`,
 		takes:  operands{1, math.MaxInt, "it takes at least one job file"},
 		define: validate,
 	}
@@ -59,10 +68,15 @@ type checked struct {
 	Skills []skills.Problem `json:"skill_problems,omitempty"`
 	// LessonsGone are lessons of the checkout in this folder whose evidence is gone; of a valid file.
 	LessonsGone []runner.LessonStatus `json:"lessons_gone,omitempty"`
+	// Notes are what a run here may lack; of a valid file. With --ready what it would end with is a problem.
+	Notes preflight.Findings `json:"notes,omitempty"`
 }
 
 func validate(flags *flagSet) deed {
-	asJSON, look, dir := false, false, ""
+	asJSON, look, ready, dir := false, false, false, ""
+	var set []string
+	flags.on(&ready, "ready", "refuse what a run on this machine lacks: keys, secrets, programs")
+	flags.list(&set, "set", "KEY=VALUE", "set a job key, as for agent-ci run; may be repeated")
 	flags.on(&look, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
 	flags.text(&dir, "repo", "DIR", "checkout for the servers (default: the current folder)")
 	flags.on(&asJSON, "json", "print the result as JSON")
@@ -77,7 +91,9 @@ func validate(flags *flagSet) deed {
 			}
 			result := checked{File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
 			if result.Valid && ofRun {
-				result.findHooks(ctx, p)
+				lacks := result.lacks(ctx, p, set)
+				result.findHooks(ctx, p, lacks)
+				result.takeLacks(lacks, ready)
 				result.findSkills(ctx, p)
 				result.findLessons(ctx, p)
 			}
@@ -106,9 +122,38 @@ func validate(flags *flagSet) deed {
 	}
 }
 
+// lacks finds what a run of the job in this folder would lack.
+func (c *checked) lacks(ctx context.Context, p process, set []string) preflight.Findings {
+	o := runner.ReadyOptions{Dir: ".", JobFile: c.File, Set: append(setLines(p), set...), Environ: p.environ, Reserved: reserved(), Version: version}
+	if isDefaults(c.File) {
+		o.JobFile, o.Defaults = "", c.File
+	}
+	found, err := runner.ListReadiness(ctx, o)
+	if err != nil {
+		stop := outcome.Of(ctx, err)
+		return preflight.Findings{{Kind: preflight.Missing, Reason: stop.Reason, Message: stop.Message}}
+	}
+	return found
+}
+
+// takeLacks makes mistakes of what a run lacks, or notes of what only this machine does, unless they
+// count. What findHooks told is not told again.
+func (c *checked) takeLacks(found preflight.Findings, count bool) {
+	for _, f := range found {
+		told := f.Message == c.HooksUnknown || slices.ContainsFunc(c.Problems, func(p job.Problem) bool { return f.Key != "" && p.Key == f.Key })
+		switch {
+		case f.Kind == preflight.Mistake && told:
+		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && count:
+			c.Valid, c.Problems = false, append(c.Problems, job.Problem{File: c.File, Message: f.Message})
+		case !told:
+			c.Notes = append(c.Notes, f)
+		}
+	}
+}
+
 // findHooks finds the hooks that a run of the job in this folder would have, and which of them
-// do not start.
-func (c *checked) findHooks(ctx context.Context, p process) {
+// do not start wherever that is: what this machine lacks is no mistake of theirs.
+func (c *checked) findHooks(ctx context.Context, p process, lacks preflight.Findings) {
 	var err error
 	if c.Hooks, err = runner.ListHooks(ctx, c.here(p)); err != nil {
 		if stop := outcome.Of(ctx, err); stop.Reason != "no_checkout" {
@@ -117,9 +162,11 @@ func (c *checked) findHooks(ctx context.Context, p process) {
 		return
 	}
 	for _, h := range c.Hooks {
-		if h.Problem != "" {
+		key := "hooks." + h.Name + ".run"
+		here := slices.ContainsFunc(lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
+		if h.Problem != "" && !here {
 			c.Valid = false
-			c.Problems = append(c.Problems, job.Problem{File: c.File, Key: "hooks." + h.Name + ".run", Message: "does not start: " + h.Problem})
+			c.Problems = append(c.Problems, job.Problem{File: c.File, Key: key, Message: "does not start: " + h.Problem})
 		}
 	}
 }
@@ -171,6 +218,9 @@ func (c *checked) show(p process) {
 	}
 	for _, l := range c.LessonsGone {
 		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is gone (%s); take it out of .agent-ci/lessons.yml, or show it anew", l.ID, strings.Join(l.Gone, ", "))))
+	}
+	for _, note := range c.Notes {
+		fmt.Fprintln(p.stdout, "  note: "+progress.Printable(note.Message))
 	}
 	if c.HooksUnknown != "" {
 		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+progress.Printable(c.HooksUnknown))
