@@ -121,8 +121,8 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 		return a, err
 	}
 	ready := func() error { return in.checkReady(ctx, in.baseHere(a, ws), set) }
-	fromEvent := set.Job.Task.From != ""
-	if !fromEvent {
+	asked := set.Job.Task.From != "" || in.env.Get("GITHUB_EVENT_NAME") != ""
+	if !asked {
 		if err := ready(); err != nil {
 			return a, err
 		}
@@ -132,7 +132,7 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 	if err != nil {
 		return a, err
 	}
-	if fromEvent { // whose sender may be a stranger, who learns nothing of keys
+	if asked { // by who may be a stranger, for whom nothing has to be ready
 		if err := ready(); err != nil {
 			return a, err
 		}

@@ -59,6 +59,8 @@ func (in *invocation) readiness(ctx context.Context, ws *workspace.Workspace, se
 	if ws != nil {
 		boxes.Root, o.InBase = ws.Root(), ws.Checkout().HasBase
 	}
-	o.Path = confine.PathOutside(in.env.Get("PATH"), boxes.Changeable())
+	folders := boxes.Changeable()
+	o.Path = confine.PathOutside(in.env.Get("PATH"), folders)
+	o.Changeable = func(path string) bool { return confine.LeadsInto(path, folders) }
 	return preflight.Check(ctx, o)
 }

@@ -127,7 +127,7 @@ func tellNext(p process, written started, workflows, recipes []string) {
 		next = append([]string{"write the checks that a change must pass as verify in " + onboard.DefaultsPath}, next...)
 	}
 	if b := built(); !b.Known() {
-		next = []string{b.Unknown() + "; then " + next[0]}
+		next[0] = b.Unknown() + "; then " + next[0]
 	}
 	if len(workflows) > 0 || slices.ContainsFunc(recipes, opensPulls) {
 		next = append(next, "allow Actions to create pull requests in the settings")

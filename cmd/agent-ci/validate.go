@@ -85,7 +85,8 @@ func validate(flags *flagSet) deed {
 		defer stop()
 		status, results := exitOK, make([]checked, 0, len(files))
 		for _, file := range files {
-			problems, ofRun, err := check(ctx, file)
+			problems, campaign, err := check(ctx, file)
+			ofRun := campaign == nil
 			if err != nil {
 				problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
 			}
@@ -96,6 +97,9 @@ func validate(flags *flagSet) deed {
 				result.takeLacks(lacks, ready)
 				result.findSkills(ctx, p)
 				result.findLessons(ctx, p)
+			}
+			if result.Valid && !ofRun {
+				result.takeLacks(lacksOf(ctx, p, campaign), ready)
 			}
 			if !result.Valid {
 				status = exitInvalid
@@ -132,6 +136,19 @@ func (c *checked) lacks(ctx context.Context, p process, set []string) preflight.
 	if err != nil {
 		stop := outcome.Of(ctx, err)
 		return preflight.Findings{{Kind: preflight.Missing, Reason: stop.Reason, Message: stop.Message}}
+	}
+	return found
+}
+
+// lacksOf finds what the runs of a campaign would lack on this machine.
+func lacksOf(ctx context.Context, p process, c *openedCampaign) preflight.Findings {
+	sample, err := c.sampleJob(p)
+	if err != nil {
+		return preflight.Findings{{Kind: preflight.Missing, Message: outcome.Sentence(err.Error())}}
+	}
+	found, err := preflight.Check(ctx, preflight.Options{Job: sample, Environ: p.environ, Signs: true, Path: p.variable("PATH")})
+	if err != nil {
+		return preflight.Findings{{Kind: preflight.Missing, Message: outcome.Sentence(err.Error())}}
 	}
 	return found
 }
@@ -232,28 +249,27 @@ func isDefaults(file string) bool {
 	return strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml")
 }
 
-// check gives the mistakes of a file. ofRun says that a run here would be of it, as it is not of a
-// campaign.
-func check(ctx context.Context, file string) (problems job.Problems, ofRun bool, err error) {
+// check gives the mistakes of a file. campaign is nil where a run here would be of it.
+func check(ctx context.Context, file string) (problems job.Problems, campaign *openedCampaign, err error) {
 	raw, err := given.Read(ctx, file, job.MaxSize)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	if len(raw) > job.MaxSize {
-		return nil, false, fmt.Errorf("%s has more than %d bytes", file, job.MaxSize)
+		return nil, nil, fmt.Errorf("%s has more than %d bytes", file, job.MaxSize)
 	}
 	if !isDefaults(file) && job.IsCampaign(raw) {
-		_, problems, err = loadCampaign(file, raw)
-		return problems, false, err
+		read, problems, err := loadCampaign(file, raw)
+		return problems, &openedCampaign{Campaign: read, file: file, raw: raw}, err
 	}
 	layer, load := job.Layer{Name: file, Kind: job.File, Data: raw}, job.Load
 	if isDefaults(file) {
 		layer.Kind, load = job.Defaults, job.LoadTemplate
 	}
 	if _, err = load(layer); err != nil && !errors.As(err, &problems) {
-		return nil, false, err
+		return nil, nil, err
 	}
-	return problems, true, nil
+	return problems, nil, nil
 }
 
 func showProblems(p process, file string, problems job.Problems) {

@@ -45,6 +45,9 @@ type Options struct {
 	Scripted bool   // the answers come from a file: no key and no price is needed
 	Signs    bool   // a commit is made, for which a signing key may be needed
 	Path     string // where programs of hooks and servers are looked for
+	// Changeable reports whether the agent could change a file; nil where its folder is not known. A run
+	// says itself why it takes no such program.
+	Changeable func(path string) bool
 	// InBase reports whether the base commit has a path; nil where that commit is not known.
 	InBase func(path string) (bool, error)
 }

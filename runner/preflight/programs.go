@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
 // program is what a hook, a server or a tool of a job is started by.
@@ -96,7 +97,7 @@ func (o Options) look(p program) (*Finding, error) {
 	case strings.HasPrefix(p.name, "~") || strings.Contains(p.name, "$"):
 		return nil, nil // some folder of the run
 	case filepath.IsAbs(name):
-		if !executable(name) {
+		if !executable(name) && (o.Changeable == nil || !o.Changeable(name)) {
 			return p.missing("is not on this machine, or is no program"), nil
 		}
 	case !strings.Contains(p.name, "/"):
@@ -116,7 +117,7 @@ func (o Options) inBase(p program, name string) (*Finding, error) {
 	case name == "":
 		return nil, nil
 	case !filepath.IsLocal(filepath.FromSlash(name)):
-		return &Finding{p.kind(Mistake), "program", p.key, fmt.Sprintf("The %s names %s, which is outside of the repository; give an absolute path (%s).", p.of, name, p.key)}, nil
+		return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is outside of the repository; give an absolute path (%s).", p.of, name, p.key)), nil
 	case o.InBase == nil:
 		return nil, nil
 	}
@@ -124,23 +125,23 @@ func (o Options) inBase(p program, name string) (*Finding, error) {
 	if err != nil || there {
 		return nil, err
 	}
-	return &Finding{p.kind(Mistake), "program", p.key, fmt.Sprintf("The %s names %s, which is not in the base commit; commit it, or correct %s.", p.of, name, p.key)}, nil
+	return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is not in the base commit; commit it, or correct %s.", p.of, name, p.key)), nil
 }
 
-// kind is what it means that the program is missing.
-func (p program) kind(of Kind) Kind {
-	if !p.needed {
-		return Note
-	}
-	return of
-}
-
+// missing is the finding that the program is not where this machine would have it.
 func (p program) missing(where string) *Finding {
-	f := &Finding{p.kind(Missing), "program", p.key, fmt.Sprintf("The program of the %s, %s, %s; install it, or correct %s.", p.of, p.name, where, p.key)}
 	if p.installable {
-		f.Kind, f.Message = Note, fmt.Sprintf("The program of the %s, %s, %s; agent-ci assumes that setup commands install it.", p.of, p.name, where)
+		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; agent-ci assumes that setup commands install it.", p.of, p.name, where))
 	}
-	return f
+	return p.finding(Missing, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; install it, or correct %s.", p.of, p.name, where, p.key))
+}
+
+// finding is a note where a run does without the program.
+func (p program) finding(kind Kind, stop *outcome.Stop) *Finding {
+	if !p.needed {
+		kind = Note
+	}
+	return &Finding{kind, stop.Reason, p.key, stop.Message}
 }
 
 func executable(path string) bool {
