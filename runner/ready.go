@@ -62,5 +62,9 @@ func (in *invocation) readiness(ctx context.Context, ws *workspace.Workspace, se
 	folders := boxes.Changeable()
 	o.Path = confine.PathOutside(in.env.Get("PATH"), folders)
 	o.Changeable = func(path string) bool { return confine.LeadsInto(path, folders) }
-	return preflight.Check(ctx, o)
+	found, err := preflight.Check(ctx, o)
+	if in.publish == "" && in.env.Token() == "" && set.Job.Task.Issue != "" && !set.Job.Publish.Feedback() {
+		found.Add(ctx, preflight.Missing, noTokenForIssue())
+	}
+	return found, err
 }

@@ -134,14 +134,16 @@ const (
 	ajvPackage  = "ajv@8.20.0"
 )
 
-// checkByAjv prints what the schemas refuse: a list of {schema, path} comes by standard input.
+// checkByAjv prints what the schemas refuse: a list of {schema, path} comes by standard input. The job
+// file of a campaign has a sample in place of a target's issue, as agent-ci validate reads it.
 const checkByAjv = `
 const fs = require("fs"), yaml = require("yaml"), Ajv = require("ajv/dist/2020");
 const compiled = {};
 let checked = 0;
 for (const {schema, path} of JSON.parse(fs.readFileSync(0))) {
   compiled[schema] ??= new Ajv({strict: false, allErrors: true, validateFormats: false}).compile(JSON.parse(fs.readFileSync(schema)));
-  const document = yaml.parseDocument(fs.readFileSync(path, "utf8"), {version: "1.2"});
+  const text = fs.readFileSync(path, "utf8").replace(/\$\{\{ *target\.issue *\}\}/g, "octo-org/widgets#1");
+  const document = yaml.parseDocument(text, {version: "1.2"});
   for (const mistake of [...document.errors, ...document.warnings]) console.log(path + ": " + mistake.message);
   if (!compiled[schema](document.toJS())) for (const e of compiled[schema].errors) console.log(path + ": " + e.instancePath + " " + e.message);
   checked++;

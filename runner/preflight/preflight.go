@@ -57,21 +57,21 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 	var all Findings
 	if !o.Scripted {
 		for _, err := range worker.Unusable(o.Job, o.Environ) {
-			all.add(ctx, Mistake, err)
+			all.Add(ctx, Mistake, err)
 		}
 		if worker.DefaultLimitUnpriced(o.Job, o.Environ) {
 			all = append(all, Finding{Note, "no_price", "", "The price of " + o.Job.Model.Name + " is not known, so that the default of limits.cost_usd holds for nothing; give model.price, or set limits.cost_usd to 0."})
 		}
-		all.add(ctx, Missing, worker.KeptOut(o.Job, o.Environ))
+		all.Add(ctx, Missing, worker.KeptOut(o.Job, o.Environ))
 	}
 	_, err := settings.ReadCredentials(ctx, o.Environ, o.Job)
-	all.add(ctx, Missing, err)
+	all.Add(ctx, Missing, err)
 	for _, err := range settings.ServerSecretProblems(o.Environ, o.Job) {
-		all.add(ctx, Missing, err)
+		all.Add(ctx, Missing, err)
 	}
-	if o.Signs {
+	if o.Signs && !o.Job.Publish.Feedback() {
 		_, err := publish.ReadKey(ctx, o.Environ, o.Job.PullRequest.Commit)
-		all.add(ctx, Missing, err)
+		all.Add(ctx, Missing, err)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -80,7 +80,8 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 	return append(all, programs...), err
 }
 
-func (fs *Findings) add(ctx context.Context, kind Kind, err error) {
+// Add adds what an error, which may be nil, says.
+func (fs *Findings) Add(ctx context.Context, kind Kind, err error) {
 	if err == nil {
 		return
 	}
