@@ -54,6 +54,8 @@ agent-ci validate jobs/lint.yml --ready`,
 
 // checked is what validate --json prints of one file.
 type checked struct {
+	set []string // KEY=VALUE, as for the run
+
 	File     string       `json:"file"`
 	Valid    bool         `json:"valid"`
 	Problems job.Problems `json:"problems"`
@@ -90,9 +92,9 @@ func validate(flags *flagSet) deed {
 			if err != nil {
 				problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
 			}
-			result := checked{File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
+			result := checked{set: append(setLines(p), set...), File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
 			if result.Valid && ofRun {
-				lacks := result.lacks(ctx, p, set)
+				lacks := result.lacks(ctx, p)
 				result.findHooks(ctx, p, lacks)
 				result.takeLacks(lacks, ready)
 				result.findSkills(ctx, p)
@@ -127,15 +129,18 @@ func validate(flags *flagSet) deed {
 }
 
 // lacks finds what a run of the job in this folder would lack.
-func (c *checked) lacks(ctx context.Context, p process, set []string) preflight.Findings {
-	o := runner.ReadyOptions{Dir: ".", JobFile: c.File, Set: append(setLines(p), set...), Environ: p.environ, Reserved: reserved(), Version: version}
+func (c *checked) lacks(ctx context.Context, p process) preflight.Findings {
+	o := runner.ReadyOptions{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
 	if isDefaults(c.File) {
 		o.JobFile, o.Defaults = "", c.File
 	}
 	found, err := runner.ListReadiness(ctx, o)
 	if err != nil {
-		stop := outcome.Of(ctx, err)
-		return preflight.Findings{{Kind: preflight.Missing, Reason: stop.Reason, Message: stop.Message}}
+		stop, kind := outcome.Of(ctx, err), preflight.Missing
+		if stop.Reason == "job" { // of --set, the defaults or variables
+			kind = preflight.Mistake
+		}
+		return preflight.Findings{{Kind: kind, Reason: stop.Reason, Message: stop.Message}}
 	}
 	return found
 }
@@ -157,12 +162,14 @@ func lacksOf(ctx context.Context, p process, c *openedCampaign) preflight.Findin
 // count. What findHooks told is not told again.
 func (c *checked) takeLacks(found preflight.Findings, count bool) {
 	for _, f := range found {
-		told := f.Message == c.HooksUnknown || slices.ContainsFunc(c.Problems, func(p job.Problem) bool { return f.Key != "" && p.Key == f.Key })
+		if f.Message == c.HooksUnknown {
+			c.HooksUnknown = ""
+		}
 		switch {
-		case f.Kind == preflight.Mistake && told:
+		case slices.ContainsFunc(c.Problems, func(p job.Problem) bool { return f.Key != "" && p.Key == f.Key }):
 		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && count:
 			c.Valid, c.Problems = false, append(c.Problems, job.Problem{File: c.File, Message: f.Message})
-		case !told:
+		default:
 			c.Notes = append(c.Notes, f)
 		}
 	}
@@ -190,7 +197,7 @@ func (c *checked) findHooks(ctx context.Context, p process, lacks preflight.Find
 
 // findSkills finds what is wrong with the skills that a run of the job in this folder would have.
 func (c *checked) findSkills(ctx context.Context, p process) {
-	o := runner.SkillOptions{Dir: ".", JobFile: c.File, Environ: p.environ, Reserved: reserved(), Version: version}
+	o := runner.SkillOptions{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
 	if isDefaults(c.File) {
 		o.JobFile = ""
 	}
@@ -217,7 +224,7 @@ func (c *checked) findLessons(ctx context.Context, p process) {
 
 // here is a run of the job in this folder.
 func (c *checked) here(p process) runner.HookTestOptions {
-	o := runner.HookTestOptions{Dir: ".", JobFile: c.File, Environ: p.environ, Reserved: reserved(), Version: version}
+	o := runner.HookTestOptions{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
 	if isDefaults(c.File) {
 		o.JobFile = ""
 	}
