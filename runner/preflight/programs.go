@@ -119,7 +119,7 @@ func (o Options) inBase(p program, name string) (*Finding, error) {
 	case !filepath.IsLocal(filepath.FromSlash(name)):
 		return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is outside of the repository; give an absolute path (%s).", p.of, name, p.key)), nil
 	case o.InBase == nil:
-		return nil, nil
+		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s; without a checkout agent-ci cannot tell whether the base commit has it.", p.of, name)), nil
 	}
 	there, err := o.InBase(filepath.ToSlash(filepath.Clean(name)))
 	if err != nil || there {
