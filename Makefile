@@ -39,13 +39,13 @@ race: ## the tests under the race detector (needs a C compiler), but for those t
 lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
 	@.ci/lint
 
-e2e: race build ## what takes longer: race detector, some kills, the scripts and the whole battery in both ways to work, a minute of soak, a release, the action by act, databases as services, package managers with secrets, MCP servers from npm, the report in a browser, the image
+e2e: race build ## what takes longer: race detector, some kills, the scripts and the whole battery in both ways to work, a minute of soak, a release, the action by act, databases as services, package managers with secrets, MCP servers from npm, Ajv on the examples, the report in a browser, the image
 	$(GO) test -count=1 -timeout 15m -run '^TestKilled' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestProofs$$' ./runner/verify
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestAnOverlay|^TestToolchains|^TestDatabases' ./cmd/agent-ci
 	AGENT_CI_E2E=1 AGENT_CI_CLIENTS='$(CLIENTS)' $(GO) test -count=1 -run '^TestClients$$' ./cmd/agent-ci
-	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestNPMServers$$' ./cmd/agent-ci
+	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestNPMServers$$|^TestAjvTakesExamples$$' ./cmd/agent-ci
 	@$(MAKE) --no-print-directory checkout
 	@AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(MAKE) --no-print-directory soak SOAK=60s
 	.ci/release --dry-run

@@ -25,6 +25,21 @@ func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
 	return c.fileIn(c.base.Tree, "the base commit", path, limit)
 }
 
+// HasBase reports whether the base commit has something at a path. Below a link it says yes: where
+// that leads is not looked up.
+func (c *Checkout) HasBase(name string) (bool, error) {
+	for at := path.Clean(name); at != "." && at != "/"; at = path.Dir(at) {
+		e, err := c.objects.Find(c.base.Tree.hash(), at)
+		if err != nil {
+			return false, fmt.Errorf("find %q in the base commit: %w", name, err)
+		}
+		if at == path.Clean(name) && e.Mode != 0 || e.Mode == index.Symlink {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // FileIn reads a file of a tree, as ReadBase does.
 func (c *Checkout) FileIn(tree Tree, path string, limit int64) ([]byte, error) {
 	return c.fileIn(tree, "a tree", path, limit)

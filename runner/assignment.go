@@ -120,10 +120,22 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 	} else if a.project, err = in.findProject(&set.Job, ws, ""); err != nil {
 		return a, err
 	}
+	ready := func() error { return in.checkReady(ctx, in.baseHere(a, ws), set) }
+	asked := set.Job.Task.From != "" || in.env.Get("GITHUB_EVENT_NAME") != ""
+	if !asked {
+		if err := ready(); err != nil {
+			return a, err
+		}
+	}
 	a.source.Forge, a.source.To = a.project.forge, a.project.to
 	pull, err := a.source.Admit(ctx)
 	if err != nil {
 		return a, err
+	}
+	if asked { // by who may be a stranger, for whom nothing has to be ready
+		if err := ready(); err != nil {
+			return a, err
+		}
 	}
 	if a.model, err = in.findModel(ctx, &set.Job); err != nil {
 		return a, err
@@ -143,6 +155,14 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 	return a, err
 }
 
+// baseHere is the checkout, where its base commit is that of the run; nil where a clone will have it.
+func (in *invocation) baseHere(a assignment, ws *workspace.Workspace) *workspace.Workspace {
+	if ws == nil || in.wantsClone(a, ws, nil) {
+		return nil
+	}
+	return ws
+}
+
 func (in *invocation) intakeSource(event intake.Event, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
 	source := &intake.Source{Event: event, Accounts: intake.Accounts{}, Record: in.rec, Publishes: in.publish != publishNone}
 	in.readFrom(source, set, ws)
@@ -153,6 +173,9 @@ func (in *invocation) intakeSource(event intake.Event, set *settings.Settings, w
 func (in *invocation) findModel(ctx context.Context, j *job.Job) (worker.Model, error) {
 	in.warnOfShortSecrets()
 	if in.script != "" {
+		if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !j.Model.Price.Known() {
+			in.rec.Warn("no_price", "limits.cost_usd holds for nothing: scripted answers cost nothing. To try the limit, set model.price.")
+		}
 		return worker.NewScriptedModel(ctx, in.script, j)
 	}
 	return worker.NewAPIModel(j, in.env, in.version, in.rec)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -34,6 +35,22 @@ func ListHooks(ctx context.Context, o HookTestOptions) (list []HookStatus, err e
 // look shows the base commit of a checkout, and the settings that a run there would have, with
 // a record that is gone after that.
 func (in *invocation) look(ctx context.Context, dir string, at func(ws *workspace.Workspace, set *settings.Settings) error) error {
+	return in.inScratch(func() error {
+		ws, err := in.openBase(ctx, dir)
+		if err != nil {
+			return err
+		}
+		defer ws.Close()
+		set, err := in.source.LoadTemplate(ctx, ws.Commit())
+		if err != nil {
+			return err
+		}
+		return at(ws, set)
+	})
+}
+
+// inScratch does something with a record in a temporary folder.
+func (in *invocation) inScratch(do func() error) error {
 	folder, err := os.MkdirTemp("", "agent-ci-look-")
 	if err != nil {
 		return fmt.Errorf("make a temporary folder: %w", err)
@@ -43,19 +60,19 @@ func (in *invocation) look(ctx context.Context, dir string, at func(ws *workspac
 		return err
 	}
 	defer in.rec.Close()
+	return do()
+}
+
+// openBase opens a checkout on its base commit. The caller closes it.
+func (in *invocation) openBase(ctx context.Context, dir string) (*workspace.Workspace, error) {
 	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: dir, Path: in.env.Get("PATH")})
 	if err != nil {
-		return workspace.CheckoutFailure(err)
+		return nil, workspace.CheckoutFailure(err)
 	}
-	defer ws.Close()
 	if err := ws.StartOn(ctx, ""); err != nil {
-		return workspace.CheckoutFailure(err)
+		return nil, errors.Join(workspace.CheckoutFailure(err), ws.Close())
 	}
-	set, err := in.source.LoadTemplate(ctx, ws.Commit())
-	if err != nil {
-		return err
-	}
-	return at(ws, set)
+	return ws, nil
 }
 
 func (in *invocation) listHooks(ctx context.Context, operatorFile string, ws *workspace.Workspace, set *settings.Settings) (list []HookStatus, err error) {

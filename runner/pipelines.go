@@ -75,6 +75,8 @@ func (in *invocation) takeOn(ctx context.Context, event intake.Event, so *reache
 			if so.assignment, err = in.assign(ctx, event, set, cloned, asked); err != nil {
 				return err
 			}
+		} else if err := in.checkReady(ctx, cloned, set); err != nil { // what the commit has was not known
+			return err
 		}
 	}
 	if so.workspace == nil {

@@ -35,11 +35,15 @@ func (in *invocation) preparePublishing(ctx context.Context, so *reached) (err e
 	}
 	// The user of a task from an issue most likely expects a pull request.
 	if in.publish == "" && so.project.publish == publishLocal && so.task.Issue != nil {
-		return outcome.Stopf(outcome.InvalidInput, "no_token",
-			"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or say --publish local to commit here only.")
+		return noTokenForIssue()
 	}
 	so.key, err = publish.Prepare(ctx, to, so.task.Branch, so.workspace.Base(), so.job().PullRequest.Commit)
 	return err
+}
+
+func noTokenForIssue() *outcome.Stop {
+	return outcome.Stopf(outcome.InvalidInput, "no_token",
+		"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or say --publish local to commit here only.")
 }
 
 // readRules reads the rules on commands, and the authorities of hosts, from the base

@@ -61,6 +61,7 @@ var roomKnows = map[string][]string{
 	},
 	"runner/runs":       {"runner/outcome", "runner/record", "runner/transcript", "policy/sandbox"},
 	"runner/onboard":    {"gitops/forge"},
+	"runner/preflight":  {"runner/job", "runner/outcome", "runner/publish", "runner/settings", "runner/worker", "policy"},
 	"runner/publish":    {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
 	"runner/job":        {"policy/credential", "policy/reach", "tools"},
 	"runner/learn":      {"runner/outcome", "runner/record", "runner/transcript", "tools"},

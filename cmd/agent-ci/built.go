@@ -19,7 +19,7 @@ func built() onboard.Build {
 	if !ok {
 		return b
 	}
-	if b.Version == "unknown" {
+	if b.Version == unknownVersion {
 		b.Version = info.Main.Version // go install MODULE@VERSION
 	}
 	for _, s := range info.Settings {

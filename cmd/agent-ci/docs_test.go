@@ -265,7 +265,7 @@ func TestJobsOfTheServersGuide(t *testing.T) {
 	}
 }
 
-var yamlFence = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+var yamlFence = regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```")
 
 // yamlBlocks are the blocks of YAML of a page.
 func yamlBlocks(t *testing.T, page string) (blocks []string) {

@@ -42,6 +42,10 @@ file that is there as it is. The workflows, of which issue is written without
 A recipe is a job in .github/agent-ci/NAME.yml with a workflow of its own:` + listRecipes() + `
 They use the commit of agent-ci that this program was built from.
 
+The checks and setup commands in .github/agent-ci.yml are those that the repository's
+own files name: go.mod, the scripts of package.json, pytest, Cargo.toml, pom.xml,
+build.gradle and the target test of a Makefile. Without any they are commented examples.
+
 With --github the files are not written here: a pull request adds them, and the
 secret with the model's key, the label and the setting that lets workflows open
 pull requests are set, or it is said what to click. What is not given is asked
@@ -93,13 +97,13 @@ func initialise(flags *flagSet) deed {
 		if onGitHub.on {
 			return onGitHub.run(ctx, p)
 		}
-		provider, err := writeStarter(p, repo, workflows, recipes)
+		written, err := writeStarter(p, repo, workflows, recipes)
 		if err != nil {
 			return initFailed(p, err)
 		}
 		tellJobFiles(p, workflows)
 		tellPlace(p, repo)
-		tellNext(p, provider, workflows, recipes)
+		tellNext(p, written, workflows, recipes)
 		return exitOK
 	}
 }
@@ -113,10 +117,17 @@ func tellPlace(p process, repo string) {
 }
 
 // tellNext says what is left to do by hand for the files that were asked for.
-func tellNext(p process, provider onboard.Provider, workflows, recipes []string) {
-	next := []string{"add the secret " + provider.Secret}
+func tellNext(p process, written started, workflows, recipes []string) {
+	next := []string{"add the secret " + written.provider.Secret}
+	switch {
+	case !written.defaults: // whose checks are somebody's own
+	case len(written.checks) > 0:
+		next = append([]string{"look at the checks in " + onboard.DefaultsPath + " (" + strings.Join(written.checks, ", ") + "), which a change must pass"}, next...)
+	default:
+		next = append([]string{"write the checks that a change must pass as verify in " + onboard.DefaultsPath}, next...)
+	}
 	if b := built(); !b.Known() {
-		next = []string{b.Unknown() + "; then " + next[0]}
+		next[0] = b.Unknown() + "; then " + next[0]
 	}
 	if len(workflows) > 0 || slices.ContainsFunc(recipes, opensPulls) {
 		next = append(next, "allow Actions to create pull requests in the settings")
@@ -162,16 +173,25 @@ func tellJobFiles(p process, workflows []string) {
 	}
 }
 
-// writeStarter writes the files, and gives the provider that they are for.
-func writeStarter(p process, repo string, workflows, recipes []string) (provider onboard.Provider, err error) {
+// started is what the files that were written are for.
+type started struct {
+	provider onboard.Provider
+	defaults bool     // these were written
+	checks   []string // of them
+}
+
+// writeStarter writes the files.
+func writeStarter(p process, repo string, workflows, recipes []string) (s started, err error) {
 	root, err := os.OpenRoot(filepath.Clean(repo))
 	if err != nil {
-		return provider, fmt.Errorf("open the repository: %w; give its root with --repo", err)
+		return s, fmt.Errorf("open the repository: %w; give its root with --repo", err)
 	}
 	defer root.Close()
-	if provider, err = providerOf(root); err != nil {
-		return provider, err
+	if s.provider, err = providerOf(root); err != nil {
+		return s, err
 	}
+	toolchains := onboard.Detect(root.FS())
+	s.checks = onboard.Checks(toolchains)
 	files := map[string]string{onboard.DefaultsPath: path.Join("starter", starterDefaults)}
 	for _, name := range workflows {
 		files[onboard.WorkflowPath(name)] = path.Join("starter", name+".yml")
@@ -181,17 +201,22 @@ func writeStarter(p process, repo string, workflows, recipes []string) (provider
 	}
 	for _, to := range slices.Sorted(maps.Keys(files)) {
 		if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
-			return provider, fmt.Errorf("make %s: %w", path.Dir(to), err)
+			return s, fmt.Errorf("make %s: %w", path.Dir(to), err)
 		}
 		content, err := starter.ReadFile(files[to])
 		if err != nil {
-			return provider, err
+			return s, err
 		}
-		if err := writeNew(p, root, to, provider.Of(built().Pinned(watchThose(p, root, to, content)))); err != nil {
-			return provider, err
+		if to == onboard.DefaultsPath {
+			content = onboard.WithChecks(content, toolchains)
 		}
+		wrote, err := writeNew(p, root, to, s.provider.Of(built().Pinned(watchThose(p, root, to, content))))
+		if err != nil {
+			return s, err
+		}
+		s.defaults = s.defaults || wrote && to == onboard.DefaultsPath
 	}
-	return provider, nil
+	return s, nil
 }
 
 // providerOf is the one of the defaults that are there, else OpenAI: workflows pass the
@@ -215,19 +240,19 @@ func providerOf(root *os.Root) (onboard.Provider, error) {
 	return provider, err
 }
 
-func writeNew(p process, root *os.Root, to string, content []byte) error {
+func writeNew(p process, root *os.Root, to string, content []byte) (wrote bool, err error) {
 	f, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		fmt.Fprintf(p.stdout, "%s is there already and was left as it is\n", to)
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", to, err)
+		return false, fmt.Errorf("write %s: %w", to, err)
 	}
 	_, err = f.Write(content)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", to, err)
+		return false, fmt.Errorf("write %s: %w", to, err)
 	}
 	fmt.Fprintf(p.stdout, "wrote %s\n", to)
-	return nil
+	return true, nil
 }

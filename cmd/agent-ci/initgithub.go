@@ -24,8 +24,9 @@ type gitHubSetup struct {
 	provider, model        string
 	baseURL, wire, keyName string
 
-	repo      string
-	workflows []string
+	repo       string
+	workflows  []string
+	toolchains []onboard.Toolchain // of the checkout, where it is one of the repository
 }
 
 func (g *gitHubSetup) define(flags *flagSet) {
@@ -126,7 +127,8 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	name := cmp.Or(p.variable("GITHUB_REPOSITORY"), intake.NameInURL(originOf(ctx, g.repo), server))
+	here := intake.NameInURL(originOf(ctx, g.repo), server)
+	name := cmp.Or(p.variable("GITHUB_REPOSITORY"), here)
 	if name == "" && person != nil {
 		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
 	}
@@ -140,7 +142,20 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
+	if here != "" && strings.EqualFold(here, name) {
+		g.toolchains = toolchainsOf(g.repo)
+	}
 	return client.Setup(name), server, nil
+}
+
+// toolchainsOf are those of a folder; nil where it cannot be opened.
+func toolchainsOf(dir string) []onboard.Toolchain {
+	root, err := os.OpenRoot(cmp.Or(dir, "."))
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	return onboard.Detect(root.FS())
 }
 
 // originOf is the address that a checkout was cloned from; empty for unknown.
@@ -161,7 +176,7 @@ func originOf(ctx context.Context, dir string) string {
 // asked is what is to be set up, by flags, variables and the person, with a key that the
 // provider takes.
 func (g *gitHubSetup) asked(ctx context.Context, p process, person *dialog) (onboard.Setup, error) {
-	s := onboard.Setup{Workflow: "issue", Build: built(), Read: func(name string) ([]byte, error) { return starter.ReadFile(path.Join("starter", name+".yml")) }}
+	s := onboard.Setup{Workflow: "issue", Build: built(), Toolchains: g.toolchains, Read: func(name string) ([]byte, error) { return starter.ReadFile(path.Join("starter", name+".yml")) }}
 	if len(g.workflows) > 0 {
 		s.Workflow = g.workflows[0]
 	}

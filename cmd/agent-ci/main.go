@@ -20,8 +20,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools/code/engine"
 )
 
-// version is set by the build (-X main.version).
-var version = "unknown"
+// version is set by the build (-X main.version). Without it main takes what the Go toolchain noted.
+var version = unknownVersion
+
+const unknownVersion = "unknown"
 
 // commit is set by make build (-X main.commit): all of it, with -dirty behind it where
 // the tree was changed. Without it the Go toolchain may have noted one.
@@ -30,6 +32,9 @@ var commit string
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == code.EngineCommand {
 		os.Exit(engine.Main(os.Stdin, os.Stdout, os.Stderr))
+	}
+	if version == unknownVersion {
+		version = versionOf(built())
 	}
 	start := dispatch
 	if filepath.Base(os.Args[0]) == applyPatchName {

@@ -205,21 +205,5 @@ func serveEverything(t *testing.T, program string) (address string) {
 // installServers installs the servers where sandboxes see them.
 func installServers(t *testing.T) string {
 	t.Helper()
-	required := os.Getenv("CI") != ""
-	if _, err := exec.LookPath("npm"); err != nil {
-		if required {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	dir := sandboxtest.Place(t, sandbox.RemoveScratch)
-	install := exec.Command("npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts", everythingServer, filesystemServer)
-	install.Dir = dir
-	if out, err := install.CombinedOutput(); err != nil {
-		if required {
-			t.Fatalf("npm install: %v\n%s", err, out)
-		}
-		t.Skipf("the registry of npm can't be reached: %v\n%s", err, out)
-	}
-	return dir
+	return installFromNPM(t, sandboxtest.Place(t, sandbox.RemoveScratch), everythingServer, filesystemServer)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner"
@@ -14,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/preflight"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -22,7 +24,7 @@ import (
 func validateCommand() command {
 	return command{
 		name:  "validate",
-		args:  "JOB.yml... [--mcp] [--json]",
+		args:  "JOB.yml... [--ready] [--mcp] [--json]",
 		about: "check job files and campaigns and tell every mistake with its place",
 		details: `
 A file named .github/agent-ci.yml is checked as a repository's defaults, one with keys
@@ -33,11 +35,18 @@ its skills is named, and so are the lessons (.agent-ci/lessons.yml) whose eviden
 gone. The exit status is 2 when a file has a mistake, that of the lessons too, one of
 its hooks does not start, or a skill of skills.allow is not there.
 
+A job is checked as a run here would read it: with the repository's defaults, --set
+and AGENT_CI_ variables. A limit on the cost needs a model whose price is known. What
+this machine lacks is told and is no mistake: the model's key, secrets, and programs
+of hooks, servers and tools. With --ready it is one, and the exit status is 2. A run
+makes the same check before it does anything else.
+
 With --mcp the servers of tools that the files name are started as in a run, in
 their sandboxes, asked for their tools, and ended. No model is asked. The exit
 status is 11 where one that is required does not come.`,
 		example: `
-agent-ci validate jobs/*.yml .github/agent-ci.yml`,
+agent-ci validate jobs/*.yml .github/agent-ci.yml
+agent-ci validate jobs/lint.yml --ready`,
 		takes:  operands{1, math.MaxInt, "it takes at least one job file"},
 		define: validate,
 	}
@@ -45,6 +54,8 @@ agent-ci validate jobs/*.yml .github/agent-ci.yml`,
 
 // checked is what validate --json prints of one file.
 type checked struct {
+	set []string // KEY=VALUE, as for the run
+
 	File     string       `json:"file"`
 	Valid    bool         `json:"valid"`
 	Problems job.Problems `json:"problems"`
@@ -59,10 +70,15 @@ type checked struct {
 	Skills []skills.Problem `json:"skill_problems,omitempty"`
 	// LessonsGone are lessons of the checkout in this folder whose evidence is gone; of a valid file.
 	LessonsGone []runner.LessonStatus `json:"lessons_gone,omitempty"`
+	// Notes are what a run here may lack; of a valid file. With --ready what it would end with is a problem.
+	Notes preflight.Findings `json:"notes,omitempty"`
 }
 
 func validate(flags *flagSet) deed {
-	asJSON, look, dir := false, false, ""
+	asJSON, look, ready, dir := false, false, false, ""
+	var set []string
+	flags.on(&ready, "ready", "refuse what a run on this machine lacks: keys, secrets, programs")
+	flags.list(&set, "set", "KEY=VALUE", "set a job key, as for agent-ci run; may be repeated")
 	flags.on(&look, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
 	flags.text(&dir, "repo", "DIR", "checkout for the servers (default: the current folder)")
 	flags.on(&asJSON, "json", "print the result as JSON")
@@ -71,15 +87,21 @@ func validate(flags *flagSet) deed {
 		defer stop()
 		status, results := exitOK, make([]checked, 0, len(files))
 		for _, file := range files {
-			problems, ofRun, err := check(ctx, file)
+			problems, campaign, err := check(ctx, file)
+			ofRun := campaign == nil
 			if err != nil {
 				problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
 			}
-			result := checked{File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
+			result := checked{set: append(setLines(p), set...), File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
 			if result.Valid && ofRun {
-				result.findHooks(ctx, p)
+				lacks := result.lacks(ctx, p)
+				result.findHooks(ctx, p, lacks)
+				result.takeLacks(lacks, ready)
 				result.findSkills(ctx, p)
 				result.findLessons(ctx, p)
+			}
+			if result.Valid && !ofRun {
+				result.takeLacks(lacksOf(ctx, p, campaign), ready)
 			}
 			if !result.Valid {
 				status = exitInvalid
@@ -106,9 +128,56 @@ func validate(flags *flagSet) deed {
 	}
 }
 
+// lacks finds what a run of the job in this folder would lack.
+func (c *checked) lacks(ctx context.Context, p process) preflight.Findings {
+	o := runner.ReadyOptions{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
+	if isDefaults(c.File) {
+		o.JobFile, o.Defaults = "", c.File
+	}
+	found, err := runner.ListReadiness(ctx, o)
+	if err != nil {
+		stop, kind := outcome.Of(ctx, err), preflight.Missing
+		if stop.Reason == "job" { // of --set, the defaults or variables
+			kind = preflight.Mistake
+		}
+		return preflight.Findings{{Kind: kind, Reason: stop.Reason, Message: stop.Message}}
+	}
+	return found
+}
+
+// lacksOf finds what the runs of a campaign would lack on this machine.
+func lacksOf(ctx context.Context, p process, c *openedCampaign) preflight.Findings {
+	sample, err := c.sampleJob(p)
+	if err != nil {
+		return preflight.Findings{{Kind: preflight.Missing, Message: outcome.Sentence(err.Error())}}
+	}
+	found, err := preflight.Check(ctx, preflight.Options{Job: sample, Environ: p.environ, Signs: true, Path: p.variable("PATH")})
+	if err != nil {
+		return preflight.Findings{{Kind: preflight.Missing, Message: outcome.Sentence(err.Error())}}
+	}
+	return found
+}
+
+// takeLacks makes mistakes of what a run lacks, or notes of what only this machine does, unless they
+// count. What findHooks told is not told again.
+func (c *checked) takeLacks(found preflight.Findings, count bool) {
+	for _, f := range found {
+		if f.Message == c.HooksUnknown {
+			c.HooksUnknown = ""
+		}
+		switch {
+		case slices.ContainsFunc(c.Problems, func(p job.Problem) bool { return f.Key != "" && p.Key == f.Key }):
+		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && count:
+			c.Valid, c.Problems = false, append(c.Problems, job.Problem{File: c.File, Message: f.Message})
+		default:
+			c.Notes = append(c.Notes, f)
+		}
+	}
+}
+
 // findHooks finds the hooks that a run of the job in this folder would have, and which of them
-// do not start.
-func (c *checked) findHooks(ctx context.Context, p process) {
+// do not start wherever that is: what this machine lacks is no mistake of theirs.
+func (c *checked) findHooks(ctx context.Context, p process, lacks preflight.Findings) {
 	var err error
 	if c.Hooks, err = runner.ListHooks(ctx, c.here(p)); err != nil {
 		if stop := outcome.Of(ctx, err); stop.Reason != "no_checkout" {
@@ -117,16 +186,18 @@ func (c *checked) findHooks(ctx context.Context, p process) {
 		return
 	}
 	for _, h := range c.Hooks {
-		if h.Problem != "" {
+		key := "hooks." + h.Name + ".run"
+		here := slices.ContainsFunc(lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
+		if h.Problem != "" && !here {
 			c.Valid = false
-			c.Problems = append(c.Problems, job.Problem{File: c.File, Key: "hooks." + h.Name + ".run", Message: "does not start: " + h.Problem})
+			c.Problems = append(c.Problems, job.Problem{File: c.File, Key: key, Message: "does not start: " + h.Problem})
 		}
 	}
 }
 
 // findSkills finds what is wrong with the skills that a run of the job in this folder would have.
 func (c *checked) findSkills(ctx context.Context, p process) {
-	o := runner.SkillOptions{Dir: ".", JobFile: c.File, Environ: p.environ, Reserved: reserved(), Version: version}
+	o := runner.SkillOptions{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
 	if isDefaults(c.File) {
 		o.JobFile = ""
 	}
@@ -153,7 +224,7 @@ func (c *checked) findLessons(ctx context.Context, p process) {
 
 // here is a run of the job in this folder.
 func (c *checked) here(p process) runner.HookTestOptions {
-	o := runner.HookTestOptions{Dir: ".", JobFile: c.File, Environ: p.environ, Reserved: reserved(), Version: version}
+	o := runner.HookTestOptions{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
 	if isDefaults(c.File) {
 		o.JobFile = ""
 	}
@@ -172,6 +243,9 @@ func (c *checked) show(p process) {
 	for _, l := range c.LessonsGone {
 		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is gone (%s); take it out of .agent-ci/lessons.yml, or show it anew", l.ID, strings.Join(l.Gone, ", "))))
 	}
+	for _, note := range c.Notes {
+		fmt.Fprintln(p.stdout, "  note: "+progress.Printable(note.Message))
+	}
 	if c.HooksUnknown != "" {
 		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+progress.Printable(c.HooksUnknown))
 	}
@@ -182,28 +256,27 @@ func isDefaults(file string) bool {
 	return strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml")
 }
 
-// check gives the mistakes of a file. ofRun says that a run here would be of it, as it is not of a
-// campaign.
-func check(ctx context.Context, file string) (problems job.Problems, ofRun bool, err error) {
+// check gives the mistakes of a file. campaign is nil where a run here would be of it.
+func check(ctx context.Context, file string) (problems job.Problems, campaign *openedCampaign, err error) {
 	raw, err := given.Read(ctx, file, job.MaxSize)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	if len(raw) > job.MaxSize {
-		return nil, false, fmt.Errorf("%s has more than %d bytes", file, job.MaxSize)
+		return nil, nil, fmt.Errorf("%s has more than %d bytes", file, job.MaxSize)
 	}
 	if !isDefaults(file) && job.IsCampaign(raw) {
-		_, problems, err = loadCampaign(file, raw)
-		return problems, false, err
+		read, problems, err := loadCampaign(file, raw)
+		return problems, &openedCampaign{Campaign: read, file: file, raw: raw}, err
 	}
 	layer, load := job.Layer{Name: file, Kind: job.File, Data: raw}, job.Load
 	if isDefaults(file) {
 		layer.Kind, load = job.Defaults, job.LoadTemplate
 	}
 	if _, err = load(layer); err != nil && !errors.As(err, &problems) {
-		return nil, false, err
+		return nil, nil, err
 	}
-	return problems, true, nil
+	return problems, nil, nil
 }
 
 func showProblems(p process, file string, problems job.Problems) {

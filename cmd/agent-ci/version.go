@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/onboard"
 )
 
 func versionCommand() command {
@@ -18,4 +21,18 @@ func versionCommand() command {
 func showVersion(_ context.Context, p process, _ []string) int {
 	fmt.Fprintf(p.stdout, "agent-ci %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return exitOK
+}
+
+// versionOf returns the release that a build is of, else its commit, with -dirty behind it where
+// the tree was changed.
+func versionOf(b onboard.Build) string {
+	switch {
+	case b.IsRelease():
+		return b.Version
+	case b.Commit == "":
+		return unknownVersion
+	case b.Modified:
+		return gitops.Short(b.Commit) + "-dirty"
+	}
+	return gitops.Short(b.Commit)
 }

@@ -55,6 +55,9 @@ func readEntry(text string) (Entry, error) {
 	if text == "*" {
 		return Entry{}, errors.New("must name a host; all of them is network: full")
 	}
+	if strings.Contains(text, "://") {
+		return Entry{}, errors.New("must be a host alone, as in api.example.com, without https:// and without a path")
+	}
 	host, port, err := splitPort(text)
 	if err != nil {
 		return Entry{}, err

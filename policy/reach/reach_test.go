@@ -26,7 +26,8 @@ func TestParseEntry(t *testing.T) {
 		{"*example.org", "wildcard at its beginning"},
 		{"*.org", "whole top-level domain"},
 		{"*.93.184.216.34", "wildcard before an address"},
-		{"https://example.org", "has no port"},
+		{"https://example.org", "must be a host alone, as in api.example.com"},
+		{"http://example.org:8080/path", "must be a host alone"},
 		{"example.org/path", "without scheme"},
 		{"user@example.org", "without scheme"},
 		{"bücher.example", "ASCII form"},
@@ -100,7 +101,7 @@ func TestParsePrivate(t *testing.T) {
 		{"224.0.0.1", "is a multicast address"},
 		{"localhost", "is this machine"},
 		{"metadata.google.internal", "is the metadata service of a cloud"},
-		{"https://db.corp.example", "has no port"},
+		{"https://db.corp.example", "must be a host alone"},
 		{"", "has no host"},
 	} {
 		t.Run(test.text, func(t *testing.T) {

@@ -55,7 +55,7 @@ func TestSetReadsEachTypeAsItsKeyAsks(t *testing.T) {
 	got := mustLoad(t, jobFile(start), mustSet(t,
 		"verify=[{name: t, run: make test}]",
 		"limits.time=10m",
-		"limits.tokens=9_000",
+		"limits.tokens=9000",
 		"pull_request.draft=true",
 		"pull_request.labels=[a, b]",
 		"pull_request.title=Fix: \"all\" # of it",

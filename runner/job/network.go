@@ -216,8 +216,8 @@ const (
 )
 
 var (
-	hostForm    = &form{about: "host, also with *. in front and a port", check: readableBy(reach.ParseEntry), pattern: `[^\s/@?#,]+`}
-	privateForm = &form{about: "host, also with a port", check: readableBy(reach.ParsePrivate), pattern: `[^\s/@?#,*]+`}
+	hostForm    = &form{about: "host, also with *. in front and a port", check: readableBy(reach.ParseEntry), pattern: `[^\s/@?#,]+`, prefix: "https://"}
+	privateForm = &form{about: "host, also with a port", check: readableBy(reach.ParsePrivate), pattern: `[^\s/@?#,*]+`, prefix: "https://"}
 )
 
 // The keys of a mapping that stands for a network, and the entries of its list as text.

@@ -93,6 +93,8 @@ func checkText(data []byte) *Problem {
 var (
 	parserPrefix = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 	tabIndent    = regexp.MustCompile(`^ *\t`)
+	// flowComment is a comment that keeps a mapping or a list from being closed.
+	flowComment = regexp.MustCompile(`(?:[\[{,][ \t]*|:[ \t]+)(#[^\s,\]}]*)`)
 )
 
 // locate finds the place of a syntax error. The parser gives a line at best,
@@ -113,6 +115,12 @@ func locate(data []byte, err error) *Problem {
 	column := len(at) - len(bytes.TrimLeft(at, " ")) + 1
 	if begin := bytes.Index(at, []byte("*.")); begin >= 0 && (begin == 0 || bytes.IndexByte([]byte(" [,\t"), at[begin-1]) >= 0) {
 		return &Problem{Line: line, Column: begin + 1, Message: "is not YAML: what begins with * has to be in quotes"}
+	}
+	if found := flowComment.FindSubmatchIndex(at); found != nil {
+		return &Problem{
+			Line: line, Column: utf8.RuneCount(at[:found[2]]) + 1, Message: "is not YAML: # begins a comment here, which hides the rest of the line; put what begins with # in quotes",
+			Suggestion: strconv.Quote(string(at[found[2]:found[3]])),
+		}
 	}
 	return &Problem{Line: line, Column: column, Message: "is not YAML: " + strings.TrimPrefix(err.Error(), said[0])}
 }

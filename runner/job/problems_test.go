@@ -63,6 +63,8 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"date for text", start + "repository: {base: 2024-01-01}", nil},
 		{"text for number", start + "limits: {turns: many}", []string{"job.yml:3:17: limits.turns: must be a whole number, not text"}},
 		{"quoted number", start + `limits: {turns: "5"}`, []string{"job.yml:3:17: limits.turns: must be a whole number without quotes; did you mean 5?"}},
+		{"grouped number", start + "limits: {tokens: 500_000}", []string{"job.yml:3:18: limits.tokens: must be a whole number without _, which makes it text in YAML 1.2; did you mean 500000?"}},
+		{"grouped number with a zero before", start + "limits: {tokens: 0_5}", []string{"job.yml:3:18: limits.tokens: must be a whole number in decimal digits, without leading zeros"}},
 		{"fraction", start + "limits: {turns: 5.5}", []string{"job.yml:3:17: limits.turns: must be a whole number, not the number 5.5"}},
 		{"what chat lacks", start + "model: {wire: chat, state: server, tools: freeform}", []string{
 			"job.yml:3:28: model.state: does not go with model.wire: chat; leave it out",
@@ -186,6 +188,10 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"label of two lines", start + `pull_request: {labels: ["a\nb"]}`, []string{"job.yml:3:25: pull_request.labels[0]: must be one line without control characters"}},
 		{"title that is too long", start + "pull_request: {title: " + strings.Repeat("x", 257) + "}", []string{"job.yml:3:23: pull_request.title: must have at most 256 characters"}},
 
+		{"issue that is a comment in a mapping", "version: 1\ntask: {issue: #7}\n", []string{`job.yml:2:15: is not YAML: # begins a comment here, which hides the rest of the line; put what begins with # in quotes; did you mean "#7"?`}},
+		{"label that is a comment", start + "pull_request: {labels: [a, #b]}\n", []string{`job.yml:3:28: is not YAML: # begins a comment here, which hides the rest of the line; put what begins with # in quotes; did you mean "#b"?`}},
+		{"variable beside set", start + "policy: {env: {FOO: bar}}", []string{"job.yml:3:16: policy.env.FOO: unknown key; did you mean policy.env.set.FOO?"}},
+		{"variable of a server beside set", start + "mcp_servers: {a: {command: b, tools: [c], env: {foo: bar}}}", []string{"job.yml:3:49: mcp_servers.a.env.foo: unknown key; did you mean mcp_servers.a.env.set.foo?"}},
 		{"no task", "version: 1", []string{"job.yml:1:1: task: is missing; give one of task.prompt, task.prompt_file and task.issue"}},
 		{"blank task", "version: 1\ntask: {prompt: ' '}", []string{"job.yml:2:16: task.prompt: must not be blank"}},
 		{"two tasks", "version: 1\ntask: {issue: 7, prompt: x}", []string{"job.yml:2:15: task.issue: is a second task beside task.prompt; give only one of them"}},

@@ -103,12 +103,11 @@ func (k *key) choices() string {
 	return strings.Join(shown, ", ")
 }
 
-// integer takes decimal digits, also grouped as in 4_000_000. Octal and
-// hexadecimal numbers are refused: YAML's versions disagree on what 010 is.
+// integer takes decimal digits. Octal, hexadecimal and grouped numbers are refused: YAML's
+// versions disagree on what 010 and 4_000_000 are.
 func (d *decoder) integer(k *key, path string, node *yaml.Node, into reflect.Value) bool {
-	digits := strings.ReplaceAll(node.Value, "_", "")
-	number, err := strconv.ParseInt(digits, 10, 64)
-	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != digits {
+	number, err := strconv.ParseInt(node.Value, 10, 64)
+	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != node.Value {
 		return d.wrongInteger(k, path, node)
 	}
 	if complaint := k.span.judge(number); complaint != "" {
@@ -120,7 +119,11 @@ func (d *decoder) integer(k *key, path string, node *yaml.Node, into reflect.Val
 
 func (d *decoder) wrongInteger(k *key, path string, node *yaml.Node) bool {
 	_, err := strconv.ParseInt(node.Value, 10, 64)
+	digits := strings.ReplaceAll(node.Value, "_", "")
+	number, grouped := strconv.ParseInt(digits, 10, 64)
 	switch {
+	case node.Tag == intTag && digits != node.Value && grouped == nil && strconv.FormatInt(number, 10) == digits:
+		return d.suggest(path, node, "must be a whole number without _, which makes it text in YAML 1.2", digits)
 	case node.Tag == intTag:
 		return d.complain(path, node, "must be a whole number in decimal digits, without leading zeros")
 	case node.Tag == textTag && err == nil:

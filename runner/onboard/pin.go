@@ -28,7 +28,7 @@ func (b Build) Pinned(workflow []byte) []byte {
 	return uses.ReplaceAllFunc(workflow, func(line []byte) []byte {
 		blanks := string(line[:strings.IndexByte(string(line), '-')])
 		steps := []string{"- uses: " + action + "@" + b.ref() + b.remark()}
-		if !b.isRelease() {
+		if !b.IsRelease() {
 			steps = append([]string{"- uses: " + setupGo, "  with: {go-version: stable, cache: false}"}, steps...)
 		}
 		return []byte(blanks + strings.Join(steps, "\n"+blanks))
@@ -47,11 +47,12 @@ func (b Build) Unknown() string {
 	return "replace " + toFillIn + " in the workflow by the commit of agent-ci that you have read, all 40 digits of it: " + why
 }
 
-func (b Build) isRelease() bool { return regexp.MustCompile(`^v\d+\.\d+\.\d+$`).MatchString(b.Version) }
+// IsRelease reports whether the program is of a release, and not of any commit.
+func (b Build) IsRelease() bool { return regexp.MustCompile(`^v\d+\.\d+\.\d+$`).MatchString(b.Version) }
 
 func (b Build) ref() string {
 	switch {
-	case b.isRelease():
+	case b.IsRelease():
 		return b.Version
 	case b.Modified || !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(b.Commit):
 		return toFillIn
@@ -61,7 +62,7 @@ func (b Build) ref() string {
 
 func (b Build) remark() string {
 	switch {
-	case b.isRelease():
+	case b.IsRelease():
 		return " # pin the commit of the release that you read"
 	case b.Known():
 		return " # the commit that init was built from; there is no release yet"

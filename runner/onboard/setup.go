@@ -43,9 +43,11 @@ type Setup struct {
 	Workflow string // the name of one
 	// Read gives the content of a file that init writes, by its name: a workflow's or
 	// "agent-ci".
-	Read   func(name string) ([]byte, error)
-	Build  Build
-	Server string // root of GitHub's pages
+	Read func(name string) ([]byte, error)
+	// Toolchains are those of the repository; nil where its files are not known.
+	Toolchains []Toolchain
+	Build      Build
+	Server     string // root of GitHub's pages
 }
 
 // Report is what came of it, in sentences for a person.
@@ -108,7 +110,7 @@ func (s Setup) files() ([]File, error) {
 	if defaults, err = withModel(defaults, s.Provider, s.Model); err != nil {
 		return nil, err
 	}
-	return []File{{DefaultsPath, defaults}, {WorkflowPath(s.Workflow), s.Provider.Of(s.Build.Pinned(workflow))}}, nil
+	return []File{{DefaultsPath, WithChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.Of(s.Build.Pinned(workflow))}}, nil
 }
 
 // tip is the default branch and its commit.
@@ -203,7 +205,11 @@ func (s Setup) body(added []File, commit string, report Report) string {
 	}
 	list("Set up besides:", report.Done)
 	list("Left for a person to do:", report.Left)
-	fmt.Fprintf(&b, "\nWrite what proves a change to be good as `verify` in `%s`. `agent-ci init --github --remove` takes all of this away.\n\n"+marker+"\n", DefaultsPath, s.Provider.Secret, commit)
+	todo := "Write what proves a change to be good as `verify` in `%s`."
+	if checks := Checks(s.Toolchains); len(checks) > 0 {
+		todo = "A change must pass the checks in `%s`, which come from the files of this repository: " + strings.Join(checks, ", ") + ". Look at them."
+	}
+	fmt.Fprintf(&b, "\n"+todo+" `agent-ci init --github --remove` takes all of this away.\n\n"+marker+"\n", DefaultsPath, s.Provider.Secret, commit)
 	return b.String()
 }
 

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -40,19 +39,27 @@ func serverVariables(j *job.Job) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// CheckServerSecrets refuses a value for a server that commands would see in another variable,
-// and one that is not there.
+// CheckServerSecrets returns the first of ServerSecretProblems.
 func CheckServerSecrets(env Environment, j *job.Job) error {
+	if all := ServerSecretProblems(env, j); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// ServerSecretProblems refuses each value for a server that commands would see in another variable,
+// and each that is missing.
+func ServerSecretProblems(env Environment, j *job.Job) (all []error) {
 	for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
 		for _, of := range j.MCPServers[name].Env.Pass {
 			if env.Get(of) == "" {
-				return outcome.Stopf(outcome.InvalidInput, "mcp_token",
-					"The server %s is to be given %s, which is not set: set it where agent-ci is started, or take it out of mcp_servers.%s.env.pass.", name, of, name)
+				all = append(all, outcome.Stopf(outcome.InvalidInput, "mcp_token",
+					"The server %s is to be given %s, which is not set: set it where agent-ci is started, or take it out of mcp_servers.%s.env.pass.", name, of, name))
 			}
 		}
 		if of := j.MCPServers[name].BearerTokenEnv; of != "" && env.Get(of) == "" {
-			return outcome.Stopf(outcome.InvalidInput, "mcp_token",
-				"There is no token for the server %s: set %s where agent-ci is started, or name another variable with mcp_servers.%s.bearer_token_env.", name, of, name)
+			all = append(all, outcome.Stopf(outcome.InvalidInput, "mcp_token",
+				"There is no token for the server %s: set %s where agent-ci is started, or name another variable with mcp_servers.%s.bearer_token_env.", name, of, name))
 		}
 	}
 	seen := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
@@ -62,10 +69,11 @@ func CheckServerSecrets(env Environment, j *job.Job) error {
 		}
 		for _, variable := range seen {
 			if other, text, _ := strings.Cut(variable, "="); strings.Contains(text, value.Secret) {
-				return outcome.Stopf(outcome.InvalidInput, "secret",
-					"%s", fmt.Sprintf("The variable %s, which a server is given (mcp_servers), has a value that commands would see in the variable %s; take it out of there.", value.Name, other))
+				all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
+					"The variable %s, which a server is given (mcp_servers), has a value that commands would see in the variable %s; take it out of there.", value.Name, other))
+				break
 			}
 		}
 	}
-	return nil
+	return all
 }

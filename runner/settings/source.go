@@ -68,6 +68,7 @@ func (s *Settings) ForRepair(left float64) *Settings {
 // Given is what the surroundings of a run say of its settings.
 type Given struct {
 	JobFile    string // path; empty for none
+	Defaults   string // path of a file that is taken in place of the base commit's defaults; empty for those
 	Issue      string // as job.ParseIssue reads it
 	Prompt     string
 	PromptFile string // path, or - for Stdin
@@ -145,7 +146,7 @@ func invalidJob(err error) error {
 // layers are the sources of the job, the lowest first, and the job file among them.
 func (s *Source) layers(ctx context.Context, base Commit) ([]job.Layer, File, error) {
 	var file File
-	defaults, err := base.defaults()
+	defaults, err := s.defaults(ctx, base)
 	if err != nil {
 		return nil, file, err
 	}
@@ -262,6 +263,15 @@ func promptText(name string, raw []byte) (string, error) {
 	default:
 		return text, nil
 	}
+}
+
+// defaults are those of the file that was given for them, else the repository's.
+func (s *Source) defaults(ctx context.Context, base Commit) ([]job.Layer, error) {
+	if s.Defaults == "" {
+		return base.defaults()
+	}
+	raw, err := given.Read(ctx, s.Defaults, MaxFile)
+	return []job.Layer{{Name: s.Defaults, Kind: job.Defaults, Data: raw}}, NotReadable(s.Defaults, err)
 }
 
 // defaults are the repository's, in its base commit.

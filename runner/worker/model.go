@@ -85,10 +85,14 @@ func know(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) 
 		warn("no_price", "The price of %s is not known, so no limit on its cost holds, and the run does not tell what it cost; "+
 			"give it as model.price with input and output, in US dollars for a million tokens, or set limits.cost_usd to 0.", name)
 	default:
-		return Known{}, outcome.Stopf(outcome.InvalidInput, "no_price",
-			"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", name)
+		return Known{}, noPrice(name)
 	}
 	return Known{name, profile}, nil
+}
+
+func noPrice(name string) *outcome.Stop {
+	return outcome.Stopf(outcome.InvalidInput, "no_price",
+		"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", name)
 }
 
 // warnOfMisfits warns of what the job asks for and the API of the model may refuse.
@@ -144,14 +148,14 @@ func listed(p job.Price) *price.List {
 func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	m := j.Model
 	endpoint := model.Endpoint{
-		BaseURL: cmp.Or(m.BaseURL, env.Get("OPENAI_BASE_URL")), Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
+		BaseURL: baseURL(j, env), Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
 	}
-	if err := letIn(&endpoint, m, env, rec); err != nil {
+	if err := letIn(&endpoint, m, env, rec.Learn); err != nil {
 		return Model{}, err
 	}
-	api, err := speak(m.Wire, endpoint)
+	api, err := speakTo(m.Wire, endpoint)
 	if err != nil {
-		return Model{}, outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", outcome.Sentence(err.Error())).Because(err)
+		return Model{}, err
 	}
 	profiles := func(name string) model.Profile { return model.ProfileAt(name, endpoint.BaseURL) }
 	made, err := NewModel(api, j, profiles, rec.Warn)
@@ -159,10 +163,53 @@ func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *reco
 	return made, err
 }
 
+// learns is told each secret before it is used.
+type learns = func(name, secret string)
+
+func baseURL(j *job.Job, env settings.Environment) string {
+	return cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
+}
+
+// Unusable returns what would end a run of the job because of its models: a price that
+// limits.cost_usd needs, or a fallback that takes other tools. Nothing is asked.
+func Unusable(j *job.Job, env settings.Environment) (all []error) {
+	profiles := func(name string) model.Profile { return model.ProfileAt(name, baseURL(j, env)) }
+	seen := map[string]bool{}
+	for _, m := range Models(j, env) {
+		if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !m.Profile.Price.Known() && !seen[m.Name] {
+			seen[m.Name], all = true, append(all, noPrice(m.Name))
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	if _, err := NewModel(nil, j, profiles, func(string, string, ...any) {}); err != nil {
+		all = append(all, err)
+	}
+	return all
+}
+
+// DefaultLimitUnpriced says that the default of limits.cost_usd holds for nothing, since the price of
+// the model is not known.
+func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
+	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
+}
+
+// KeptOut returns what of this machine keeps a run of the job out of the model's API: a key or an
+// identity that is missing, or an address that is none. Nothing is asked.
+func KeptOut(j *job.Job, env settings.Environment) error {
+	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
+	if err := letIn(&endpoint, j.Model, env, func(string, string) {}); err != nil {
+		return err
+	}
+	_, err := speakTo(j.Model.Wire, endpoint)
+	return err
+}
+
 // letIn gives an endpoint what lets a run in: a key, or the identity of the job.
-func letIn(e *model.Endpoint, m job.Model, env settings.Environment, rec *record.Record) error {
+func letIn(e *model.Endpoint, m job.Model, env settings.Environment, learn learns) error {
 	if m.Auth == "oidc" {
-		return letInByIdentity(e, m, env, rec)
+		return letInByIdentity(e, m, env, learn)
 	}
 	e.APIKey = env.Get(m.APIKeyEnv)
 	if e.APIKey == "" && m.APIKeyEnv != "" {
@@ -172,8 +219,8 @@ func letIn(e *model.Endpoint, m job.Model, env settings.Environment, rec *record
 	return nil
 }
 
-func letInByIdentity(e *model.Endpoint, m job.Model, env settings.Environment, rec *record.Record) error {
-	own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: rec.Learn})
+func letInByIdentity(e *model.Endpoint, m job.Model, env settings.Environment, learn learns) error {
+	own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
 	if err != nil {
 		return err
 	}
@@ -181,12 +228,17 @@ func letInByIdentity(e *model.Endpoint, m job.Model, env settings.Environment, r
 	return nil
 }
 
-// speak is a client of an API that speaks so on the wire.
-func speak(wire string, e model.Endpoint) (model.Responder, error) {
+// speakTo is a client of an API that speaks so on the wire.
+func speakTo(wire string, e model.Endpoint) (api model.Responder, err error) {
 	if wire == "chat" {
-		return model.NewChat(e)
+		api, err = model.NewChat(e)
+	} else {
+		api, err = model.NewOpenAI(e)
 	}
-	return model.NewOpenAI(e)
+	if err != nil {
+		return nil, outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", outcome.Sentence(err.Error())).Because(err)
+	}
+	return api, nil
 }
 
 // mostScript is how many bytes a scripted session may have.
@@ -208,9 +260,12 @@ func NewScriptedModel(ctx context.Context, path string, j *job.Job) (Model, erro
 	return scripted(script, j, unpaid)
 }
 
-// scripted is the model whose answers a script has, and those of the agents that are started.
+// scripted is the model whose answers a script has, and those of the agents that are started. Without
+// a price limits.cost_usd holds for nothing: nobody is paid.
 func scripted(script *model.Script, j *job.Job, profiles Profiles) (Model, error) {
-	m, err := NewModel(script, j, profiles, func(string, string, ...any) {})
+	unlimited := *j
+	unlimited.Limits.CostUSD = 0
+	m, err := NewModel(script, &unlimited, profiles, func(string, string, ...any) {})
 	m.Left = func() bool { return script.Left() > 0 }
 	m.firstPause = time.Millisecond
 	m.Of = func(a Asking) (Model, error) { return scripted(script.Of(a.Message), a.Job, profiles) }
@@ -244,7 +299,7 @@ func still(output string) (tool string, arguments map[string]any, runs bool) {
 // Models are the models that a run of a job may ask, with what is known of each: its own, those that
 // go on in its place, and those of the agents that it may start.
 func Models(j *job.Job, env settings.Environment) []Known {
-	base := cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
+	base := baseURL(j, env)
 	of := func(name string, m job.Model) Known { return Known{name, adjusted(model.ProfileAt(name, base), m)} }
 	all := []Known{of(j.Model.Name, j.Model)}
 	others := j.Model

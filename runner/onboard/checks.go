@@ -1,0 +1,286 @@
+package onboard
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Toolchain is what a repository is tested by, as far as its files tell.
+type Toolchain struct {
+	Setup  []Command
+	Checks []Command
+}
+
+// Command is one that a run makes, as a job names it.
+type Command struct {
+	Name, Run string
+	Network   string // YAML of its network; empty for that of the job
+	Timeout   string // empty for that of a job that says nothing
+}
+
+// Detect returns the toolchains that the root of a repository names. What a file does not say, such
+// as how a package without a test script is tested, is left to a person.
+func Detect(repo fs.FS) []Toolchain {
+	r := repository{repo}
+	var all []Toolchain
+	for _, detect := range []func() Toolchain{r.golang, r.node, r.python, r.rust, r.maven, r.gradle} {
+		if t := detect(); len(t.Checks) > 0 {
+			all = append(all, t)
+		}
+	}
+	return r.withMake(all)
+}
+
+// preset is a network that opens the registry of a package manager.
+func preset(name string) string { return "{allow: [{preset: " + name + "}]}" }
+
+// repository is the root of one.
+type repository struct{ fs.FS }
+
+func (r repository) has(name string) bool {
+	info, err := fs.Stat(r, name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// read is the text of a file; empty for none.
+func (r repository) read(name string) string {
+	const longest = 1 << 20
+	info, err := fs.Stat(r, name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > longest {
+		return ""
+	}
+	text, _ := fs.ReadFile(r, name) // one that vanished is none
+	return string(text)
+}
+
+func (r repository) golang() (t Toolchain) {
+	module := r.read("go.mod")
+	if module == "" {
+		return t
+	}
+	if strings.Contains(module, "require") && !r.has("vendor/modules.txt") {
+		t.Setup = []Command{{"Go modules", "go mod download", preset("goproxy"), "10m"}}
+	}
+	t.Checks = []Command{{"go vet", "go vet ./...", "", "10m"}, {"go test", "go test ./...", "", "10m"}}
+	return t
+}
+
+// nodeManagers are the package managers by their lock files, the first of which counts.
+var nodeManagers = []struct{ lock, name, install string }{
+	{"pnpm-lock.yaml", "pnpm", "pnpm install --frozen-lockfile"},
+	{"yarn.lock", "yarn", "yarn install --frozen-lockfile"},
+	{"package-lock.json", "npm", "npm ci"},
+	{"npm-shrinkwrap.json", "npm", "npm ci"},
+	{"", "npm", "npm install"},
+}
+
+// noTest is what npm init writes for a package without tests.
+const noTest = "no test specified"
+
+func (r repository) node() (t Toolchain) {
+	var pkg struct {
+		Scripts         map[string]string `json:"scripts"`
+		Dependencies    map[string]any    `json:"dependencies"`
+		DevDependencies map[string]any    `json:"devDependencies"`
+		Workspaces      any               `json:"workspaces"`
+	}
+	if json.Unmarshal([]byte(r.read("package.json")), &pkg) != nil || r.has("bun.lock") || r.has("bun.lockb") {
+		return t
+	}
+	by := nodeManagers[slices.IndexFunc(nodeManagers, func(m struct{ lock, name, install string }) bool { return m.lock == "" || r.has(m.lock) })]
+	if by.name == "yarn" && r.has(".yarnrc.yml") { // from version 2 on
+		by.install = "yarn install --immutable"
+	}
+	for _, script := range []string{"lint", "typecheck", "test"} {
+		if text := strings.TrimSpace(pkg.Scripts[script]); text == "" || strings.Contains(text, noTest) {
+			continue
+		}
+		run := by.name + " run " + script
+		if script == "test" {
+			run = by.name + " test"
+		}
+		t.Checks = append(t.Checks, Command{run, run, "", "10m"})
+	}
+	if len(pkg.Dependencies)+len(pkg.DevDependencies) > 0 || pkg.Workspaces != nil || by.lock != "" {
+		t.Setup = []Command{{by.name + " packages", by.install, preset("npm"), "10m"}}
+	}
+	return t
+}
+
+// pythonFiles are those that may name pytest, and pythonRequirements of them those that pip installs.
+var (
+	pythonFiles        = []string{"pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", "conftest.py", "tests/conftest.py"}
+	pythonRequirements = []string{"requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt"}
+	pythonPackage      = regexp.MustCompile(`(?m)^\[(project|build-system)\]`)
+	pythonExtra        = regexp.MustCompile(`(?ms)^\[project\.optional-dependencies\]\s*$(.*?)(?:^\[|\z)`)
+)
+
+func (r repository) python() (t Toolchain) {
+	usesPytest := slices.ContainsFunc(append(slices.Clone(pythonFiles), pythonRequirements...), func(name string) bool { return strings.Contains(r.read(name), "pytest") })
+	if !usesPytest && !r.has("pytest.ini") {
+		return t
+	}
+	project := r.read("pyproject.toml")
+	switch {
+	case r.has("uv.lock"):
+		t.Setup = []Command{{"Python packages", "uv sync --locked --all-extras", preset("pypi"), "10m"}}
+		t.Checks = []Command{{"pytest", "uv run --no-sync pytest", "", "10m"}}
+	case r.has("poetry.lock"):
+		t.Setup = []Command{{"Python packages", "poetry install --no-interaction", preset("pypi"), "10m"}}
+		t.Checks = []Command{{"pytest", "poetry run pytest", "", "10m"}}
+	default:
+		install := "python3 -m venv .venv && .venv/bin/pip install pytest"
+		for _, name := range pythonRequirements {
+			if r.has(name) {
+				install += " -r " + name
+			}
+		}
+		if pythonPackage.MatchString(project) || r.has("setup.py") || strings.Contains(r.read("setup.cfg"), "[metadata]") {
+			install += " -e " + withExtra(project)
+		}
+		t.Setup = []Command{{"Python packages", install, preset("pypi"), "10m"}}
+		t.Checks = []Command{{"pytest", ".venv/bin/python -m pytest", "", "10m"}}
+	}
+	return t
+}
+
+// withExtra is the package here with the extra that its tests need, where it has one.
+func withExtra(project string) string {
+	section := pythonExtra.FindStringSubmatch(project)
+	for _, name := range []string{"test", "tests", "testing", "dev"} {
+		if section != nil && regexp.MustCompile(`(?m)^`+name+`\s*=`).MatchString(section[1]) {
+			return "'.[" + name + "]'"
+		}
+	}
+	return "."
+}
+
+func (r repository) rust() (t Toolchain) {
+	manifest := r.read("Cargo.toml")
+	if manifest == "" {
+		return t
+	}
+	fetch, test := "cargo fetch", "cargo test --offline"
+	if r.has("Cargo.lock") {
+		fetch += " --locked"
+	}
+	if strings.Contains(manifest, "[workspace]") {
+		test += " --workspace"
+	}
+	return Toolchain{[]Command{{"crates", fetch, preset("cargo"), "10m"}}, []Command{{"cargo test", test, "", "20m"}}}
+}
+
+// maven runs the tests once in setup: what they need is fetched as they begin, and Maven follows no
+// variables to the proxy of a list of hosts.
+func (r repository) maven() (t Toolchain) {
+	if !r.has("pom.xml") {
+		return t
+	}
+	mvn := "mvn"
+	if r.has("mvnw") {
+		mvn = r.wrapper("mvnw")
+	}
+	return Toolchain{
+		[]Command{{"Maven packages", mvn + " -B -q -Dmaven.test.failure.ignore=true test", "full", "20m"}},
+		[]Command{{"mvn test", mvn + " -B -o test", "", "20m"}},
+	}
+}
+
+// wrapper is how a script of the repository is started.
+func (r repository) wrapper(name string) string {
+	if info, err := fs.Stat(r, name); err == nil && info.Mode()&0o111 == 0 {
+		return "sh ./" + name
+	}
+	return "./" + name
+}
+
+// gradle runs the tests once in setup, for the same reasons.
+func (r repository) gradle() (t Toolchain) {
+	if !slices.ContainsFunc([]string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"}, r.has) {
+		return t
+	}
+	gradle := "gradle"
+	if r.has("gradlew") {
+		gradle = r.wrapper("gradlew")
+	}
+	return Toolchain{
+		[]Command{{"Gradle packages", gradle + " --no-daemon --continue test || true", "full", "20m"}},
+		[]Command{{"gradle test", gradle + " --no-daemon --offline test", "", "20m"}},
+	}
+}
+
+// makeTest is a rule for the target test, with its commands.
+var makeTest = regexp.MustCompile(`(?m)^test[ \t]*:(?:$|[^=:\n][^\n]*$)((?:\n\t[^\n]*)*)`)
+
+// withMake adds the target test of a Makefile, in place of the tests that it runs.
+func (r repository) withMake(all []Toolchain) []Toolchain {
+	i := slices.IndexFunc([]string{"GNUmakefile", "makefile", "Makefile"}, r.has)
+	if i < 0 {
+		return all
+	}
+	rule := makeTest.FindStringSubmatch(r.read([]string{"GNUmakefile", "makefile", "Makefile"}[i]))
+	if rule == nil {
+		return all
+	}
+	for i := range all {
+		all[i].Checks = slices.DeleteFunc(all[i].Checks, func(c Command) bool { return strings.Contains(rule[1], c.Name) })
+	}
+	return append(all, Toolchain{Checks: []Command{{"make test", "make test", "", "10m"}}})
+}
+
+// The examples of the defaults that stand where nothing is known.
+var (
+	setupExample  = regexp.MustCompile(`(?m)^# setup:\n(?:#   - .*\n)+`)
+	verifyExample = regexp.MustCompile(`(?m)^# verify:\n(?:#   - .*\n)+`)
+)
+
+// WithChecks is the repository's defaults with the commands of its toolchains in place of examples.
+func WithChecks(defaults []byte, all []Toolchain) []byte {
+	var setup, verify strings.Builder
+	for _, t := range all {
+		for _, c := range t.Setup {
+			setup.WriteString("  - " + c.yaml() + "\n")
+		}
+		for _, c := range t.Checks {
+			verify.WriteString("  - " + c.yaml() + "\n")
+		}
+	}
+	if setup.Len() > 0 {
+		defaults = setupExample.ReplaceAllLiteral(defaults, []byte("setup:\n"+setup.String()))
+	}
+	if verify.Len() > 0 {
+		defaults = verifyExample.ReplaceAllLiteral(defaults, []byte("verify:\n"+verify.String()))
+	}
+	return defaults
+}
+
+// Checks are the names of all checks.
+func Checks(all []Toolchain) (names []string) {
+	for _, t := range all {
+		for _, c := range t.Checks {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// plain is a text that needs no quotes in a flow mapping.
+var plain = regexp.MustCompile(`^[A-Za-z./][A-Za-z0-9 ./_=-]*$`)
+
+func (c Command) yaml() string {
+	run := c.Run
+	if !plain.MatchString(run) {
+		run = fmt.Sprintf("%q", run)
+	}
+	text := "{name: " + c.Name + ", run: " + run
+	for _, more := range []struct{ key, value string }{{"network", c.Network}, {"timeout", c.Timeout}} {
+		if more.value != "" {
+			text += ", " + more.key + ": " + more.value
+		}
+	}
+	return text + "}"
+}
