@@ -194,6 +194,9 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		return nil, err
 	}
 	err = guarded(ctx, func(ctx context.Context) error { return p.in.replay(ctx, answers, p.so) })
+	if err != nil && answers.next == 0 && len(answers.answers) > 0 {
+		return nil, p.notStarted(ctx, err)
+	}
 	found := &Replayed{Tree: string(p.so.workspace.Base().Tree), Calls: len(outputs)}
 	if !p.so.change.Empty() {
 		found.Tree = string(p.so.change.Tree)
@@ -220,6 +223,13 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	patch, err := p.recorded.audited().Patch(ctx)
 	found.differ(patch)
 	return found, err
+}
+
+// notStarted returns the outcome of a replay that ended before the first recorded answer: this
+// machine lacks something that the run had.
+func (p *replay) notStarted(ctx context.Context, err error) error {
+	stop := p.so.end(ctx, p.in.rec, err)
+	return &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + p.in.rec.Redact(stop.Message), Err: err}
 }
 
 // makeTree makes a fresh tree of the base commit, which borrows its objects.

@@ -65,6 +65,7 @@ type Options struct {
 type Agent struct {
 	Options
 	suits        toolset
+	since        time.Time // when it was made: what changed later is its doing
 	conversation *agent.Conversation
 	shown        shown               // files, to a model that writes its edits
 	files        opencode.Seen       // that a model with the tools of OpenCode knows
@@ -109,7 +110,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		}
 		o.Model.Profile.Code = false
 	}
-	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}
+	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools), since: time.Now()}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
 		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Plan: a.planWords,
