@@ -21,6 +21,9 @@ of a command that was broken off. A checkout of the same base commit, also on
 another machine (--repo), gets the work so far: the change that the run kept at
 its end or, when it was killed, its patches.
 
+A run with a scripted session needs it again (--replay) and goes on with the turn
+after the last one that it was given.
+
 Of the settings only limits may be other ones (--set limits.turns=400): the one
 that ended a run must be raised.`,
 		example: `
@@ -38,6 +41,7 @@ func resume(flags *flagSet) deed {
 	flags.last(&last)
 	flags.variables = true
 	flags.text(&o.Dir, "repo", "DIR", "checkout to go on in (default: where the run worked)")
+	flags.text(&o.Replay, "replay", "FILE", "the scripted session, of a run that had one")
 	flags.text(&o.Operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
 	flags.list(&o.Set, "set", "LIMIT=VALUE", "set a limit anew (limits.…); may be repeated")
 	flags.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
