@@ -23,6 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/memory"
 	"github.com/agent-ci/agent-ci/tools/opencode"
 	"github.com/agent-ci/agent-ci/tools/plan"
@@ -37,7 +38,9 @@ type Options struct {
 	Job       *job.Job
 	Model     Model
 	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
-	Began     time.Time            // when its run began, less the time that the run did not live
+	// Before says how a call of a command that is replayed returned; nil where nothing is replayed.
+	Before func(ctx context.Context, call tools.Call) command.Before
+	Began  time.Time // when its run began, less the time that the run did not live
 	// Hooks are asked of what the agent does; nil for none.
 	Hooks *hooks.Hooks
 	// Ask puts to people all questions of the run so far. It is nil where nobody will
