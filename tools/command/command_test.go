@@ -269,7 +269,7 @@ func TestTooManySessions(t *testing.T) {
 		if problem != "" {
 			t.Fatal(problem)
 		}
-		return all.keep(r)
+		return all.keep(r, 0)
 	}
 	oldest, ended := begin("read x <go"), begin("true")
 	<-ended.process.Done()
