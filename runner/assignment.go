@@ -137,7 +137,7 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 			return a, err
 		}
 	}
-	if a.model, err = in.findModel(ctx, &set.Job); err != nil {
+	if a.model, err = in.findModel(ctx, &set.Job, 0); err != nil {
 		return a, err
 	}
 	if pull != nil {
@@ -169,14 +169,15 @@ func (in *invocation) intakeSource(event intake.Event, set *settings.Settings, w
 	return source
 }
 
-// findModel finds out who answers: a scripted session or the API. It asks nothing yet.
-func (in *invocation) findModel(ctx context.Context, j *job.Job) (worker.Model, error) {
+// findModel finds out who answers: a scripted session, after the turns that it has given, or the API.
+// It asks nothing yet.
+func (in *invocation) findModel(ctx context.Context, j *job.Job, given int) (worker.Model, error) {
 	in.warnOfShortSecrets()
 	if in.script != "" {
 		if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !j.Model.Price.Known() {
 			in.rec.Warn("no_price", "limits.cost_usd holds for nothing: scripted answers cost nothing. To try the limit, set model.price.")
 		}
-		return worker.NewScriptedModel(ctx, in.script, j)
+		return worker.NewScriptedModel(ctx, in.script, given, j)
 	}
 	return worker.NewAPIModel(j, in.env, in.version, in.rec)
 }

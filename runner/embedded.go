@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -124,11 +123,7 @@ func (p *replay) replayEmbedded(outputs []transcript.ToolFinished) ([]tools.Tool
 	if _, err := p.recorded.rec.ReadJSON(embeddedFile, &told); err != nil {
 		return nil, fmt.Errorf("read the tools of the run: %w", err)
 	}
-	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(outputs))
-	for _, output := range outputs {
-		answers[output.Ref()] = output
-	}
-	recorded := &extensions.Recorded{Answers: answers, Nested: &p.nested}
+	recorded := p.answering(outputs)
 	all := make([]tools.Tool, len(told))
 	for i, t := range told {
 		all[i] = tools.Tool{Spec: tools.Spec{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Mutates: t.Mutates, Run: recorded.Run}

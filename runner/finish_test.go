@@ -149,7 +149,7 @@ func TestWhichRunsCanGoOn(t *testing.T) {
 		"a run that was cancelled":  {invocation{rec: rec}, reached{workspace: ws}, outcome.Cancelled, true},
 		"one that came to its end":  {invocation{rec: rec}, reached{workspace: ws}, outcome.Changed, false},
 		"one without a checkout":    {invocation{rec: rec}, reached{}, outcome.Cancelled, false},
-		"one of a scripted session": {invocation{rec: rec, script: "s.yml"}, reached{workspace: ws}, outcome.Cancelled, false},
+		"one of a scripted session": {invocation{rec: rec, script: "s.yml"}, reached{workspace: ws}, outcome.Cancelled, true},
 		"a replay":                  {invocation{rec: rec}, reached{workspace: ws, replays: true}, outcome.Cancelled, false},
 		"on a person's branch":      {invocation{rec: rec}, reached{workspace: ws, assignment: assignment{task: intake.Task{Mode: intake.Join}}}, outcome.Cancelled, false},
 		"one that had not begun":    {invocation{rec: record.New("", nil)}, reached{workspace: ws}, outcome.Cancelled, false},

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -29,6 +30,7 @@ type history struct {
 	job          job.Job          // with the limits that it has
 	limits       job.Limits       // when the run was stopped
 	elapsed      time.Duration    // while the run lived
+	scripted     int              // turns that a scripted session gave
 	torn         int              // bytes that were cut off the transcript
 	raised       []string         // limits that the run is given to go on: KEY=VALUE
 	overlaid     bool             // the run directory has what commands did in an overlay
@@ -75,6 +77,16 @@ func (h *history) note(known *transcript.View, e transcript.Event) (err error) {
 	case transcript.TypeHooks:
 		h.listed = transcript.Hooks{}
 		err = json.Unmarshal(e.Data, &h.listed)
+	case transcript.TypeModelResponse:
+		var d struct{ ID string }
+		if err = json.Unmarshal(e.Data, &d); err == nil && e.By() == "" {
+			h.scripted = max(h.scripted, model.ScriptedTurn(d.ID))
+		}
+	case transcript.TypeModelRetry, transcript.TypeModelFailure:
+		var d struct{ Kind model.Kind }
+		if err = json.Unmarshal(e.Data, &d); err == nil && e.By() == "" && d.Kind != model.ScriptMismatch { // a turn that failed
+			h.scripted++
+		}
 	case transcript.TypeRunResumed:
 		h.job.Limits, err = settings.SetLimits(h.job.Limits, known.Resumed.Limits)
 	}

@@ -171,7 +171,6 @@ func TestWhatARecordMustHaveToGoOn(t *testing.T) {
 		"one whose work was not there yet":      {func(h *history) { h.Finished.Outcome = "changed" }, true, ""},
 		"a job with a secret":                   {func(h *history) { h.Started.Job = json.RawMessage(`{"x":"[secret TOKEN]"}`) }, false, "holds a secret"},
 		"on a pull request that was not in yet": {onPull, false, "before the change of its pull request"},
-		"a scripted session":                    {func(h *history) { h.Started.Scripted = "s.yml" }, false, "scripted session"},
 		"a limit that is as it was": {func(h *history) {
 			h.Finished.Outcome, h.Finished.Reason, h.job.Limits.Turns, h.limits.Turns = "budget_exceeded", "turns", 5, 5
 		}, false, "limits.turns is used up"},

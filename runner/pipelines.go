@@ -211,7 +211,7 @@ func (in *invocation) resume(ctx context.Context, h *history, so *reached, left 
 // reenter opens what the run worked with, writes that the run goes on, and makes its
 // agent.
 func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left *departure) (guides []agent.Guide, err error) {
-	if so.model, err = in.findModel(ctx, so.job()); err != nil {
+	if so.model, err = in.findModel(ctx, so.job(), h.scripted); err != nil {
 		return nil, err
 	}
 	so.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since

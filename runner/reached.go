@@ -27,23 +27,27 @@ import (
 	"github.com/agent-ci/agent-ci/runner/verify"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
 )
 
 // reached is what the stages of a pipeline gave, as far as they came: the end of a
 // run is told of it, and leaves the checkout by it. No room sees it.
 type reached struct {
 	assignment
-	workspace   *workspace.Workspace // nil while there is no checkout
-	left        gitops.Base          // of the checkout that a clone took the place of
-	boxes       *confine.Sandboxes   // nil before commands can be confined
-	recorded    *extensions.Recorded // stands in for servers of tools; nil where they are started
-	hooks       *hooks.Hooks         // nil where there are none, and before they are known
-	added       string               // by hooks, for the agent
-	skills      skills.Offer         // that the agent can load
-	agent       *worker.Agent        // nil before it is made
-	learnt      learnt
-	team        *team.Team           // nil where the agent may start no others
-	agents      []*transcript.Agent  // that a run had before it went on
+	workspace *workspace.Workspace // nil while there is no checkout
+	left      gitops.Base          // of the checkout that a clone took the place of
+	boxes     *confine.Sandboxes   // nil before commands can be confined
+	recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
+	hooks     *hooks.Hooks         // nil where there are none, and before they are known
+	added     string               // by hooks, for the agent
+	skills    skills.Offer         // that the agent can load
+	agent     *worker.Agent        // nil before it is made
+	learnt    learnt
+	team      *team.Team          // nil where the agent may start no others
+	agents    []*transcript.Agent // that a run had before it went on
+	// before says how a call of a command returned in the record; nil where nothing is replayed.
+	before      func(context.Context, tools.Call) command.Before
 	waits       *team.Recorded       // what waits for agents came to; nil where nothing is replayed
 	key         *sshsig.Key          // that the commit is signed with; nil for none
 	authorities settings.Authorities // of hosts that commands reach

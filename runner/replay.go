@@ -31,7 +31,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
+	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
@@ -187,6 +189,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.so.before = p.endings(outputs)
 	if p.so.recorded, err = p.recordedServers(outputs); err != nil {
 		return nil, err
 	}
@@ -194,6 +197,9 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		return nil, err
 	}
 	err = guarded(ctx, func(ctx context.Context) error { return p.in.replay(ctx, answers, p.so) })
+	if err != nil && answers.next == 0 && len(answers.answers) > 0 {
+		return nil, p.notStarted(ctx, err)
+	}
 	found := &Replayed{Tree: string(p.so.workspace.Base().Tree), Calls: len(outputs)}
 	if !p.so.change.Empty() {
 		found.Tree = string(p.so.change.Tree)
@@ -220,6 +226,13 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	patch, err := p.recorded.audited().Patch(ctx)
 	found.differ(patch)
 	return found, err
+}
+
+// notStarted returns the outcome of a replay that ended before the first recorded answer: this
+// machine lacks something that the run had.
+func (p *replay) notStarted(ctx context.Context, err error) error {
+	stop := p.so.end(ctx, p.in.rec, err)
+	return &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + p.in.rec.Redact(stop.Message), Err: err}
 }
 
 // makeTree makes a fresh tree of the base commit, which borrows its objects.
@@ -408,6 +421,27 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 		return nil
 	})
 	return answers, outputs, err
+}
+
+// answering returns what the record has of calls.
+func (p *replay) answering(outputs []transcript.ToolFinished) *extensions.Recorded {
+	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(outputs))
+	for _, output := range outputs {
+		answers[output.Ref()] = output
+	}
+	return &extensions.Recorded{Answers: answers, Nested: &p.nested}
+}
+
+// endings says how calls of commands returned in the record: how fast this machine is makes no
+// difference then.
+func (p *replay) endings(outputs []transcript.ToolFinished) func(context.Context, tools.Call) command.Before {
+	recorded := p.answering(outputs)
+	return func(ctx context.Context, call tools.Call) command.Before {
+		answer, _ := recorded.Answer(ctx, call)
+		_, ended := answer.Detail["exit_code"]
+		session, _ := answer.Detail["session_id"].(float64)
+		return command.Before{Ended: ended, Session: int(session)}
+	}
 }
 
 // recordedServers are the servers of tools as the record has them, and what tools with a network

@@ -18,8 +18,8 @@ var goesOn = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.B
 // redactedMark begins what stands in a transcript in the place of a secret.
 const redactedMark = "[secret "
 
-// Resumable says whether the run in a directory can go on, with higher limits where one
-// ended it: nil, or why not. Whether its checkout lets it is seen when it does. One that was
+// Resumable says whether the run in a directory can go on, without a scripted session, and with
+// higher limits where one ended it: nil, or why not. Whether its checkout lets it is seen when it does. One that was
 // killed between its last event and its result goes on to write that.
 func Resumable(dir *record.Directory) error {
 	var end record.Result
@@ -37,7 +37,10 @@ func Resumable(dir *record.Directory) error {
 	if h.Finished != nil && !dir.Has(record.ResultFile) {
 		return nil
 	}
-	return h.mayGoOn(pending)
+	if err := h.mayGoOn(pending); err != nil {
+		return err
+	}
+	return h.sameAnswers("")
 }
 
 // resumable says whether a run can go on, with the limits that it then has. pending
@@ -66,8 +69,18 @@ func (h *history) mayGoOn(pending bool) error {
 		return workspace.CannotResume("it repaired a pull request, which may have moved on since; the next repair begins anew")
 	case h.onPull() && !intake.OfRun(h.Workspace.Branch):
 		return workspace.CannotResume("it went on with a person's pull request; ask there again")
-	case h.Started.Scripted != "":
-		return workspace.CannotResume("its answers came from a scripted session; start it again")
+	}
+	return nil
+}
+
+// sameAnswers says whether the run goes on with the kind of answers that it began with. script is
+// the path of a scripted session.
+func (h *history) sameAnswers(script string) error {
+	switch {
+	case h.Started.Scripted != "" && script == "":
+		return workspace.CannotResume("its answers came from the scripted session %s; give it again with --replay FILE", h.Started.Scripted)
+	case h.Started.Scripted == "" && script != "":
+		return workspace.CannotResume("its answers came from a model; leave --replay out")
 	}
 	return nil
 }
@@ -88,10 +101,10 @@ func (h *history) withinLimit() error {
 	return workspace.CannotResume("%s is used up; raise it with --set %s=…", key, key)
 }
 
-// canGoOn says whether a run that ended so can go on. What a scripted session or a
-// record answered to, or what joined a person's branch, cannot.
+// canGoOn says whether a run that ended so can go on. What a record answered to, or what
+// joined a person's branch, cannot.
 func (in *invocation) canGoOn(so *reached, o outcome.Outcome) bool {
-	return in.rec.Begun() && so.workspace != nil && in.script == "" && !so.replays && so.task.Mode != intake.Join && so.task.Repair == nil && slices.Contains(goesOn, o)
+	return in.rec.Begun() && so.workspace != nil && !so.replays && so.task.Mode != intake.Join && so.task.Repair == nil && slices.Contains(goesOn, o)
 }
 
 // resumeHint tells a person how a run that was stopped goes on.
@@ -100,6 +113,9 @@ func (in *invocation) resumeHint(so *reached, o outcome.Outcome, reason string) 
 		return ""
 	}
 	command := "agent-ci resume " + in.rec.Path()
+	if in.script != "" {
+		command += " --replay " + in.script
+	}
 	if o == outcome.BudgetExceeded {
 		command += " --set " + settings.LimitKey(reason) + "=…"
 	}

@@ -24,6 +24,7 @@ type ResumeOptions struct {
 	Dir      string   // the checkout; empty means where the run worked
 	Set      []string // limits, which may be other ones: KEY=VALUE
 	Operator string   // path of the operator's file; empty for none
+	Replay   string   // the scripted session, of a run that had one; empty for none
 	// Tools are those with which the run began: see Options.
 	Tools []tools.Tool
 
@@ -35,7 +36,7 @@ type ResumeOptions struct {
 // it can be tried again.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	in := newInvocation("", settings.Given{}, o.Surroundings)
-	in.dir, in.operator, in.tools = o.Dir, o.Operator, o.Tools
+	in.dir, in.operator, in.tools, in.script = o.Dir, o.Operator, o.Tools, o.Replay
 	return in.attended(ctx, func(so *reached, left *departure) record.Result {
 		in.maskSecrets()
 		var h *history
@@ -80,6 +81,9 @@ func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, 
 		return h, err
 	}
 	if err := h.resumable(workspace.Pending(in.rec.Directory)); err != nil {
+		return h, err
+	}
+	if err := h.sameAnswers(in.script); err != nil {
 		return h, err
 	}
 	if err := in.rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {

@@ -101,7 +101,7 @@ func (in *invocation) makeAgent(ctx context.Context, so *reached, ask asking) (e
 func (in *invocation) agentOptions(so *reached, ask asking) worker.Options {
 	return worker.Options{
 		Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask,
-		Hooks: so.hooks, Recorded: so.recorded, Skills: so.skills, Tools: in.tools, ScriptEngine: in.engine, Memory: so.learnt.memory, TakeLesson: so.proposer(),
+		Hooks: so.hooks, Recorded: so.recorded, Before: so.before, Skills: so.skills, Tools: in.tools, ScriptEngine: in.engine, Memory: so.learnt.memory, TakeLesson: so.proposer(),
 	}
 }
 

@@ -47,6 +47,9 @@ func (f *flagSet) on(to *bool, name, usage string) {
 	f.order = append(f.order, name)
 }
 
+// last is for commands that take a run directory, and is read by process.runOrLast.
+func (f *flagSet) last(to *bool) { f.on(to, "last", "the newest run of this machine") }
+
 func (f *flagSet) list(to *[]string, name, value, usage string) {
 	f.Func(name, usage, func(s string) error { *to = append(*to, s); return nil })
 	f.order, f.values[name] = append(f.order, name), value

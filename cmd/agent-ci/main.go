@@ -93,7 +93,8 @@ type operands struct {
 // anyOperands takes as many as there are, which the command looks at itself.
 var anyOperands = operands{most: math.MaxInt}
 
-var oneRunDirectory = operands{1, 1, "it takes one run directory, or the id of a run"}
+// runOrLast is one run, or none where --last says which.
+var runOrLast = operands{0, 1, "it takes one run directory, the id of a run, or --last"}
 
 func (c command) run(ctx context.Context, p process, args []string) int {
 	flags := newFlags(c)

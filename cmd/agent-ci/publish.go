@@ -43,7 +43,7 @@ func publish(flags *flagSet) deed {
 			rest = []string{o.RunDir}
 		}
 		if len(rest) != 1 {
-			return flags.wrong(p, "%s", oneRunDirectory.problem)
+			return flags.wrong(p, "it takes one run directory, or the id of a run")
 		}
 		failing, err := readFailOn(failOn)
 		if err != nil {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -12,7 +14,7 @@ import (
 func replayCommand() command {
 	return command{
 		name:  "replay",
-		args:  "RUN_DIR [FLAGS]",
+		args:  "RUN_DIR | --last [FLAGS]",
 		about: "run the recorded answers of a run again, offline, and tell what differs",
 		details: `
 The answers of the model come from the transcript; the tools work for real in a
@@ -28,23 +30,31 @@ requests that were sent, that the objects of the change are those it tells of,
 that the chain is whole, and that end and checks follow from the rest. It writes
 the same pull request each time.
 
-The exit status is 1 when something differs.`,
+The exit status is 1 when something differs. When the run can't be replayed here,
+it is that of the outcome which the message explains: 2 where a secret, a program
+or the base commit is missing, 9 where commands can't be confined.`,
 		example: `
+agent-ci replay --last
 agent-ci replay ../run
 agent-ci replay ../run --frozen --out again`,
-		takes: oneRunDirectory, define: replay, waits: true,
+		takes: runOrLast, define: replay, waits: true,
 	}
 }
 
 func replay(flags *flagSet) deed {
 	var o runner.ReplayOptions
-	var quiet bool
+	var quiet, last bool
+	flags.last(&last)
 	flags.text(&o.Dir, "repo", "DIR", "checkout that has the base commit (default: where the run worked)")
 	flags.text(&o.Out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
 	flags.on(&o.Frozen, "frozen", "replay the tools too: run nothing")
 	flags.on(&quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {
-		o.RunDir, o.Environ, o.Version, o.ScriptEngine = p.runDirectory(rest[0]), p.environ, version, scriptEngine()
+		dir, status := p.runOrLast("replay", flags, rest, last)
+		if status != exitOK {
+			return status
+		}
+		o.RunDir, o.Environ, o.Version, o.ScriptEngine = dir, p.environ, version, scriptEngine()
 		if !quiet {
 			o.Progress = p.stderr
 		}
@@ -52,7 +62,7 @@ func replay(flags *flagSet) deed {
 		defer stop()
 		replayed, err := runner.Replay(ctx, o)
 		if err != nil {
-			return failed(p, "replay", err)
+			return notReplayed(p, err)
 		}
 		compared := "calls"
 		if o.Frozen {
@@ -70,4 +80,15 @@ func replay(flags *flagSet) deed {
 		}
 		return exitOK
 	}
+}
+
+// notReplayed tells why a run can't be replayed and returns the exit status.
+func notReplayed(p process, err error) int {
+	stop, is := errors.AsType[*outcome.Stop](err)
+	if !is {
+		failed(p, "replay", err)
+		return exitInvalid
+	}
+	fmt.Fprintf(p.stderr, "agent-ci replay: %s\n", progress.Printable(stop.Message))
+	return stop.ExitCode()
 }

@@ -25,30 +25,26 @@ the run but the page with what the transcript tells of them; the exit status is
 agent-ci report --last
 agent-ci report run --format markdown > run.md
 agent-ci report run --verify`,
-		takes: operands{0, 1, oneRunDirectory.problem}, define: report,
+		takes: runOrLast, define: report,
 	}
 }
 
 func report(flags *flagSet) deed {
 	var format string
 	var verify, last bool
-	flags.on(&last, "last", "the newest run of this machine")
+	flags.last(&last)
 	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document", "html", "markdown")
 	flags.on(&verify, "verify", "check the transcript's chain")
 	return func(ctx context.Context, p process, rest []string) int {
 		switch {
-		case len(rest) == 0 && !last:
-			return flags.wrong(p, "%s", oneRunDirectory.problem)
-		case len(rest) == 1 && last:
-			return flags.wrong(p, "--last and a run directory exclude each other")
 		case format != "" && format != "html" && format != "markdown":
 			return flags.wrong(p, "--format is html or markdown, not %s", format)
 		case format == "" && !verify:
 			format = "html"
 		}
-		dir, err := p.namedRun(rest)
-		if err != nil {
-			return failed(p, "report", err)
+		dir, status := p.runOrLast("report", flags, rest, last)
+		if status != exitOK {
+			return status
 		}
 		if verify {
 			if status := verifyRun(ctx, p, dir); status != exitOK {
@@ -66,11 +62,26 @@ func report(flags *flagSet) deed {
 	}
 }
 
-// namedRun is the directory of the run that is named, else of the newest.
-func (p process) namedRun(names []string) (string, error) {
-	if len(names) > 0 {
-		return p.runDirectory(names[0]), nil
+// runOrLast returns the directory of the run that is named, or with last of the newest. Where there
+// is none, it says so and returns the exit status.
+func (p process) runOrLast(command string, flags *flagSet, names []string, last bool) (dir string, status int) {
+	switch {
+	case len(names) == 0 && !last:
+		return "", flags.wrong(p, "%s", runOrLast.problem)
+	case len(names) > 0 && last:
+		return "", flags.wrong(p, "--last and a run directory exclude each other")
+	case len(names) > 0:
+		return p.runDirectory(names[0]), exitOK
 	}
+	dir, err := p.newestRun()
+	if err != nil {
+		return "", failed(p, command, err)
+	}
+	return dir, exitOK
+}
+
+// newestRun returns the directory of the newest run of this machine.
+func (p process) newestRun() (string, error) {
 	machine := p.machine()
 	list, err := machine.List()
 	if err == nil && len(list) == 0 {

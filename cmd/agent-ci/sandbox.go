@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
@@ -30,7 +31,8 @@ of the base commit and the variables of job keys (AGENT_CI_POLICY_SANDBOX …).
 It works in the checkout itself, whatever work_in says: what it changes there
 stays. Its /tmp and what it changes in the home folder and in folders of caches
 are its own and gone with it. It has a terminal of its own where standard input
-and output are one.
+and output are one. If it fails, a line on standard error says what it could
+reach on the network.
 
 The exit status is the command's, 128+n when signal n ended it, 127 when it
 could not be started, and else that of the outcome: 2 invalid_input, 6 the
@@ -98,6 +100,9 @@ func runIn(session *sandboxcommand.Session, p process, argv []string, signals <-
 	}
 	if err != nil {
 		return exitFailed
+	}
+	if network := session.Network(); status.ExitCode != 0 && network != "" {
+		fmt.Fprintf(p.stderr, "agent-ci sandbox: %s\n", progress.Printable(network))
 	}
 	return status.ExitCode
 }

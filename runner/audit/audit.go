@@ -96,11 +96,14 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 	if err != nil {
 		return nil, err
 	}
-	if err := now.likeThoseOf(r.Directory); err != nil {
+	polled, err := now.likeThoseOf(r.Directory)
+	if err != nil {
 		return nil, err
 	}
 	byNumber := func(a, b transcript.ToolFinished) int { return a.Ref().Compare(b.Ref()) }
-	for _, was := range slices.SortedStableFunc(slices.Values(recorded), byNumber) { // calls side by side end in any order
+	recorded = slices.SortedStableFunc(slices.Values(recorded), byNumber) // calls side by side end in any order
+	commands := sessionsOf(recorded, polled)
+	for _, was := range recorded {
 		d := Difference{What: fmt.Sprintf("call %s (%s)", was.Ref(), was.Tool), masks: tools.RunsCommands(was.Tool)}
 		is, ran := now.of(was.Ref())
 		if !ran {
@@ -108,6 +111,9 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 		}
 		d.Recorded, d.Replayed = texts(was, r.Directory, is, replay)
 		d.Replayed = places.Replace(d.Replayed)
+		if ran && commands.join(was.Ref(), &d) {
+			continue
+		}
 		found.add(d)
 		if was.Failed != is.Failed && d.compared(d.Recorded) == d.compared(d.Replayed) {
 			found.note(d.What, failedInWords(was.Failed), failedInWords(is.Failed))
@@ -148,9 +154,10 @@ func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayed, erro
 }
 
 // likeThoseOf finds each call that a script of a directory made: its script may have made it at
-// another place now.
-func (r *replayed) likeThoseOf(dir *record.Directory) error {
-	_, err := dir.Survey(func(_ *transcript.View, e transcript.Event) error {
+// another place now. polled are the sessions that the calls there name.
+func (r *replayed) likeThoseOf(dir *record.Directory) (polled map[transcript.CallRef]float64, err error) {
+	polled = map[transcript.CallRef]float64{}
+	_, err = dir.Survey(func(_ *transcript.View, e transcript.Event) error {
 		if e.Type != transcript.TypeToolStarted {
 			return nil
 		}
@@ -160,9 +167,10 @@ func (r *replayed) likeThoseOf(dir *record.Directory) error {
 		if ref, is := r.nested.Take(d); is {
 			r.same[d.Ref()], r.taken[ref] = ref, true
 		}
+		polled[d.Ref()] = polls(d)
 		return err
 	})
-	return err
+	return polled, err
 }
 
 // of is what a call of the record came to.

@@ -51,8 +51,18 @@ func (r *Recorded) tool(offered mcp.Offered) tools.Tool {
 	return tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true, Run: r.Run}
 }
 
-// Run answers a call by its number in the record; one of a script by that of the same call there.
+// Run answers a call by the record.
 func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	answer, is := r.Answer(ctx, call)
+	if !is {
+		return tools.Refuse("The record has no answer to call " + transcript.CallRef(call.Ref()).String() + "."), nil
+	}
+	return tools.Result{Output: answer.Output, Object: answer.Object, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
+}
+
+// Answer returns what the record has of a call, by its number; of one of a script, by the same call
+// there.
+func (r *Recorded) Answer(ctx context.Context, call tools.Call) (transcript.ToolFinished, bool) {
 	ref := transcript.CallRef(call.Ref())
 	if made, is := tools.CallOf(ctx); is && call.Caller > 0 {
 		if same, is := r.Nested.Take(transcript.ToolStarted{Agent: call.Agent, Caller: call.Caller, Tool: call.Name, Input: made.Input}); is {
@@ -60,8 +70,5 @@ func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, erro
 		}
 	}
 	answer, is := r.Answers[ref]
-	if !is {
-		return tools.Refuse("The record has no answer to call " + ref.String() + "."), nil
-	}
-	return tools.Result{Output: answer.Output, Object: answer.Object, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
+	return answer, is
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -190,6 +191,9 @@ func (t *scriptTurn) read(number int) error {
 	return nil
 }
 
+// Begun sets how many turns a run that resumes was given before.
+func (s *Script) Begun(turns int) { s.asked = min(turns, len(s.turns)) }
+
 // Left is how many answers have not been asked for.
 func (s *Script) Left() int { return len(s.turns) - s.asked }
 
@@ -229,7 +233,22 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 		return nil, apiFailure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
 	}
 	observe.items(turn.items)
-	return &Response{ID: fmt.Sprintf("resp_script_%d", s.asked), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
+	return &Response{ID: scriptedID + strconv.Itoa(s.asked), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
+}
+
+// scriptedID begins the ids of scripted answers; the number of the turn follows.
+const scriptedID = "resp_script_"
+
+// ScriptedTurn returns the turn of a scripted session that an answer is, or waits after; 0 for an
+// answer of a model.
+func ScriptedTurn(responseID string) int {
+	rest, scripted := strings.CutPrefix(responseID, scriptedID)
+	number, _, _ := strings.Cut(rest, "_")
+	turn, err := strconv.Atoi(number)
+	if !scripted || err != nil {
+		return 0
+	}
+	return turn
 }
 
 func mismatch(format string, args ...any) *Failure {

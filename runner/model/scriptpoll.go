@@ -55,7 +55,7 @@ func (s *Script) poll(fresh []json.RawMessage) (*Response, error) {
 		return nil, nil
 	}
 	s.polls.asked++
-	return &Response{ID: fmt.Sprintf("resp_script_%d_poll_%d", s.asked, s.polls.asked), Status: "completed", Output: calls}, nil
+	return &Response{ID: fmt.Sprintf("%s%d_poll_%d", scriptedID, s.asked, s.polls.asked), Status: "completed", Output: calls}, nil
 }
 
 func (s *Script) runs(output string) (tool string, arguments map[string]any, runs bool) {

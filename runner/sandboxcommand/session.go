@@ -109,6 +109,22 @@ func (s *Session) Warnings() []string {
 	return all
 }
 
+// Network says what commands can reach and how to allow more, in sentences; "" if they reach what
+// the machine does.
+func (s *Session) Network() string {
+	const more = ` If it needs more, allow hosts by --network '{allow: [proxy.golang.org]}' or by policy.network; --network full allows everything.`
+	switch network := s.boxes.Network(); network {
+	case string(sandbox.NetworkFull):
+		return ""
+	case string(sandbox.NetworkNone):
+		return "The command had no network, not even 127.0.0.1." + more
+	case string(sandbox.NetworkLoopback):
+		return "The command could only reach 127.0.0.1 inside of its sandbox (policy.network: loopback)." + more
+	default:
+		return "The command could only reach this (policy.network): " + network + "." + more
+	}
+}
+
 // Start starts a command: with streams, or with a terminal of that size whose
 // output goes to Output. The rules may refuse the command; the error then is an
 // outcome.Stop like all that a person can do something about.

@@ -23,6 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/memory"
 	"github.com/agent-ci/agent-ci/tools/opencode"
 	"github.com/agent-ci/agent-ci/tools/plan"
@@ -37,7 +38,9 @@ type Options struct {
 	Job       *job.Job
 	Model     Model
 	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
-	Began     time.Time            // when its run began, less the time that the run did not live
+	// Before says how a call of a command that is replayed returned; nil where nothing is replayed.
+	Before func(ctx context.Context, call tools.Call) command.Before
+	Began  time.Time // when its run began, less the time that the run did not live
 	// Hooks are asked of what the agent does; nil for none.
 	Hooks *hooks.Hooks
 	// Ask puts to people all questions of the run so far. It is nil where nobody will
@@ -65,6 +68,7 @@ type Options struct {
 type Agent struct {
 	Options
 	suits        toolset
+	since        time.Time // when it was made: what changed later is its doing
 	conversation *agent.Conversation
 	shown        shown               // files, to a model that writes its edits
 	files        opencode.Seen       // that a model with the tools of OpenCode knows
@@ -109,7 +113,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		}
 		o.Model.Profile.Code = false
 	}
-	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}
+	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools), since: time.Now()}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
 		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Plan: a.planWords,

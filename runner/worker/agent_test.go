@@ -69,7 +69,7 @@ func briefed(t *testing.T, o Options, turns string) *Agent {
 		o.Job.Model = job.Model{Name: "gpt-5", Tools: "auto"}
 	}
 	var err error
-	if o.Model, err = NewScriptedModel(t.Context(), session(t, "version: 1\nturns:\n"+turns), o.Job); err != nil {
+	if o.Model, err = NewScriptedModel(t.Context(), session(t, "version: 1\nturns:\n"+turns), 0, o.Job); err != nil {
 		t.Fatal(err)
 	}
 	a, err := New(t.Context(), o)

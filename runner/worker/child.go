@@ -61,7 +61,7 @@ func (a *Agent) Start(ctx context.Context, c Child, o Options) (*Agent, error) {
 		return nil, agents.Refusef("No agent can be started now.")
 	}
 	c.of, c.with = a, a.tools
-	o.Record, o.Workspace, o.Sandboxes, o.Began, o.Hooks, o.Child = a.Record, a.Workspace, a.Sandboxes, a.Began, a.Hooks, &c
+	o.Record, o.Workspace, o.Sandboxes, o.Began, o.Hooks, o.Before, o.Child = a.Record, a.Workspace, a.Sandboxes, a.Began, a.Hooks, a.Before, &c
 	o.Model.Profile.Code = false
 	return New(ctx, o)
 }

@@ -245,13 +245,14 @@ func speakTo(wire string, e model.Endpoint) (api model.Responder, err error) {
 const mostScript = 64 << 20
 
 // NewScriptedModel has the answers of the scripted session at path stand in for
-// the model that a job names. Nobody needs to know that one, and nobody is paid but as the
+// the model that a job names, from the turn on that follows those begun. Nobody needs to know that one, and nobody is paid but as the
 // job says.
-func NewScriptedModel(ctx context.Context, path string, j *job.Job) (Model, error) {
+func NewScriptedModel(ctx context.Context, path string, begun int, j *job.Job) (Model, error) {
 	script, err := readScript(ctx, path)
 	if err != nil {
 		return Model{}, err
 	}
+	script.Begun(begun)
 	unpaid := func(name string) model.Profile {
 		profile := model.ProfileOf(name)
 		profile.Price = nil

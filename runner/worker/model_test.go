@@ -174,12 +174,12 @@ func TestWhatAnAPIMayRefuseIsWarnedOf(t *testing.T) {
 func TestNobodyIsPaidForAScriptedSession(t *testing.T) {
 	path := session(t, "version: 1\nturns: [{output: [{say: One.}]}]\n")
 	j := &job.Job{Model: job.Model{Name: "gpt-5.4"}, Limits: job.Limits{CostUSD: job.DefaultCostUSD}}
-	got, err := NewScriptedModel(t.Context(), path, j)
+	got, err := NewScriptedModel(t.Context(), path, 0, j)
 	if err != nil || got.Profile.Price.Known() {
 		t.Errorf("price %v, %v", got.Profile.Price, err)
 	}
 	j.Model.Price.Input = 2
-	if got, err = NewScriptedModel(t.Context(), path, j); err != nil || !got.Profile.Price.Known() {
+	if got, err = NewScriptedModel(t.Context(), path, 0, j); err != nil || !got.Profile.Price.Known() {
 		t.Errorf("the job's price %v, %v", got.Profile.Price, err)
 	}
 }
@@ -233,7 +233,7 @@ func session(t *testing.T, content string) string {
 
 func TestAScriptedSessionEnds(t *testing.T) {
 	j := &job.Job{Model: job.Model{Name: "nobody-knows", Tools: "auto"}}
-	got, err := NewScriptedModel(t.Context(), session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), j)
+	got, err := NewScriptedModel(t.Context(), session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), 0, j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,14 +259,14 @@ func TestAScriptedSessionThatCannotBeRead(t *testing.T) {
 	if err := os.Truncate(large, mostScript+1); err != nil { // it takes no room
 		t.Fatal(err)
 	}
-	_, err := NewScriptedModel(t.Context(), large, j)
+	_, err := NewScriptedModel(t.Context(), large, 0, j)
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has more than %d bytes", mostScript)) {
 		t.Errorf("err = %v", err)
 	}
-	_, err = NewScriptedModel(t.Context(), filepath.Join(t.TempDir(), "none.yml"), j)
+	_, err = NewScriptedModel(t.Context(), filepath.Join(t.TempDir(), "none.yml"), 0, j)
 	if err == nil || !strings.Contains(err.Error(), "none.yml") {
 		t.Errorf("err = %v", err)
 	}
-	_, err = NewScriptedModel(t.Context(), session(t, "version: 2\n"), j)
+	_, err = NewScriptedModel(t.Context(), session(t, "version: 2\n"), 0, j)
 	wantStop(t, err, outcome.InvalidInput, "scripted_session", "Read scripted session session.yml: version is 2")
 }

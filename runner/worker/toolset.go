@@ -286,9 +286,9 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	}
 	box.commands = command.New(command.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv()), Programs: a.Record.Join(confine.ProgramsFolder),
-		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(),
+		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(), Before: a.Before,
 	})
-	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view}
+	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.since}
 	ask := a.ask
 	if a.Ask == nil {
 		ask = nil
@@ -306,7 +306,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 
 // readingTools are those of an agent that changes nothing.
 func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
-	reading := files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view}
+	reading := files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view, Since: a.since}
 	if a.suits.openCode() {
 		return opencode.New(opencode.Options{Files: reading, Seen: &a.files})
 	}

@@ -25,7 +25,7 @@ func Direct(s Setup) []tools.Tool {
 		l.tool("resume_agent", "Opens an agent again that was closed. Give it a task by send_input.", closed([]string{idSchema}, "id"), l.resume),
 		l.scripted("wait_agent", "Waits until one of some agents has ended, and returns the status of those that have. "+
 			"Wait only when you can't go on without them. The change of a worker that has completed is taken over into your tree then, and merged says what came of it.",
-			closed([]string{`"targets":{"type":"array","items":{"type":"string"},"description":"Ids of agents."}`, timeoutSchema}, "targets"), l.waitDirect),
+			closed([]string{`"targets":{"type":"array","items":{"type":"string"},"description":"Ids or nicknames of agents."}`, timeoutSchema}, "targets"), l.waitDirect),
 		l.scripted("close_agent", "Ends an agent and all that it started, and makes room for another: one that has completed counts until it is closed. "+
 			"The change of a worker that has completed is taken over before.", closed([]string{targetSchema}, "target"), l.close),
 		l.mergeTool(),
@@ -95,7 +95,7 @@ func (l *lead) waitDirect(ctx context.Context, call tools.Call) (tools.Result, e
 		return tools.Result{}, err
 	}
 	if len(a.Targets) == 0 {
-		return tools.Refuse("wait_agent: targets is empty; name the agents to wait for by the ids that spawn_agent returned."), nil
+		return tools.Refuse("wait_agent: targets is empty; name the agents to wait for by the ids or nicknames that spawn_agent returned."), nil
 	}
 	statuses, timedOut, err := l.Team.Wait(ctx, a.Targets, patience(a.Timeout))
 	if err != nil {

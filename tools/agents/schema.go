@@ -13,8 +13,8 @@ const (
 		`"reasoning_effort":{"type":"string","description":"Its reasoning effort, where that is to be another."}`
 	tierSchema    = `"service_tier":{"type":"string","description":"Its tier of service, where that is to be another."}`
 	pathsSchema   = `"paths":{"type":"array","items":{"type":"string"},"description":"Files and folders that it alone may change; nothing else of its change is taken over. Without them, all."}`
-	targetSchema  = `"target":{"type":"string","description":"The agent's id."}`
-	idSchema      = `"id":{"type":"string","description":"The agent's id."}`
+	targetSchema  = `"target":{"type":"string","description":"The agent's id or nickname."}`
+	idSchema      = `"id":{"type":"string","description":"The agent's id or nickname."}`
 	timeoutSchema = `"timeout_ms":{"type":"number","description":"How long to wait at most, in milliseconds: 10000 to 3600000, by default 30000. Longer waits cost less than many short ones."}`
 )
 

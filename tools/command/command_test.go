@@ -269,7 +269,7 @@ func TestTooManySessions(t *testing.T) {
 		if problem != "" {
 			t.Fatal(problem)
 		}
-		return all.keep(r)
+		return all.keep(r, 0)
 	}
 	oldest, ended := begin("read x <go"), begin("true")
 	<-ended.process.Done()
@@ -404,6 +404,35 @@ func TestLongOutputIsCutAndKept(t *testing.T) {
 	}
 	if b.seen.last.Whole.File != "outputs/call_1.txt" {
 		t.Errorf("whole is %+v", b.seen.last.Whole)
+	}
+}
+
+// TestAReplayedCallReturnsAsBefore has a fast command whose call took longer in the record, and
+// waits as long as a slow one takes.
+func TestAReplayedCallReturnsAsBefore(t *testing.T) {
+	before := []Before{{Session: 1007}, {Session: 1007}, {Ended: true}}
+	b := newBench(t, func(o *Options) {
+		o.Before = func(context.Context, tools.Call) (was Before) {
+			was, before = before[0], before[1:]
+			return was
+		}
+	})
+	for _, step := range []struct {
+		tool      string
+		arguments map[string]any
+		want      string
+	}{
+		{"exec_command", map[string]any{"cmd": "echo printed"}, "Process running with session ID 1007\n"},
+		{"write_stdin", map[string]any{"session_id": 1007}, "Process running with session ID 1007\n"},
+		{"write_stdin", map[string]any{"session_id": 1007}, "Process exited with code 0\n"},
+	} {
+		if got := b.call(t.Context(), step.tool, step.arguments); !strings.Contains(got.Output, step.want) {
+			t.Errorf("%s: no %q in %q", step.tool, step.want, got.Output)
+		}
+	}
+	tool := New(Options{Limit: time.Hour, Before: func(context.Context, tools.Call) Before { return Before{Ended: true} }})
+	if w := tool.waiting(t.Context(), tools.Call{}, time.Second); w.patience < time.Hour {
+		t.Errorf("it waits for %s", w.patience)
 	}
 }
 

@@ -87,7 +87,8 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []launch) 
 	if problem != "" {
 		return tools.Refuse(fmt.Sprintf("exec_command failed for `%s`: %s", l.argv[len(l.argv)-1], problem)), nil
 	}
-	ended, err := r.await(ctx, l.patience)
+	w := t.waiting(ctx, call, l.patience)
+	ended, err := w.await(ctx, r)
 	if err != nil {
 		return tools.Result{Printed: r.abandon()}, err
 	}
@@ -95,7 +96,7 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []launch) 
 	if ended {
 		return p.last(r)
 	}
-	return p.ongoing(t.keep(r)), nil
+	return p.ongoing(t.keep(r, w.session)), nil
 }
 
 // shellArgv is the argument vector of a shell that runs a command.
@@ -107,9 +108,9 @@ func (t *Tools) shellArgv(shell string, login bool, cmd string) []string {
 	return []string{shell, "-c", cmd}
 }
 
-// keep makes a session of r.
-func (t *Tools) keep(r *running) *session {
-	added, pushedOut := t.sessions.add(r)
+// keep makes a session of r, with that number unless it is 0.
+func (t *Tools) keep(r *running, id int) *session {
+	added, pushedOut := t.sessions.add(r, id)
 	if pushedOut != nil {
 		pushedOut.discard()
 	}
@@ -128,13 +129,32 @@ func yieldTime(yieldMS, timeoutMS float64) time.Duration {
 	return defaultYield
 }
 
+// waiting is how a call waits for its command.
+type waiting struct {
+	patience time.Duration
+	session  int // in which the command runs on for the model, even if it has ended; 0 for any
+}
+
+// waiting returns how a call waits that has some patience. One that is replayed does not depend on
+// how fast the command is.
+func (t *Tools) waiting(ctx context.Context, call tools.Call, patience time.Duration) waiting {
+	if t.options.Before == nil {
+		return waiting{patience: patience}
+	}
+	before := t.options.Before(ctx, call)
+	if before.Ended {
+		patience = 2 * t.options.Limit // at the limit the command is killed
+	}
+	return waiting{patience, before.Session}
+}
+
 // await waits until the command has ended, patience is over or ctx has ended.
-func (r *running) await(ctx context.Context, patience time.Duration) (ended bool, err error) {
-	over := time.NewTimer(patience)
+func (w waiting) await(ctx context.Context, r *running) (ended bool, err error) {
+	over := time.NewTimer(w.patience)
 	defer over.Stop()
 	select {
 	case <-r.process.Done():
-		return true, nil
+		return w.session == 0, nil
 	case <-over.C:
 		return false, nil
 	case <-ctx.Done():

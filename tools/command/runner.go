@@ -35,6 +35,15 @@ type Options struct {
 	// Patch applies a patch whose paths start in dir, an absolute path. Commands
 	// that do nothing else are then not run; their calls mutate. It may be nil.
 	Patch func(ctx context.Context, dir, text string) (tools.Result, error)
+	// Before says of a call of exec_command or write_stdin that is replayed how it returned; the
+	// replayed call returns alike. It may be nil.
+	Before func(ctx context.Context, call tools.Call) Before
+}
+
+// Before is how a call returned that is replayed. The zero value is not known.
+type Before struct {
+	Ended   bool // its command had ended
+	Session int  // in which the command ran on; 0 for none
 }
 
 // forced is what commands see whatever their environment says: output without

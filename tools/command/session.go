@@ -46,10 +46,10 @@ type sessions struct {
 	count int // of all that there ever were
 }
 
-// add makes a session of r. When there are too many it also returns the one
+// add makes a session of r, with the number id or, where that is 0, the next. When there are too many it also returns the one
 // that has to go, for the caller to discard: one that has ended by itself, or
 // else the least recently used.
-func (s *sessions) add(r *running) (added, pushedOut *session) {
+func (s *sessions) add(r *running, id int) (added, pushedOut *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.live) >= sessionLimit {
@@ -57,7 +57,10 @@ func (s *sessions) add(r *running) (added, pushedOut *session) {
 		pushedOut = s.live[i]
 		s.live = slices.Delete(s.live, i, i+1)
 	}
-	added = &session{running: r, id: firstSession + s.count, turn: make(chan struct{}, 1)}
+	if id == 0 {
+		id = firstSession + s.count
+	}
+	added = &session{running: r, id: id, turn: make(chan struct{}, 1)}
 	s.count++
 	s.live = append(s.live, added)
 	return added, pushedOut

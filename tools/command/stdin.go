@@ -65,7 +65,7 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call) (tools.Result, 
 	}
 	until := time.Now().Add(a.patience())
 	unwritten := s.write(ctx, a.Chars, until)
-	ended, err := s.await(ctx, time.Until(until))
+	ended, err := t.waiting(ctx, call, time.Until(until)).await(ctx, s.running)
 	if err != nil {
 		return tools.Result{Printed: s.output.Take()}, err
 	}

@@ -8,6 +8,7 @@ package files
 
 import (
 	"path/filepath"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -23,6 +24,8 @@ type Options struct {
 	// View is what commands see outside of Dir, and what they don't see in it. It
 	// is asked when it is first needed; nil shows nothing outside.
 	View func() (*grants.View, error)
+	// Since is when the agent began. A search lists what changed since first.
+	Since time.Time
 }
 
 // Checkout says what git ignores. The zero value knows the .gitignore files

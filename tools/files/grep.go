@@ -25,7 +25,7 @@ const (
 
 var grepSpec = tools.Spec{
 	Name: "grep_files",
-	Description: "Finds the files that have a line which matches a regular expression, and lists their paths, the newest file first. " +
+	Description: "Finds the files that have a line which matches a regular expression, and lists their paths: first what changed in this run, the newest file first, then the others by path. " +
 		"Binary files and what git ignores are left out, unless path names something ignored. " +
 		"With an empty pattern it lists the files whose path matches include.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{` + grepProperties + `},"required":["pattern"],"additionalProperties":false}`),
@@ -120,7 +120,7 @@ func (a *grepArguments) compile() (*match.Pattern, error) {
 	return pattern, nil
 }
 
-// found are the files that a search found, the newest first.
+// found are the files that a search found, in the order of [walk.Tree.Files].
 type found struct {
 	paths    []string // as read_file takes them
 	more     bool     // there are, or may be, others
@@ -135,7 +135,7 @@ func (f found) result() tools.Result {
 	}
 	text := f.text()
 	if f.more {
-		text += fmt.Sprintf("(the %d newest; there are more: narrow the search with path or include, or raise limit, up to %d)\n", len(f.paths), mostFound)
+		text += fmt.Sprintf("(the first %d; there are more: narrow the search with path or include, or raise limit, up to %d)\n", len(f.paths), mostFound)
 	}
 	return tools.Result{Output: text, Detail: detail}
 }
@@ -153,7 +153,7 @@ func (f found) text() string {
 func (g grepFiles) late(f found) tools.Result {
 	how := "before all files were listed"
 	if f.of > 0 {
-		how = fmt.Sprintf("with %d of %d files searched, the newest first", f.searched, f.of)
+		how = fmt.Sprintf("with %d of %d files searched", f.searched, f.of)
 	}
 	text := fmt.Sprintf("grep_files: stopped after %v, %s; narrow the search with path or include\n", g.patience, how)
 	if len(f.paths) > 0 {

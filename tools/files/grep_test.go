@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // older makes a file so many hours older than others.
@@ -29,6 +30,22 @@ func (p place) files(t *testing.T, texts map[string]string) {
 	for name, text := range texts {
 		write(t, filepath.Join(p.dir, name), text)
 		older(t, filepath.Join(p.dir, name), 1)
+	}
+}
+
+// TestASearchListsWhatChangedFirst has files of which some changed since the agent began: only the
+// times of those count, since a checkout writes the others in any order.
+func TestASearchListsWhatChangedFirst(t *testing.T) {
+	p := newPlace(t)
+	p.files(t, map[string]string{"a": "text\n", "b": "text\n", "c": "text\n", "d": "text\n", "e": "text\n"})
+	for name, hours := range map[string]int{"d": 2, "b": 3, "c": 5, "e": 4, "a": 6} {
+		older(t, filepath.Join(p.dir, name), hours)
+	}
+	since := time.Date(2026, 1, 2, 8, 30, 0, 0, time.UTC)
+	tool := files.New(files.Options{Dir: toolstest.Folder(t, p.dir), Since: since})[2]
+	got, err := tool.Run(t.Context(), tools.Call{Input: `{"pattern":"text"}`})
+	if err != nil || got.Output != "d\nb\na\nc\ne\n" {
+		t.Errorf("got %q, %v", got.Output, err)
 	}
 }
 
@@ -74,7 +91,7 @@ func TestGrepFiles(t *testing.T) {
 		{
 			"over the limit",
 			map[string]any{"pattern": "func", "path": "src", "limit": 1},
-			"src/deep/c.go (the 1 newest; there are more: narrow the search with path or include, or raise limit, up to 2000)",
+			"src/deep/c.go (the first 1; there are more: narrow the search with path or include, or raise limit, up to 2000)",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -176,7 +193,7 @@ func TestGrepFilesLimits(t *testing.T) {
 		want  int
 	}{{nil, 100}, {99, 99}, {most - 1, most - 1}, {most, most}, {most + 1, most}, {1e300, most}} {
 		got := p.call(t, "grep_files", map[string]any{"pattern": "^text$", "limit": test.limit})
-		if got.Failed || got.Detail["files"] != test.want || !strings.Contains(got.Output, "newest; there are more") {
+		if got.Failed || got.Detail["files"] != test.want || !strings.Contains(got.Output, "; there are more") {
 			t.Errorf("limit %v: got %v files: %s", test.limit, got.Detail["files"], got.Output)
 		}
 	}

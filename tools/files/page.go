@@ -67,7 +67,7 @@ func Refused(err error) (words string, is bool) {
 	return string(refused), is
 }
 
-// Matches are the lines that a search found, file by file, the newest first.
+// Matches are the lines that a search found, file by file, in the order of grep_files.
 type Matches struct {
 	Files []FileMatches
 	More  bool // there are, or may be, others

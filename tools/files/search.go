@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
-// search finds the newest files that match, at most q.limit. After an error it
+// search finds the first files that match, at most q.limit. After an error it
 // returns what it has found so far.
 func (g grepFiles) search(ctx context.Context, at spot, q query) (found, error) {
 	if info, err := at.root.Stat(at.inside); err == nil && !info.IsDir() {
@@ -21,7 +21,7 @@ func (g grepFiles) search(ctx context.Context, at spot, q query) (found, error) 
 		return found{}, err
 	}
 	defer tree.close()
-	files, err := tree.Files(ctx, func(path string) bool { return q.include.takes(path, at.shown) })
+	files, err := tree.Files(ctx, g.Since, func(path string) bool { return q.include.takes(path, at.shown) })
 	if err != nil {
 		return found{}, err
 	}

@@ -19,7 +19,7 @@ const nothingFound = "No files found"
 
 var globSpec = tools.Spec{
 	Name:        "glob",
-	Description: "Finds files by their paths, the newest first. What git ignores is left out.",
+	Description: "Finds files by their paths: first what changed in this run, the newest file first, then the others by path. What git ignores is left out.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{` +
 		`"pattern":{"type":"string","minLength":1,"description":"Glob such as *.go or src/**/*.{ts,tsx}."},` +
 		`"path":{"type":"string","description":"Directory to search. Defaults to the working directory."}` +
@@ -59,7 +59,7 @@ func called(ctx context.Context, inner tools.Tool, name string, arguments map[st
 
 var grepSpec = tools.Spec{
 	Name:        "grep",
-	Description: "Finds lines that match a regular expression, file by file, the newest first. Binary files and what git ignores are left out.",
+	Description: "Finds lines that match a regular expression, file by file: first what changed in this run, the newest file first, then the others by path. Binary files and what git ignores are left out.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{` +
 		`"pattern":{"type":"string","minLength":1,"description":"Regular expression in RE2 syntax, matched line by line. (?i) in front of it ignores case."},` +
 		`"path":{"type":"string","description":"Directory or file to search. Defaults to the working directory."},` +

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -146,18 +147,22 @@ func (t *Tree) readIgnoreFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, largestIgnoreFile))
 }
 
-// Files returns the regular files of the tree that keep says yes to, the newest
-// first, those of one time by path. Folders that can't be read are left out.
-// keep is called from several goroutines.
-func (t *Tree) Files(ctx context.Context, keep func(path string) bool) ([]File, error) {
+// Files returns the regular files of the tree that keep says yes to: those modified after since,
+// the newest first, then the others by path. A checkout writes its files in any order, so that
+// older times say nothing. Folders that can't be read are left out. keep is called from several
+// goroutines.
+func (t *Tree) Files(ctx context.Context, since time.Time, keep func(path string) bool) ([]File, error) {
 	w := &walker{tree: t, keep: keep, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	if !since.IsZero() {
+		w.since = since.UnixNano()
+	}
 	w.visit(ctx, t.Top())
 	w.running.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(w.files, func(a, b File) int {
-		return cmp.Or(cmp.Compare(b.Modified, a.Modified), strings.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(max(b.Modified, w.since), max(a.Modified, w.since)), strings.Compare(a.Path, b.Path))
 	})
 	return w.files, w.err
 }
@@ -166,6 +171,7 @@ func (t *Tree) Files(ctx context.Context, keep func(path string) bool) ([]File, 
 type walker struct {
 	tree    *Tree
 	keep    func(path string) bool
+	since   int64 // nanoseconds since 1970
 	slots   chan struct{}
 	running sync.WaitGroup
 

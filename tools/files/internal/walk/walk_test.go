@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -126,7 +127,7 @@ func TestFilesOfManyFolders(t *testing.T) {
 		names = append(names, fmt.Sprintf("%d/%d/%d", i%3, i%17, i))
 	}
 	tree, _ := newTree(t, names...)
-	files, err := tree.Files(t.Context(), everything)
+	files, err := tree.Files(t.Context(), time.Time{}, everything)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestFilesOfManyFolders(t *testing.T) {
 func TestFilesCancelled(t *testing.T) {
 	tree, _ := newTree(t, "a/b/c", "d/e/f")
 	ctx, cancel := context.WithCancel(t.Context())
-	files, err := tree.Files(ctx, func(string) bool {
+	files, err := tree.Files(ctx, time.Time{}, func(string) bool {
 		cancel()
 		return true
 	})
@@ -165,7 +166,7 @@ func TestFolderThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.Chmod(filepath.Join(dir, "sub"), 0o700) })
-	files, err := tree.Files(t.Context(), everything)
+	files, err := tree.Files(t.Context(), time.Time{}, everything)
 	if err != nil || len(files) != 1 || files[0].Path != "a" {
 		t.Errorf("got %v, %v", files, err)
 	}
@@ -181,7 +182,7 @@ func TestIgnoreFilesThatAreNone(t *testing.T) {
 	if err := os.Symlink("../rules", filepath.Join(dir, "one/.gitignore")); err != nil {
 		t.Fatal(err)
 	}
-	files, err := tree.Files(t.Context(), everything)
+	files, err := tree.Files(t.Context(), time.Time{}, everything)
 	if err != nil || len(files) != 4 {
 		t.Errorf("got %v, %v", files, err)
 	}
