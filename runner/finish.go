@@ -77,6 +77,9 @@ func (so *reached) end(ctx context.Context, rec *record.Record, err error) *outc
 	switch {
 	case so.stopped != nil:
 		stop := *so.stopped
+		if red := redChecks(rec, p.Table); p.Commit != "" && red != "" {
+			stop.Message += " " + red
+		}
 		stop.Message += so.whereCommitted(p)
 		return &stop
 	case so.said != nil:
@@ -84,7 +87,7 @@ func (so *reached) end(ctx context.Context, rec *record.Record, err error) *outc
 	case p.Change.Empty():
 		return so.withoutChange(p)
 	case !p.Table.Passed:
-		stop := redChecks(rec, p.Table)
+		stop := outcome.Stopf(outcome.VerifyFailed, "red", "%s", redChecks(rec, p.Table))
 		stop.Message += so.whereCommitted(p)
 		return stop
 	case p.HeldAlready():
@@ -103,7 +106,9 @@ func (so *reached) whereCommitted(p publish.Publication) string {
 	return " " + p.Sentence(so.workspace.Name())
 }
 
-func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
+// redChecks names the checks that the change does not pass, each with its log, in a sentence;
+// empty where there is none.
+func redChecks(rec *record.Record, table transcript.Verify) string {
 	var red []string
 	for _, row := range table.Rows {
 		switch tests := row.Tests(); {
@@ -116,7 +121,10 @@ func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
 			red = append(red, fmt.Sprintf("%s is %s (%swas %s, %s)", row.Name, row.After, tests, row.Before, rec.Whereabouts(row.Log)))
 		}
 	}
-	return outcome.Stopf(outcome.VerifyFailed, "red", "The change does not pass: %s.", strings.Join(red, "; "))
+	if len(red) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The change does not pass: %s.", strings.Join(red, "; "))
 }
 
 // withoutChange is the end of a run that has nothing to publish.
@@ -133,7 +141,7 @@ func (so *reached) withoutChange(p publish.Publication) *outcome.Stop {
 	case so.job().Task.Expects == "answer":
 		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	}
-	stop.Message += p.ClosedSentence()
+	stop.Message += p.OpenSentence()
 	return stop
 }
 
