@@ -19,7 +19,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
@@ -178,7 +177,7 @@ func (so *reached) keptOut(ctx context.Context, stop *outcome.Stop) *outcome.Sto
 // concludeProgress says how the run ended where a comment shows it.
 func (in *invocation) concludeProgress(ctx context.Context, so *reached, stop *outcome.Stop) {
 	p := so.published()
-	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p), Site: so.project.site(), Failures: in.failures}
+	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p), Site: so.project.site(), Draft: p.Draft, View: in.view}
 	if stop.Outcome == outcome.NoChanges && p.Commit == "" && so.task.Snapshot != "" {
 		end.Trace = intake.FruitlessMark(so.task.Snapshot, p.Base.SHA)
 	}
@@ -187,16 +186,16 @@ func (in *invocation) concludeProgress(ctx context.Context, so *reached, stop *o
 	}
 }
 
-// failures are what setup commands and checks that failed printed, for the comment.
-func (in *invocation) failures() string {
+// view is what is known of the run, for the comment; nil where it cannot be read.
+func (in *invocation) view() *transcript.View {
 	if in.rec.Directory == nil {
-		return ""
+		return nil
 	}
 	view, err := in.rec.View()
 	if err != nil { // the comment tells how the run ended all the same
-		return ""
+		return nil
 	}
-	return body.Failures(view, progress.ProgressFailures)
+	return view
 }
 
 func pullRequestOf(p publish.Publication) record.PullRequest {
