@@ -19,7 +19,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
@@ -77,6 +76,9 @@ func (so *reached) end(ctx context.Context, rec *record.Record, err error) *outc
 	switch {
 	case so.stopped != nil:
 		stop := *so.stopped
+		if red := redChecks(rec, p.Table); p.Commit != "" && red != "" {
+			stop.Message += " " + red
+		}
 		stop.Message += so.whereCommitted(p)
 		return &stop
 	case so.said != nil:
@@ -84,7 +86,7 @@ func (so *reached) end(ctx context.Context, rec *record.Record, err error) *outc
 	case p.Change.Empty():
 		return so.withoutChange(p)
 	case !p.Table.Passed:
-		stop := redChecks(rec, p.Table)
+		stop := outcome.Stopf(outcome.VerifyFailed, "red", "%s", redChecks(rec, p.Table))
 		stop.Message += so.whereCommitted(p)
 		return stop
 	case p.HeldAlready():
@@ -103,7 +105,9 @@ func (so *reached) whereCommitted(p publish.Publication) string {
 	return " " + p.Sentence(so.workspace.Place())
 }
 
-func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
+// redChecks names the checks that the change does not pass, each with its log, in a sentence;
+// empty where there is none.
+func redChecks(rec *record.Record, table transcript.Verify) string {
 	var red []string
 	for _, row := range table.Rows {
 		switch tests := row.Tests(); {
@@ -116,7 +120,10 @@ func redChecks(rec *record.Record, table transcript.Verify) *outcome.Stop {
 			red = append(red, fmt.Sprintf("%s is %s (%swas %s, %s)", row.Name, row.After, tests, row.Before, rec.Whereabouts(row.Log)))
 		}
 	}
-	return outcome.Stopf(outcome.VerifyFailed, "red", "The change does not pass: %s.", strings.Join(red, "; "))
+	if len(red) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The change does not pass: %s.", strings.Join(red, "; "))
 }
 
 // withoutChange is the end of a run that has nothing to publish.
@@ -133,7 +140,7 @@ func (so *reached) withoutChange(p publish.Publication) *outcome.Stop {
 	case so.job().Task.Expects == "answer":
 		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	}
-	stop.Message += p.ClosedSentence()
+	stop.Message += p.OpenSentence()
 	return stop
 }
 
@@ -170,7 +177,7 @@ func (so *reached) keptOut(ctx context.Context, stop *outcome.Stop) *outcome.Sto
 // concludeProgress says how the run ended where a comment shows it.
 func (in *invocation) concludeProgress(ctx context.Context, so *reached, stop *outcome.Stop) {
 	p := so.published()
-	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p), Site: so.project.site(), Failures: in.failures}
+	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p), Site: so.project.site(), Draft: p.Draft, View: in.view}
 	if stop.Outcome == outcome.NoChanges && p.Commit == "" && so.task.Snapshot != "" {
 		end.Trace = intake.FruitlessMark(so.task.Snapshot, p.Base.SHA)
 	}
@@ -179,16 +186,16 @@ func (in *invocation) concludeProgress(ctx context.Context, so *reached, stop *o
 	}
 }
 
-// failures are what setup commands and checks that failed printed, for the comment.
-func (in *invocation) failures() string {
+// view is what is known of the run, for the comment; nil where it cannot be read.
+func (in *invocation) view() *transcript.View {
 	if in.rec.Directory == nil {
-		return ""
+		return nil
 	}
 	view, err := in.rec.View()
 	if err != nil { // the comment tells how the run ended all the same
-		return ""
+		return nil
 	}
-	return body.Failures(view, progress.ProgressFailures)
+	return view
 }
 
 func pullRequestOf(p publish.Publication) record.PullRequest {

@@ -51,7 +51,7 @@ func TestTheEndOfWhatWasReached(t *testing.T) {
 	held, red2, vanished, inBase := pushed, pushed, publish.Publication{Change: changed(), Table: green}, publish.Publication{Change: changed(), Table: green, InBase: true}
 	held.Unchanged = true
 	red2.Table = red
-	vanished.Operation, vanished.Pull = "closed", &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}
+	vanished.StaysOpen = &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}
 	inBase.Base.Branch = "main"
 	for name, c := range map[string]struct {
 		so   reached
@@ -67,10 +67,11 @@ func TestTheEndOfWhatWasReached(t *testing.T) {
 		"no change was taken":             {reached{}, nil, "no_changes/nothing_to_do", ""},
 		"an answer":                       {reached{assignment: expecting("answer")}, nil, "no_changes/answered", ""},
 		"protected files alone":           {reached{dropped: []string{".github/x.yml"}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
-		"nothing left, and closed":        {reached{out: &vanished}, nil, "no_changes/nothing_to_do", "Pull request #7, which nothing is left of, was closed"},
+		"nothing left, and one open":      {reached{out: &vanished}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
 		"in the base by now":              {reached{out: &inBase}, nil, "no_changes/already_in_base", "one that main has already"},
 		"red, and left":                   {reached{change: changed("a"), table: red}, nil, "verify_failed/red", "test is red (was green, log "},
-		"red, and published":              {reached{out: &red2}, nil, "verify_failed/red", "pushed to origin"},
+		"red, and published":              {reached{out: &red2}, nil, "verify_failed/red", "pushed to origin. Do not merge it."},
+		"a budget, and a red draft":       {reached{stopped: budget, out: &red2}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},
 		"what an earlier run pushed":      {reached{out: &held}, nil, "no_changes/already_published", "nothing was pushed"},
 		"pushed":                          {reached{out: &pushed}, nil, "changed/pushed", "pushed to origin"},
 		"left in the checkout":            {reached{change: changed("a"), table: green}, nil, "changed/left_in_checkout", "uncommitted; look at it with git diff"},

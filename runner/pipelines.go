@@ -389,7 +389,7 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 		return b, nil
 	}
 	stop := b.NothingToPublish()
-	stop.Message += so.out.ClosedSentence()
+	stop.Message += so.out.OpenSentence()
 	return b, stop
 }
 

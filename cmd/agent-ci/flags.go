@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
 // flagPrefix is what the variables that stand in for flags begin with:
@@ -154,7 +155,7 @@ func (f *flagSet) foreign(own []string) (name string) {
 }
 
 func (f *flagSet) wrong(p process, format string, args ...any) int {
-	problem := fmt.Sprintf(format, args...)
+	problem := outcome.Shortened(fmt.Sprintf(format, args...))
 	if !strings.HasSuffix(problem, "?") {
 		problem += "."
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/code/engine"
 )
@@ -152,7 +153,7 @@ func unknownCommand(p process, name string) int {
 		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q; did you mean %s?\nRun agent-ci help for the commands.\n", name, meant)
 		return exitInvalid
 	}
-	fmt.Fprintf(p.stderr, "agent-ci: there is no command %q.\n\n%s", name, overview())
+	fmt.Fprintf(p.stderr, "agent-ci: %s.\n\n%s", outcome.Shortened(fmt.Sprintf("there is no command %q", name)), overview())
 	return exitInvalid
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -126,6 +127,6 @@ func showRun(dir, format string) (string, error) {
 }
 
 func failed(p process, name string, err error) int {
-	fmt.Fprintf(p.stderr, "agent-ci %s: %v\n", name, progress.Printable(err.Error()))
+	fmt.Fprintf(p.stderr, "agent-ci %s: %v\n", name, outcome.Shortened(progress.Printable(err.Error())))
 	return exitFailed
 }

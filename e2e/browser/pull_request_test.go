@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestPullRequestOnAPhone looks at a body as a phone shows it: what it fixes first, how
+// TestPullRequestOnAPhone looks at a body as a phone shows it: the verdict first, how
 // each check came out without a swipe, and links that lead to what the run made.
 func TestPullRequestOnAPhone(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "body.html")
@@ -18,12 +18,12 @@ func TestPullRequestOnAPhone(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := open(t, page, screens[0])
-	if text := ask[string](t, ctx, "document.querySelector('main').innerText.trim()"); !strings.HasPrefix(text, "Fixes #7\n") {
+	if text := ask[string](t, ctx, "document.querySelector('main').innerText.trim()"); !strings.HasPrefix(text, "⚠️ 1 check passes, check lint fails as before, 21 s\n") || !strings.Contains(text, "\nFixes #7\n") {
 		t.Errorf("the body begins with %.60q", text)
 	}
 	const results = "[...document.querySelectorAll('table')].find((t) => t.innerText.includes('Result')).querySelectorAll('tr > :nth-child(2)')"
 	words := ask[[]string](t, ctx, "[..."+results+"].map((e) => e.innerText)")
-	if want := []string{"Result", "✅ passed: 1 mended", "⚠️ red before too"}; !slices.Equal(words, want) {
+	if want := []string{"Result", "✅ passed: 1 fixed", "⚠️ red before too"}; !slices.Equal(words, want) {
 		t.Errorf("the second column is %q, want %q", words, want)
 	}
 	if right := ask[float64](t, ctx, "Math.max(...[..."+results+"].map((e) => e.getBoundingClientRect().right))"); right > float64(screens[0].width) {

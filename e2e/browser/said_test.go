@@ -24,7 +24,7 @@ func TestWhatIsSaidOnAPage(t *testing.T) {
 		{"feedback/testdata/finding.md", "The last one is <b>left out</b> (high)", nil},
 		{"feedback/testdata/comment.md", "The loop ends one too early:", []string{run}},
 		{"progress/testdata/running.md", "agent-ci is at work (run).\n", []string{run}},
-		{"progress/testdata/ended.md", "✅ agent-ci ended as changed", []string{run, run + "#artifacts", repository + "/pull/8"}},
+		{"progress/testdata/ended.md", "✅ 1 check passes, 7 s\n", []string{run, run + "#artifacts", repository + "/pull/8"}},
 	} {
 		t.Run(filepath.Base(c.file), func(t *testing.T) {
 			page := filepath.Join(t.TempDir(), "said.html")

@@ -86,7 +86,7 @@ show 'The change as a pull request would show it:' pull_request.md
 show 'The run as a page, for a browser:           ' report.html
 show 'How the run ended, for programs:           ' result.json
 show 'What happened, event by event:             ' transcript.jsonl
-if [ "$status" -eq 0 ]; then
+if grep -q '"branch": "agent-ci/fix-compare"' "$demo/$run/result.json" 2>/dev/null; then
 	echo 'The branch that was pushed:                  git --git-dir demo/origin.git log --patch main..agent-ci/fix-compare'
 fi
 exit "$status"

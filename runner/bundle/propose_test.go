@@ -119,7 +119,7 @@ func TestBasesOfABundle(t *testing.T) {
 	w.refused(empty, "bundle", "is not part of main")
 }
 
-// A bundle that changes nothing closes the pull request of its task.
+// A bundle that changes nothing leaves the pull request of its task open, and names it.
 func TestABundleWithoutAChange(t *testing.T) {
 	w := newWorld(t)
 	to, p, err := w.propose(nil)
@@ -133,7 +133,7 @@ func TestABundleWithoutAChange(t *testing.T) {
 	if to, p, err = w.half(rec).Propose(t.Context(), b); err != nil || !p.Change.Empty() {
 		t.Fatalf("%+v, %v", p.Change, err)
 	}
-	if out := w.publish(to, p); out.Operation != "closed" {
+	if out := w.publish(to, p); out.Pull != nil || out.StaysOpen == nil || out.StaysOpen.State != "open" {
 		t.Errorf("publication: %+v", out)
 	}
 	if got := b.NothingToPublish().Message; got != "The run ended as no_changes/nothing_to_do: there is nothing to publish." {

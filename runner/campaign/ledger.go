@@ -111,7 +111,7 @@ type Report struct {
 type PullRequest struct {
 	Number    int    `json:"number,omitempty"`
 	URL       string `json:"url,omitempty"`
-	Operation string `json:"operation,omitempty"` // created, updated, closed, none
+	Operation string `json:"operation,omitempty"` // created, updated, none
 }
 
 // Ledger is the one book of campaigns. It has one writer: opening it keeps others out.

@@ -222,7 +222,7 @@ func (s *State) settled(at time.Time, d Settled) {
 	if d.Commit != "" {
 		e.Commits = append(e.Commits, d.Commit)
 	}
-	if d.PullRequest.Number > 0 && d.PullRequest.Operation != "closed" {
+	if d.PullRequest.Number > 0 {
 		e.Pull = PullState{d.Campaign, d.Target, d.PullRequest.Number, "open"}
 	}
 	c.recent = append(c.recent, d.Report)

@@ -42,12 +42,12 @@ func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) erro
 		return nil
 	case pull.State == "open" && !s.commanded():
 		return outcome.Stopf(outcome.Skipped, "open_pull_request",
-			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, s.howToGoOn())
+			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, s.howToGoOn(pull))
 	case commit == nil || t.Snapshot == "" || InfoOf(commit).Trailer(InputTrailer) != t.Snapshot:
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input",
-		"Pull request #%d was made of the same input: %s; %s", pull.Number, pull.URL, s.howToGoOn())
+		"Pull request #%d was made of the same input: %s; %s", pull.Number, pull.URL, s.howToGoOn(pull))
 }
 
 // notFruitless ends a run whose like came to nothing, as the comment that showed
@@ -60,7 +60,7 @@ func (s *Source) notFruitless(ctx context.Context, t Task, baseSHA string) error
 	if last == nil || !strings.HasSuffix(strings.TrimSpace(last.Body), strings.TrimSpace(FruitlessMark(t.Snapshot, baseSHA))) {
 		return nil
 	}
-	return outcome.Stopf(outcome.Skipped, "same_input", "The same input came to no change last time: %s; %s", last.URL, s.howToGoOn())
+	return outcome.Stopf(outcome.Skipped, "same_input", "The same input came to no change last time: %s; %s", last.URL, s.howToGoOn(nil))
 }
 
 // Commanded says that a person asked for the run itself, whatever was done before: in
@@ -79,11 +79,20 @@ func (s *Source) commanded() bool {
 	return s.Request.Commanded
 }
 
-func (s *Source) howToGoOn() string {
-	if s.Job.Trigger.Command == "" {
-		return "change the issue, or merge or close the pull request first."
+// howToGoOn tells how to get more done. pull is what an earlier run came to, nil for nothing:
+// words on an open pull request ask for more of it, words on the issue for a fresh start.
+func (s *Source) howToGoOn(pull *forge.PullRequest) string {
+	open := pull != nil && pull.State == "open"
+	switch command := s.Job.Trigger.Command; {
+	case command == "" && open:
+		return fmt.Sprintf("change the issue, or merge or close pull request #%d first.", pull.Number)
+	case command == "":
+		return "change the issue first."
+	case open:
+		return fmt.Sprintf("comment on pull request #%d what more is to be done, after %s.", pull.Number, command)
+	default:
+		return fmt.Sprintf("change the issue, or comment on it what more is to be done, after %s.", command)
 	}
-	return fmt.Sprintf("say in a comment what more is to be done, after %s.", s.Job.Trigger.Command)
 }
 
 // leftUndone says whether a run was killed before it had finished the pull

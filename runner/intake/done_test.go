@@ -99,14 +99,27 @@ func TestNotFruitless(t *testing.T) {
 	}
 }
 
-// TestHowToGoOn says what to do in the words of the job's trigger.
+// TestHowToGoOn sends people to where words ask for more: to the pull request while it is
+// open, since words on the issue start afresh.
 func TestHowToGoOn(t *testing.T) {
-	for command, want := range map[string]string{"/agent-ci": "after /agent-ci.", "": "merge or close the pull request first."} {
+	snapshot := "5a"
+	merged := &forge.PullRequest{Number: 9, State: "closed", Merged: true}
+	made := &forge.Commit{Message: "x\n\nAgent-CI-Run: r\n" + intake.InputTrailer + ": " + snapshot}
+	for _, c := range []struct {
+		command string
+		pull    *forge.PullRequest
+		want    string
+	}{
+		{"/agent-ci", &forge.PullRequest{Number: 9, State: "open"}, "; comment on pull request #9 what more is to be done, after /agent-ci."},
+		{"", &forge.PullRequest{Number: 9, State: "open"}, "; change the issue, or merge or close pull request #9 first."},
+		{"/agent-ci", merged, "; change the issue, or comment on it what more is to be done, after /agent-ci."},
+		{"", merged, "; change the issue first."},
+	} {
 		j := trusting()
-		j.Trigger.Command = command
-		s := sourceOf(t, &server{ofTask: &forge.PullRequest{State: "open"}}, j, "issues", labeled)
-		if err := s.NotDone(t.Context(), intake.Task{}, "main", "b0"); err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%v", err)
+		j.Trigger.Command = c.command
+		s := sourceOf(t, &server{ofTask: c.pull, tip: made}, j, "issues", labeled)
+		if err := s.NotDone(t.Context(), intake.Task{Snapshot: snapshot}, "main", "b0"); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%v\nwant %s", err, c.want)
 		}
 	}
 }

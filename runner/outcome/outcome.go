@@ -70,9 +70,9 @@ type Stop struct {
 	Err     error // what caused it; may be nil
 }
 
-// Stopf makes a Stop with a formatted message.
+// Stopf makes a Stop with a formatted message, in which long names are cut.
 func Stopf(o Outcome, reason, format string, args ...any) *Stop {
-	return &Stop{Outcome: o, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return &Stop{Outcome: o, Reason: reason, Message: Shortened(fmt.Sprintf(format, args...))}
 }
 
 // Because returns s with its cause set.

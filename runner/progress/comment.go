@@ -25,10 +25,9 @@ const (
 // How much of a plan and of a message it has room for, in UTF-16 code units;
 // eight of them may stand for one of the message.
 const (
-	progressPlan    = 24_000
-	progressMessage = 4_000
-	// ProgressFailures is the same for what commands that failed printed.
-	ProgressFailures = 7_000
+	progressPlan     = 24_000
+	progressMessage  = 4_000
+	progressFailures = 7_000 // for what commands that failed printed
 )
 
 // comment is the one comment on an issue or pull request that shows how
@@ -176,8 +175,11 @@ type End struct {
 	Plan        transcript.Plan
 	PullRequest record.PullRequest
 	Site        transcript.Site // of the pull request
-	Failures    func() string   // of commands, as Markdown; asked for where a comment shows them
-	Trace       string          // that the comment keeps for a later run, not for people
+	Draft       bool            // the change must not be merged as it is
+	// View is what is known of the run, nil where it cannot be read. It is asked for where a
+	// comment shows the checks.
+	View  func() *transcript.View
+	Trace string // that the comment keeps for a later run, not for people
 }
 
 // Conclude says how the run ended, where a comment shows it. That it could not be
@@ -189,14 +191,37 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	}
 	c.plan, c.trace = end.Plan, end.Trace
 	said := body.Own{Site: end.Site}.Sentence(markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
-	if pull := end.PullRequest; pull.Number > 0 {
+	if pull := end.PullRequest; pull.Operation == "created" || pull.Operation == "updated" {
 		name := fmt.Sprintf("#%d", pull.Number)
 		said = fmt.Sprintf("%s was %s.\n", markdown.Link{Name: name, Address: end.Site.Pull(pull.Number)}, pull.Operation)
 	}
-	if end.Failures != nil {
-		said += end.Failures()
+	sign, verdict := body.EndSign(string(end.Stop.Outcome), end.Stop.ExitCode()), ""
+	if view := end.view(); view != nil {
+		said += body.Failures(view, progressFailures)
+		verdict = end.verdict(view)
 	}
-	c.show(ctx, fmt.Sprintf("%sagent-ci ended as **%s**%s: %s",
-		body.EndSign(string(end.Stop.Outcome), end.Stop.ExitCode()), markdown.Text(string(end.Stop.Outcome)), c.files(), said))
+	if verdict != "" {
+		sign = "" // the verdict has its own
+	}
+	c.show(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), said))
 	return c.err
+}
+
+func (e End) view() *transcript.View {
+	if e.View == nil {
+		return nil
+	}
+	return e.View()
+}
+
+// verdict returns the verdict on a change that is there to be merged, and a blank line; empty
+// where there is none.
+func (e End) verdict(v *transcript.View) string {
+	if e.Stop.Outcome != outcome.Changed && e.Stop.Outcome != outcome.VerifyFailed && e.PullRequest.Number == 0 {
+		return ""
+	}
+	if verdict := body.Verdict(v, e.Draft); verdict != "" {
+		return verdict + "\n"
+	}
+	return ""
 }

@@ -31,6 +31,12 @@ func TestProgressAsItStandsOnPages(t *testing.T) {
 	end := End{
 		Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), Plan: c.plan, Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"},
 		PullRequest: record.PullRequest{Number: 8, URL: "https://github.com/octo/widgets/pull/8", Operation: "created"},
+		View: func() *transcript.View {
+			return &transcript.View{
+				Finished: &transcript.RunFinished{Seconds: 7}, Change: &transcript.Change{Files: []transcript.ChangeFile{{Path: "loop.go", Status: "M"}}},
+				Verify: &transcript.Verify{Attempt: 1, Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "red", After: "green", Passed: true}}},
+			}
+		},
 	}
 	if err := w.Conclude(t.Context(), end); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -63,7 +62,7 @@ func TestTheCommentHasRoomForWhatFailed(t *testing.T) {
 	}}}
 	end := End{
 		Stop: outcome.Stopf(outcome.VerifyFailed, "red", "%s", evil), Plan: transcript.Plan{Steps: []transcript.PlanStep{{Step: evil}}},
-		Failures: func() string { return body.Failures(view, ProgressFailures) },
+		View: func() *transcript.View { return view },
 	}
 	if err := w.Conclude(t.Context(), end); err != nil {
 		t.Fatal(err)
@@ -72,7 +71,7 @@ func TestTheCommentHasRoomForWhatFailed(t *testing.T) {
 	if units := markdown.Units(last); units > 65_536 || !strings.Contains(last, "<summary>Tests of <b>") {
 		t.Errorf("%d units: %.500s", units, last)
 	}
-	if err := (&Watch{}).Conclude(t.Context(), End{Failures: func() string { panic("it is asked for where no comment shows it") }}); err != nil {
+	if err := (&Watch{}).Conclude(t.Context(), End{View: func() *transcript.View { panic("it is asked for where no comment shows it") }}); err != nil {
 		t.Error(err)
 	}
 }

@@ -170,22 +170,27 @@ const summaryLimit = 100_000
 
 func (t Told) summary() string {
 	result := t.Result
-	head := "## " + body.EndSign(string(result.Outcome), result.ExitCode) + "agent-ci: " + string(result.Outcome) + "\n\n"
+	head, below := "## "+body.EndSign(string(result.Outcome), result.ExitCode)+"agent-ci: "+string(result.Outcome)+"\n\n", ""
 	if links := t.links(); links != "" {
-		head += links + "\n\n"
+		below = links + "\n\n"
 	}
 	said := markdown.Text(result.Reason) + ": " + body.Own{Site: t.Site}.Sentence(result.Message) + "\n"
 	if t.Record.Directory == nil || t.Refused {
-		return head + said
+		return head + below + said
 	}
 	view, err := t.Record.View()
 	if err != nil || view.Task.Text == "" {
-		return head + said
+		return head + below + said
+	}
+	if result.Outcome == outcome.Changed || result.Outcome == outcome.VerifyFailed {
+		if verdict := body.Verdict(view, false); verdict != "" {
+			head = "## agent-ci: " + verdict + "\n"
+		}
 	}
 	if end := view.Finished; end == nil || end.Outcome != string(result.Outcome) || end.Reason != result.Reason { // the run ended otherwise than its publishing
-		head += said + "\n"
+		below += said + "\n"
 	}
-	return head + body.Outline(view, t.Site, summaryLimit)
+	return head + below + body.Outline(view, t.Site, summaryLimit)
 }
 
 // links are those that a reader wants first: the pull request, and the files of the run.
@@ -193,7 +198,11 @@ func (t Told) links() string {
 	var all []string
 	pull := t.Result.PullRequest
 	if page := t.Site.Page(pull.URL); page != "" && t.Site.Server != "" {
-		all = append(all, fmt.Sprintf("**%s** %s", markdown.Link{Name: fmt.Sprintf("Pull request #%d", pull.Number), Address: page}, pull.Operation))
+		became := pull.Operation
+		if became == "none" {
+			became = "not changed"
+		}
+		all = append(all, fmt.Sprintf("**%s** %s", markdown.Link{Name: fmt.Sprintf("Pull request #%d", pull.Number), Address: page}, became))
 	}
 	if page := t.Site.Page(t.Artifacts); page != "" && t.artifact() != "" {
 		all = append(all, markdown.Link{Name: "report and transcript", Address: page}.String())

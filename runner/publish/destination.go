@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -31,8 +32,9 @@ type Destination interface {
 	// present writes the body of the pull request, and opens or updates that where
 	// there are any.
 	present(ctx context.Context, p *Proposal, out *Publication) error
-	// closePull closes the pull request of a change of which nothing is left.
-	closePull(ctx context.Context, p *Proposal, out *Publication) error
+	// staysOpen returns the open pull request of a task that ended without a change; nil
+	// for none, and where it cannot be looked up.
+	staysOpen(ctx context.Context, p *Proposal) *forge.PullRequest
 
 	means() Means
 }

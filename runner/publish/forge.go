@@ -52,10 +52,7 @@ func (f Forge) notClosedByPerson(ctx context.Context, branch string, base gitops
 	case pull.State == "open" && pull.Base != base.Branch:
 		return otherBase(pull, branch, base)
 	case pull.State == "open":
-		return f.openedAgain(ctx, pull)
-	}
-	if ours, err := f.closedByRun(ctx, pull); err != nil || ours {
-		return err
+		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "pull_request_closed",
 		"Pull request #%d for %s was closed without being merged; reopen it to have this task worked on again.", pull.Number, branch)

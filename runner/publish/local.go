@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 )
 
@@ -89,4 +90,4 @@ func (l Local) present(_ context.Context, p *Proposal, out *Publication) error {
 	return err
 }
 
-func (Local) closePull(context.Context, *Proposal, *Publication) error { return nil }
+func (Local) staysOpen(context.Context, *Proposal) *forge.PullRequest { return nil }

@@ -88,6 +88,7 @@ type Publication struct {
 	Base   gitops.Base // that the change is on: another one than that of the proposal, where it moved
 	Change *gitops.ChangeSet
 	Table  transcript.Verify // of the checks on it
+	Draft  bool              // it must not be merged as it is, for reasons that the body gives
 	InBase bool              // there was a change, and the base has all of it since it moved
 
 	Commit    string // on Branch; empty when nothing was committed
@@ -97,8 +98,9 @@ type Publication struct {
 	Remote    string // where the commit was pushed, for people; empty: nowhere
 	NotPushed string // why not
 	Pull      *forge.PullRequest
-	Operation string // on Pull: created, updated, closed, none
-	BodyFile  string // of the pull request, in the run directory; empty: not written
+	Operation string             // on Pull: created, updated, none
+	StaysOpen *forge.PullRequest // of the task, beside a run without a change; nil for none
+	BodyFile  string             // of the pull request, in the run directory; empty: not written
 }
 
 // Reason is how a change was published, in a word.
@@ -118,37 +120,51 @@ func (p *Publication) Reason() string {
 // there is none when they read of it.
 const GoneTree = "the replay's temporary tree"
 
-// Sentence tells where the change is. where is the checkout, for a person.
+// Sentence says where the change is, and what to do with it. where is the checkout, for a person.
 func (p *Publication) Sentence(where string) string {
-	return strings.TrimSpace(p.published(where) + " " + p.Aside)
+	said, next := p.published(where)
+	switch {
+	case p.Commit != "" && !p.Table.Passed:
+		said += ". Do not merge it."
+	case next == "":
+		said += "."
+	case p.Draft:
+		said += ". Before you merge it, read in the body why it would be a draft."
+	default:
+		said += "; " + next + "."
+	}
+	return strings.TrimSpace(said + " " + p.Aside)
 }
 
-func (p *Publication) published(where string) string {
+// published says where the change is, without a full stop, and what a person does next with a
+// change that is well; empty for nothing.
+func (p *Publication) published(where string) (said, next string) {
+	short := gitops.Short(p.Commit)
 	switch {
 	case p.Commit == "" && where == GoneTree:
-		return fmt.Sprintf("The change was made in %s, which is removed; give --out to keep it.", where)
+		return fmt.Sprintf("The change was made in %s, which is removed", where), "give --out to keep it"
 	case p.Commit == "":
-		return fmt.Sprintf("The change stands in %s, uncommitted; look at it with git diff.", where)
+		return fmt.Sprintf("The change stands in %s, uncommitted", where), "look at it with git diff"
 	case p.Pull != nil && p.Operation == "none":
-		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s.", p.Pull.Number, p.Pull.URL)
+		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s", p.Pull.Number, p.Pull.URL), ""
 	case p.HeldAlready():
-		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s).", p.Branch, gitops.Short(p.Commit))
+		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s)", p.Branch, short), ""
 	case p.Pull != nil:
-		return fmt.Sprintf("Pull request #%d was %s: %s.", p.Pull.Number, p.Operation, p.Pull.URL)
+		return fmt.Sprintf("Pull request #%d was %s: %s", p.Pull.Number, p.Operation, p.Pull.URL), ""
 	case p.Remote != "":
-		return fmt.Sprintf("The change is commit %s on %s, pushed to %s; review it and merge.", gitops.Short(p.Commit), p.Branch, p.Remote)
+		return fmt.Sprintf("The change is commit %s on %s, pushed to %s", short, p.Branch, p.Remote), "review it and merge"
 	}
-	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s; review it, and push the branch.", gitops.Short(p.Commit), p.Branch, where, p.NotPushed)
+	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s", short, p.Branch, where, p.NotPushed), "review it, and push the branch"
 }
 
 // HeldAlready says that nothing was pushed, since the branch held the same change.
 func (p *Publication) HeldAlready() bool { return p.Unchanged && p.Operation != "created" }
 
-// ClosedSentence tells of the pull request that was closed, for the end of a
-// message; empty where none was.
-func (p *Publication) ClosedSentence() string {
-	if p.Operation != "closed" {
+// OpenSentence names the pull request of an earlier run that stays open beside a run without
+// a change, for the end of a message; empty where there is none.
+func (p *Publication) OpenSentence() string {
+	if p.StaysOpen == nil {
 		return ""
 	}
-	return fmt.Sprintf(" Pull request #%d, which nothing is left of, was closed: %s.", p.Pull.Number, p.Pull.URL)
+	return fmt.Sprintf(" Pull request #%d of an earlier run stays open: %s. Comment on it to ask for more, or close it.", p.StaysOpen.Number, p.StaysOpen.URL)
 }

@@ -55,7 +55,8 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 	}
 	switch {
 	case p.Change.Empty():
-		return to.closePull(ctx, &p, out)
+		out.StaysOpen = to.staysOpen(ctx, &p)
+		return nil
 	case p.red():
 		return nil
 	}
@@ -66,6 +67,7 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 }
 
 func publishOver(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
+	out.Draft = p.draft()
 	if err := askOfDraft(ctx, to, p, out); err != nil {
 		return err
 	}

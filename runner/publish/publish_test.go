@@ -190,21 +190,18 @@ func TestPreparing(t *testing.T) {
 	}
 }
 
-// A pull request that a person closed is an answer; one that a run closed is not.
+// A pull request that a person closed is an answer.
 func TestPullRequestsThatWereClosed(t *testing.T) {
 	t.Parallel()
-	const marked = closedMark + "HEAD -->\nThe body."
 	for name, test := range map[string]struct {
-		body, state, base string
-		merged            bool
-		reason            string
+		state, base string
+		merged      bool
+		reason      string
 	}{
-		"by a person":           {body: "The body.", state: "closed", reason: "pull_request_closed"},
-		"by a person again":     {body: marked, state: "closed", reason: "pull_request_closed"},
-		"merged":                {body: "The body.", state: "closed", merged: true},
-		"open":                  {body: "The body.", state: "open"},
-		"opened by them again":  {body: marked, state: "open"},
-		"open into another one": {body: "The body.", state: "open", base: "next", reason: "other_base"},
+		"by a person":           {state: "closed", reason: "pull_request_closed"},
+		"merged":                {state: "closed", merged: true},
+		"open":                  {state: "open"},
+		"open into another one": {state: "open", base: "next", reason: "other_base"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +209,7 @@ func TestPullRequestsThatWereClosed(t *testing.T) {
 			w.onForge("next", "next.txt", "Next.\n", "Next")
 			out := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
 			w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { // as the maintainer
-				p.Body, p.State, p.Merged = strings.Replace(test.body, "HEAD", out.Commit, 1), test.state, test.merged
+				p.State, p.Merged = test.state, test.merged
 				if test.base != "" {
 					p.Base = test.base
 				}
@@ -223,9 +220,6 @@ func TestPullRequestsThatWereClosed(t *testing.T) {
 				return
 			}
 			w.must(err)
-			if strings.HasPrefix(w.pull().Body, closedMark) {
-				t.Errorf("the mark stays: %s", w.pull().Body)
-			}
 		})
 	}
 }
@@ -286,16 +280,20 @@ func TestRaces(t *testing.T) {
 func TestPublicationInWords(t *testing.T) {
 	t.Parallel()
 	pull := &forge.PullRequest{Number: 7, URL: "https://example.invalid/7"}
+	green := transcript.Verify{Passed: true}
 	for want, test := range map[string]struct {
 		p      Publication
 		reason string
 	}{
 		"The change stands in the checkout, uncommitted; look at it with git diff.":                                                         {Publication{}, "left_in_checkout"},
-		"Pull request #7 holds the same change since an earlier run: https://example.invalid/7.":                                            {Publication{Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "none"}, "pull_request"},
-		"Branch b holds the same change since an earlier run (commit 0123456789ab).":                                                        {Publication{Commit: "0123456789abcdef", Branch: "b", Unchanged: true}, "committed"},
-		"Pull request #7 was created: https://example.invalid/7.":                                                                           {Publication{Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "created"}, "pull_request"},
-		"The change is commit 0123456789ab on b, pushed to /srv/r.git; review it and merge.":                                                {Publication{Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
-		"The change is commit 0123456789ab on b in the checkout, not pushed as the checkout has no origin; review it, and push the branch.": {Publication{Commit: "0123456789abcdef", Branch: "b", NotPushed: "the checkout has no origin"}, "committed"},
+		"Pull request #7 holds the same change since an earlier run: https://example.invalid/7.":                                            {Publication{Table: green, Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "none"}, "pull_request"},
+		"Branch b holds the same change since an earlier run (commit 0123456789ab).":                                                        {Publication{Table: green, Commit: "0123456789abcdef", Branch: "b", Unchanged: true}, "committed"},
+		"Pull request #7 was created: https://example.invalid/7.":                                                                           {Publication{Table: green, Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "created"}, "pull_request"},
+		"The change is commit 0123456789ab on b, pushed to /srv/r.git; review it and merge.":                                                {Publication{Table: green, Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
+		"The change is commit 0123456789ab on b, pushed to /srv/r.git. Do not merge it.":                                                    {Publication{Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
+		"Pull request #7 was created: https://example.invalid/7. Do not merge it.":                                                          {Publication{Commit: "0123456789abcdef", Pull: pull, Operation: "created"}, "pull_request"},
+		"The change is commit 0123456789ab on b, pushed to /srv/r.git. Before you merge it, read in the body why it would be a draft.":      {Publication{Table: green, Draft: true, Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
+		"The change is commit 0123456789ab on b in the checkout, not pushed as the checkout has no origin; review it, and push the branch.": {Publication{Table: green, Commit: "0123456789abcdef", Branch: "b", NotPushed: "the checkout has no origin"}, "committed"},
 	} {
 		if got := test.p.Sentence("the checkout"); got != want || test.p.Reason() != test.reason {
 			t.Errorf("%s: %s\nwant %s: %s", test.p.Reason(), got, test.reason, want)
@@ -304,7 +302,7 @@ func TestPublicationInWords(t *testing.T) {
 	if got := (&Publication{}).Sentence(GoneTree); got != "The change was made in the replay's temporary tree, which is removed; give --out to keep it." {
 		t.Errorf("of a tree that is gone: %q", got)
 	}
-	if got := (&Publication{Pull: pull, Operation: "closed"}).ClosedSentence(); got != " Pull request #7, which nothing is left of, was closed: https://example.invalid/7." {
-		t.Errorf("closed: %q", got)
+	if got := (&Publication{StaysOpen: pull}).OpenSentence(); got != " Pull request #7 of an earlier run stays open: https://example.invalid/7. Comment on it to ask for more, or close it." {
+		t.Errorf("open: %q", got)
 	}
 }

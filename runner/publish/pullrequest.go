@@ -88,6 +88,19 @@ func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, e
 	return pull, nil
 }
 
+// staysOpen returns the open pull request of a task that ended without a change. Only people
+// close it: that a run came to nothing does not make the change of an earlier one wrong.
+func (f Forge) staysOpen(ctx context.Context, p *Proposal) *forge.PullRequest {
+	if p.Job.Task.Expects == "answer" || p.Stopped != nil || p.Task.Branch == "" || p.Task.Mode == intake.Join {
+		return nil
+	}
+	pull, err := intake.FindPullRequest(ctx, f.repository(), p.Task.Branch, p.Base.Branch)
+	if err != nil || pull == nil || pull.State != "open" {
+		return nil
+	}
+	return pull
+}
+
 // saysAll says whether an open pull request of the same change tells what this
 // run has to tell. That it is a draft of a run depends on the checks, which may
 // end otherwise now.

@@ -177,7 +177,7 @@ func (r *Record) GoOn(warnings []transcript.Warning) { r.begun, r.warnings = tru
 
 // Warn tells people of something, once.
 func (r *Record) Warn(code, format string, args ...any) {
-	w := transcript.Warning{Code: code, Message: r.Redact(fmt.Sprintf(format, args...))}
+	w := transcript.Warning{Code: code, Message: outcome.Shortened(r.Redact(fmt.Sprintf(format, args...)))}
 	r.warned.Lock()
 	defer r.warned.Unlock()
 	if slices.Contains(r.warnings, w) {

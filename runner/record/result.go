@@ -72,7 +72,7 @@ type ToolServer struct {
 type PullRequest struct {
 	Number    int    `json:"number,omitempty"`
 	URL       string `json:"url,omitempty"`
-	Operation string `json:"operation"` // created, updated, closed, none
+	Operation string `json:"operation"` // created, updated, none
 }
 
 // Feedback is what a run said on an issue or pull request, by publish.as.

@@ -493,7 +493,7 @@ func (t FailingTest) Place() string {
 	return fmt.Sprintf("%s:%d", t.File, t.Line)
 }
 
-// Tests says in words what became of the tests of a check: "2 new failures, 1 mended";
+// Tests says in words what became of the tests of a check: "2 new failures, 1 fixed";
 // empty where nothing is known of any.
 func (r VerifyRow) Tests() string {
 	fresh := 0
@@ -512,9 +512,18 @@ func (r VerifyRow) Tests() string {
 		parts = append(parts, Count(rest, "failure"))
 	}
 	if len(r.Mended) > 0 {
-		parts = append(parts, Thousands(int64(len(r.Mended)))+" mended")
+		parts = append(parts, Thousands(int64(len(r.Mended)))+" fixed")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// TestsAfter is Tests of a check that ran on the change. It is empty for one that did not:
+// what its row has are the tests of the base.
+func (r VerifyRow) TestsAfter() string {
+	if r.After == "" {
+		return ""
+	}
+	return r.Tests()
 }
 
 // CheckFailed is the Result of a check that did not come out as its job demands.
@@ -526,7 +535,7 @@ func (r VerifyRow) Result() string {
 	case r.NotRun == NotConcerned:
 		return "not concerned"
 	case r.NotRun != "":
-		return "not run: what it needs is not green"
+		return "not run: a check that it needs did not pass"
 	case r.After == "":
 		return "not run"
 	case !r.Passed:

@@ -53,7 +53,7 @@ type Options struct {
 	Earlier []Request
 	// Remember has the body keep its request and the earlier ones for a later body.
 	Remember bool
-	// Closing stands at the top of the body, as it is: "Fixes #7", where the task came
+	// Closing stands below the verdict, as it is: "Fixes #7", where the task came
 	// from. It is the only text here that may have an effect.
 	Closing string
 	// Site is where the links of the body go; the zero value makes none but to the
@@ -79,12 +79,15 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	if o.Remember {
 		o.Head += remembered(v, o.Earlier)
 	}
-	if o.Closing != "" {
-		o.Head += o.Closing + "\n\n"
+	for _, line := range []string{Verdict(v, len(o.Draft) > 0), o.Closing} {
+		if line != "" {
+			o.Head += strings.TrimSuffix(line, "\n") + "\n\n"
+		}
 	}
 	own := ownOf(v, transcript.Site{})
 	own.Site = o.Site
-	most := ending{comments: o.Comments, hidden: v.Calls}
+	calls := v.Calls - planCalls(v)
+	most := ending{comments: o.Comments, hidden: calls}
 	first := &page{left: o.Limit - markdown.Units(o.Head+most.body(v, o))}
 	if first.left < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
@@ -97,13 +100,13 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	first.form(o.Template)
 	pages := &book{[]*strings.Builder{&first.Builder}, room{left: first.left, page: o.Limit - commentFrame(v), following: o.Comments}}
 	shown := 0
-	for _, one := range choose(shownEntries(v, o.Mode), o.Mode, pages.room) {
+	for _, one := range choose(withoutPlans(shownEntries(v, o.Mode)), o.Mode, pages.room) {
 		pages.put(one)
 		shown += one.calls
 	}
 	end := ending{comments: len(pages.pages) - 1}
 	if o.Mode != None {
-		end.hidden = v.Calls - shown
+		end.hidden = calls - shown
 	}
 	return Posts{Body: o.Head + strings.TrimLeft(first.String(), "\n") + end.body(v, o), Comments: pages.comments(v, end)}, nil
 }
@@ -118,15 +121,15 @@ func (e ending) body(v *transcript.View, o Options) string {
 	s := "\n"
 	switch {
 	case e.comments == 1:
-		s += "The transcript goes on in a comment below. "
+		s += "The transcript continues in a comment below. "
 	case e.comments > 1:
-		s += fmt.Sprintf("The transcript goes on in %d comments below. ", e.comments)
+		s += fmt.Sprintf("The transcript continues in %d comments below. ", e.comments)
 	case e.hidden > 0:
 		s += e.notShown() + " "
 	}
 	digest := ""
 	if v.Events > 0 {
-		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.Events, markdown.Code(v.Head))
+		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.Events, code(short(v.Head)))
 	}
 	if page := (Own{Site: o.Site}).artifacts(v); page != "" {
 		return s + fmt.Sprintf("The report and the whole transcript%s are among the %s.\n", digest, markdown.Link{Name: "artifacts of the workflow's run", Address: page})

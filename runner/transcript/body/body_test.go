@@ -118,7 +118,7 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 			if strings.Contains(all, "not shown here") {
 				t.Error("calls are said to be missing")
 			}
-			if want := fmt.Sprintf("goes on in %d comments below", len(posts.Comments)); len(posts.Comments) > 1 && !strings.Contains(posts.Body, want) {
+			if want := fmt.Sprintf("continues in %d comments below", len(posts.Comments)); len(posts.Comments) > 1 && !strings.Contains(posts.Body, want) {
 				t.Errorf("the body does not say %q:\n%s", want, posts.Body)
 			}
 			if !strings.HasPrefix(posts.Body, "Fixes #7\n\n") {
@@ -264,17 +264,16 @@ func TestBodyTellsWhatIsNotWell(t *testing.T) {
 		run  []transcripttest.Happening
 		want string
 	}{
-		{"verification failed", []transcripttest.Happening{change, {Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "> - Verification failed: tests\n"},
+		{"verification failed", []transcripttest.Happening{change, {Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "> - Failed checks: tests\n"},
 		{"a row failed", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "| tests | ❌ **failed** | green | red | 0 s | `make` |"},
-		{"only the baseline was run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "green"}}}}, change}, "> - The change was not verified.\n"},
+		{"only the baseline was run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "green"}}}}, change}, "> - The checks did not run on the change.\n"},
 		{"a row that did not run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| ⚠️ not run | green | – |"},
 		{"ended otherwise", []transcripttest.Happening{{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: "model_failed", Reason: "quota", Message: "No money left."}}}, "> - The run ended as `model_failed/quota`: No money left.\n"},
 		{"unconfined", []transcripttest.Happening{{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: "none"}}}, "> - Commands ran unconfined"},
 		{"scripted", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Scripted: "session.json"}}}, "> This run was scripted: the answers come from the session file `session.json`, no model was asked.\n"},
 		{"no summary", nil, "The agent left no summary.\n"},
 		{"no plan", nil, "## Plan\n\nThe agent made no plan.\n"},
-		{"no verification", nil, "## Verification\n\nNo verify command was run"},
-		{"no change", nil, "## Files\n\nNo file was changed.\n"},
+		{"no verification", nil, "## Verification\n\nNo check ran"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -403,10 +402,7 @@ func TestLongSectionsAreCounted(t *testing.T) {
 		files = append(files, transcript.ChangeFile{Path: strings.Repeat("d/", 100), Status: "M"})
 	}
 	run := []transcripttest.Happening{{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: steps}}, {Kind: transcript.TypeChange, Data: transcript.Change{Files: files}}}
-	body, err := alone(projected(t, run), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := Outline(projected(t, run), transcript.Site{}, DefaultLimit)
 	for _, want := range []string{"- [ ] step 49\n\n… and 1 more step.\n", " more files.\n", "51 files"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("want %q in:\n%s", want, body)

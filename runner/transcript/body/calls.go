@@ -24,6 +24,26 @@ func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
 	return underScripts(all)
 }
 
+// planTools are the tools by which models write their plan, which has a section of its own.
+var planTools = []string{"update_plan", "todowrite", "todoread"}
+
+func isPlan(e transcript.Entry) bool {
+	return e.Call != nil && !e.Call.Program && slices.Contains(planTools, e.Call.Tool)
+}
+
+// withoutPlans leaves out the calls that wrote the plan.
+func withoutPlans(all []transcript.Entry) []transcript.Entry { return slices.DeleteFunc(all, isPlan) }
+
+// planCalls returns how many calls wrote the plan.
+func planCalls(v *transcript.View) (n int) {
+	for _, e := range v.Entries {
+		if isPlan(e) {
+			n++
+		}
+	}
+	return n
+}
+
 // underScripts has each call that a script or a program made stand behind that, in their order,
 // also where the model had gone on by then.
 func underScripts(all []transcript.Entry) []transcript.Entry {

@@ -16,7 +16,7 @@ func Document(v *transcript.View) string {
 	p := &page{left: math.MaxInt}
 	p.put("# agent-ci run " + code(v.Started.RunID) + "\n")
 	own := ownOf(v, transcript.Site{})
-	own.told = v.Finished != nil
+	own.told, own.files = v.Finished != nil, true
 	said := summary(v)
 	said.head = "\n## Summary\n\n"
 	sections := append([]section{scripted(v), result(v, own), task(v.Task, own), said}, account(v, own, nil, nil)...)
@@ -36,7 +36,7 @@ func result(v *transcript.View, own Own) section {
 		return section{head: "\n", rows: []string{"The run has not ended, or it was killed.\n"}}
 	}
 	f := v.Finished
-	return section{head: "\n", rows: []string{fmt.Sprintf("Outcome: %s%s, exit %d. %s\n", EndSign(f.Outcome, f.ExitCode), code(f.Outcome+"/"+f.Reason), f.ExitCode, own.Sentence(markdown.Cut(f.Message, remarkWidth)))}}
+	return section{head: "\n", rows: []string{fmt.Sprintf("Outcome: %s, exit %d. %s\n", code(f.Outcome+"/"+f.Reason), f.ExitCode, own.Sentence(markdown.Cut(f.Message, remarkWidth)))}}
 }
 
 func task(t transcript.Task, own Own) section {
@@ -99,7 +99,7 @@ func (o Own) publishRow(p transcript.Publish) string {
 // value, to the one that the transcript names.
 func Outline(v *transcript.View, site transcript.Site, limit int) string {
 	p, own := &page{left: limit}, ownOf(v, site)
-	own.told = v.Finished != nil
+	own.told, own.files = v.Finished != nil, true
 	for _, s := range append([]section{scripted(v), result(v, own), summary(v)}, append(account(v, own, nil, nil), published(v.Publish, own))...) {
 		p.section(s)
 	}

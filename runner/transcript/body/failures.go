@@ -47,17 +47,17 @@ func lastLines(name, end, tail string) string {
 		markdown.Fence(tail, "") + "\n</details>\n"
 }
 
-// How many failing and mended tests of a check are named, and how many UTF-16 code units
+// How many failing and fixed tests of a check are named, and how many UTF-16 code units
 // that takes, before escaping.
 const (
 	mostTests = 20
 	testShare = 3_000
 )
 
-// testList names the tests of a check that fail, and those that were mended; empty where
-// the table says no number of any.
+// testList names the tests of a check that fail, and those that the change fixed;
+// empty where the table says no number of any.
 func testList(row transcript.VerifyRow) string {
-	if row.After == "" || row.Tests() == "" {
+	if row.TestsAfter() == "" {
 		return ""
 	}
 	p := &page{left: testShare}
@@ -65,8 +65,8 @@ func testList(row transcript.VerifyRow) string {
 	if more := row.FailingMore; more > 0 {
 		p.put("- " + transcript.Count(more, "more failure") + " not listed\n")
 	}
-	p.section(section{rows: rowsOf(row.Mended, func(name string) string { return "- mended: " + code(name) + "\n" }), most: mostTests, more: "mended test"})
-	return "<details>\n<summary>Tests of <b>" + htmlText(row.Name) + "</b>, as its output tells of them: " + row.Tests() + "</summary>\n\n" +
+	p.section(section{rows: rowsOf(row.Mended, func(name string) string { return "- fixed: " + code(name) + "\n" }), most: mostTests, more: "fixed test"})
+	return "<details>\n<summary>Tests of <b>" + htmlText(row.Name) + "</b>: " + row.Tests() + "</summary>\n\n" +
 		p.String() + "\n</details>\n"
 }
 

@@ -23,5 +23,5 @@ func hooks(all []transcript.HookUse) section {
 	return s
 }
 
-// short is a digest as far as people compare it.
-func short(digest string) string { return digest[:min(len(digest), 16)] }
+// short is the beginning of a digest, as long as that of a commit.
+func short(digest string) string { return digest[:min(len(digest), 12)] }

@@ -24,7 +24,7 @@ func TestBodyTellsOfHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n## Hooks\n", "| `operator/audit` (outside of the sandbox) | pre_tool | 0 | 0 | 0 | `0123456789abcdef` |\n", "| `guard` | pre_tool | 3 | 1 | 1 | `0123456789abcdef` |\n",
+		"\n## Hooks\n", "| `operator/audit` (outside of the sandbox) | pre_tool | 0 | 0 | 0 | `0123456789ab` |\n", "| `guard` | pre_tool | 3 | 1 | 1 | `0123456789ab` |\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the body has no %q:\n%s", want, got)

@@ -20,7 +20,8 @@ type Own struct {
 	Pulls   []int
 	Commits []string // that are there
 
-	told bool // how the run ended stands above already
+	told  bool // how the run ended stands above already
+	files bool // are listed: no page of the forge beside this one shows them
 }
 
 // ownOf is what a transcript tells of, at a site that is believed; where none is given,
@@ -81,10 +82,11 @@ func (o Own) issue(reference string) string {
 }
 
 func (o Own) commit(sha string) string {
+	name := transcript.ShortSHA(sha)
 	if !slices.Contains(o.Commits, sha) {
-		return code(sha)
+		return code(name)
 	}
-	return linked(code(transcript.ShortSHA(sha)), o.Site.Commit(sha), sha)
+	return linked(code(name), o.Site.Commit(sha), name)
 }
 
 // linked is a link by its name, and where there is no address, the text as code.
@@ -113,7 +115,7 @@ const (
 
 var resultSigns = map[string]string{
 	"passed": good, "flaky, accepted": good, transcript.CheckFailed: bad, "red before too": neither, "not run": neither,
-	"not run: what it needs is not green": neither, transcript.Proven: good,
+	"not run: a check that it needs did not pass": neither, transcript.Proven: good,
 }
 
 func signed(result string) string { return resultSigns[result] + result }

@@ -57,7 +57,7 @@ func TestAnOutlineLinksToTheCommitThatWasPushed(t *testing.T) {
 	for _, want := range []string{
 		"- pull request [#8](https://github.com/example/greet/pull/8) created `agent-ci/issue-7` " + commit + "\n",
 		"- push `agent-ci/issue-7` " + commit + " `https://github.com/example/greet`\n",
-		"Outcome: ✅ `changed/pull_request`, exit 0. [Pull request #8](https://github.com/example/greet/pull/8) was created.\n",
+		"Outcome: `changed/pull_request`, exit 0. [Pull request #8](https://github.com/example/greet/pull/8) was created.\n",
 	} {
 		if !strings.Contains(outline, want) {
 			t.Errorf("the outline does not say %q:\n%s", want, outline)

@@ -24,8 +24,11 @@ func account(v *transcript.View, own Own, draft, more []string) []section {
 		all = append(all, plan(v.Plan), verification(v.Verify))
 	}
 	all = append(append(all, failures(v)...), redProof(v.Verify), oldTests(v.Verify))
+	if begun(v) && own.files {
+		all = append(all, files(v.Change))
+	}
 	if begun(v) {
-		all = append(all, files(v.Change), lessons(v.Lessons))
+		all = append(all, lessons(v.Lessons))
 	}
 	return append(all, secrets(v.Secrets), servers(v.MCPServers), jobsTools(v), skills(v.LoadedSkills), hooks(v.Hooks), warnings(v.Warnings), facts(v, own, more))
 }
@@ -98,7 +101,7 @@ func redChecks(v *transcript.View) string {
 	case v.Verify.Attempt == 0 && (v.Change == nil || len(v.Change.Files) == 0):
 		return ""
 	case v.Verify.Attempt == 0:
-		return "The change was not verified."
+		return "The checks did not run on the change."
 	case v.Verify.Passed:
 		return ""
 	}
@@ -108,7 +111,7 @@ func redChecks(v *transcript.View) string {
 			names = append(names, text(row.Name))
 		}
 	}
-	return "Verification failed: " + strings.Join(names, ", ")
+	return "Failed checks: " + strings.Join(names, ", ")
 }
 
 func plan(p transcript.Plan) section {
@@ -131,7 +134,7 @@ func planStep(step transcript.PlanStep) string {
 
 func verification(v *transcript.Verify) section {
 	if v == nil || len(v.Rows) == 0 {
-		return section{head: "\n## Verification\n\n", rows: []string{"No verify command was run: nothing says that the change works.\n"}}
+		return section{head: "\n## Verification\n\n", rows: []string{"No check ran: nothing shows that the change works.\n"}}
 	}
 	return section{
 		head: "\n## Verification\n\n| Check | Result | Before | After | Time | Command |\n|---|---|---|---|--:|---|\n",
@@ -144,7 +147,7 @@ func checkRow(row transcript.VerifyRow) string {
 	if row.Result() == transcript.CheckFailed {
 		result = bad + "**" + row.Result() + "**"
 	}
-	if tests := row.Tests(); tests != "" {
+	if tests := row.TestsAfter(); tests != "" {
 		result += ": " + tests
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", text(row.Name), result,
@@ -245,12 +248,9 @@ func tokens(u transcript.Usage) string {
 		transcript.Thousands(u.Input), transcript.Thousands(u.Cached), transcript.Thousands(u.Output), transcript.Thousands(u.Reasoning))
 }
 
+// confinement is how commands were held, in a line; the report has the layers.
 func confinement(p transcript.Policy) string {
-	level := text(p.Level)
-	if len(p.Layers) > 0 {
-		level += " (" + text(strings.Join(p.Layers, ", ")) + ")"
-	}
-	words := fmt.Sprintf("%s; sandbox %s, network %s, approval %s", level, text(p.Sandbox), text(p.Network), text(p.Approval))
+	words := fmt.Sprintf("%s; sandbox %s, network %s, approval %s", text(p.Level), text(p.Sandbox), text(p.Network), text(p.Approval))
 	if tree := p.WorkTreeWords(); tree != "" {
 		words += ", work tree " + text(tree)
 	}

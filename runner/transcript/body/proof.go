@@ -21,7 +21,7 @@ func redProof(v *transcript.Verify) section {
 		return section{}
 	}
 	return section{
-		head: "\n## Red proof\n\nThe tests of the change, run on the base without the rest of it. Only `proven` fails there and passes here.\n\n| Tests | Class | |\n|---|---|---|\n",
+		head: "\n## Red proof\n\nagent-ci ran the new and changed tests on the base, without the rest of the change. A `proven` test fails there and passes with the change.\n\n| Tests | Class | |\n|---|---|---|\n",
 		rows: rows, most: 50, share: 4_000, more: "file",
 	}
 }
@@ -29,7 +29,7 @@ func redProof(v *transcript.Verify) section {
 func proofRow(p transcript.Proof) string {
 	var notes []string
 	if len(p.Tests) > 0 {
-		notes = append(notes, "failing there: "+strings.Join(p.Tests, ", "))
+		notes = append(notes, "failing on the base: "+strings.Join(p.Tests, ", "))
 	}
 	if p.Note != "" {
 		notes = append(notes, p.Note)
@@ -61,10 +61,10 @@ func oldTests(v *transcript.Verify) section {
 		return fmt.Sprintf("- %s: %s %s\n", code(place), name, text(o.State()))
 	})
 	if why := v.OldTestsUnknown(); why != "" {
-		rows = append(rows, fmt.Sprintf("- not all is known: %s\n", text(why)))
+		rows = append(rows, fmt.Sprintf("- incomplete: %s\n", text(why)))
 	}
 	if len(rows) == 0 {
 		return section{}
 	}
-	return section{head: "\n## Tests of the base\n\n", rows: rows, most: 50, share: 4_000, more: "test"}
+	return section{head: "\n## Existing tests that are gone or fail\n\n", rows: rows, most: 50, share: 4_000, more: "test"}
 }

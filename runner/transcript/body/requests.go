@@ -56,11 +56,11 @@ func requestOf(v *transcript.View) Request {
 		r.Plan = append(r.Plan, transcript.PlanStep{Step: markdown.Cut(step.Step, keptStep), Status: step.Status})
 	}
 	for _, e := range v.Entries {
-		if c := e.Call; c != nil && !c.Program && len(r.Calls) < keptCalls {
+		if c := e.Call; c != nil && !c.Program && !isPlan(e) && len(r.Calls) < keptCalls {
 			r.Calls = append(r.Calls, RequestCall{markdown.Cut(c.Tool, keptCall), markdown.Cut(c.Topic, keptCall), callEnd(c)})
 		}
 	}
-	r.More = v.Calls - len(r.Calls)
+	r.More = v.Calls - planCalls(v) - len(r.Calls)
 	return r
 }
 
@@ -210,7 +210,7 @@ func untold(all []Request) section {
 	if count == 1 {
 		are = "is"
 	}
-	return section{head: "\n", rows: []string{transcript.Count(count, "earlier request") + " " + are + " not told.\n"}}
+	return section{head: "\n", rows: []string{transcript.Count(count, "earlier request") + " " + are + " not shown.\n"}}
 }
 
 // requestShare is the most that an earlier request takes, in UTF-16 code units.

@@ -77,7 +77,7 @@ func TestManyRequests(t *testing.T) {
 	}
 	untold := earlier[len(earlier)-1].Before
 	posts, err := composed(projected(t, bare()), Options{Remember: true, Earlier: earlier})
-	if want := fmt.Sprintf("\n%d earlier requests are not told.\n", untold); err != nil || untold < 2 || !strings.Contains(posts.Body, want) {
+	if want := fmt.Sprintf("\n%d earlier requests are not shown.\n", untold); err != nil || untold < 2 || !strings.Contains(posts.Body, want) {
 		t.Errorf("it does not say %q: %v", want, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // servers tells which servers of tools there were, and of each tool the digest of its schema.
 func servers(all []transcript.MCPServer) section {
 	s := section{
-		head: "\n## Servers of tools\n\n| Server | What | Tool | SHA-256 of its schema |\n|---|---|---|---|\n",
+		head: "\n## MCP servers\n\n| Server | Program or host | Tool | SHA-256 of its schema |\n|---|---|---|---|\n",
 		most: 200, share: 6_000, more: "tool",
 	}
 	for _, server := range all {
@@ -34,7 +34,7 @@ func servers(all []transcript.MCPServer) section {
 			} else {
 				what = ""
 			}
-			s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s |\n", name, what, cell(tool.Tool), cell(tool.SHA256)))
+			s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s |\n", name, what, cell(tool.Tool), cell(short(tool.SHA256))))
 		}
 	}
 	return s

@@ -23,7 +23,7 @@ func TestBodyTellsOfServersOfTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n## Servers of tools\n", "| `docs` | `docs-server`, Docs&#124;&lt;b> 1.0, protocol `2025-11-25` | `search` | `aa11` |\n",
+		"\n## MCP servers\n", "| `docs` | `docs-server`, Docs&#124;&lt;b> 1.0, protocol `2025-11-25` | `search` | `aa11` |\n",
 		"|  |  | <code>fetch&#124;x</code> | `bb22` |\n", "| `late` | `late.example.com`, ", "failed: It did not come. | | |\n",
 	} {
 		if !strings.Contains(got, want) {

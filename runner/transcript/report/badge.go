@@ -19,6 +19,15 @@ var outcomeWords = map[outcome.Outcome]string{
 	outcome.ForgeFailed: "GitHub failed", outcome.SandboxUnavailable: "No confinement here", outcome.Conflict: "Conflict", outcome.Cancelled: "Cancelled",
 }
 
+// reasonWords are the reasons that the words of their outcome do not fit.
+var reasonWords = map[string]string{
+	"model_failed/script_mismatch": "The scripted session did not fit",
+	"model_failed/identity":        "No access to the model",
+	"model_failed/unauthorized":    "No access to the model",
+	"model_failed/forbidden":       "No access to the model",
+	"model_failed/unreachable":     "The model could not be reached",
+}
+
 // changedWords are what became of a change, by the reason of the outcome.
 var changedWords = map[string]string{
 	"pull_request": "Pull request is there", "pushed": "Branch is pushed", "committed": "Change is committed", "left_in_checkout": "Change is in the checkout",
@@ -39,6 +48,7 @@ func (o *overview) Ending() ending {
 	}
 	end := ending{Outcome: field(f.Outcome + "/" + f.Reason), Tone: "good", Message: o.linked(shownText(f.Message, 2000))}
 	end.Words = cmp.Or(outcomeWords[outcome.Outcome(f.Outcome)], field(strings.ReplaceAll(f.Outcome, "_", " ")))
+	end.Words = cmp.Or(reasonWords[f.Outcome+"/"+f.Reason], end.Words)
 	if outcome.Outcome(f.Outcome) == outcome.Changed {
 		end.Words = cmp.Or(changedWords[f.Reason], end.Words)
 	}

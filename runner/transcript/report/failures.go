@@ -64,13 +64,13 @@ type tests struct {
 	More        string
 }
 
-// Tests are those of checks that fail and of such that were mended.
+// Tests are those that fail, and those that the change fixed.
 func (o *overview) Tests() []tests {
 	var all []tests
 	for _, row := range o.Checks() {
-		if row.After != "" && row.Tests() != "" {
+		if row.TestsAfter() != "" {
 			all = append(all, tests{
-				Name: field(row.Name), Words: row.Tests(), Failing: shownOf(row.Failing), Mended: shownOf(row.Mended),
+				Name: field(row.Name), Words: row.TestsAfter(), Failing: shownOf(row.Failing), Mended: shownOf(row.Mended),
 				More: moreRows("test", max(len(row.Failing)+row.FailingMore, len(row.Mended))),
 			})
 		}

@@ -21,8 +21,8 @@ func TestWhatFailedIsShownOnThePage(t *testing.T) {
 	overview, _, _ := strings.Cut(page, `id="timeline"`)
 	for _, want := range []string{
 		"<summary>The last lines of tools (exit 3)</summary>", "no rule\nto make tools</pre>",
-		"Tests of tests, as its output tells of them: 1 new failure, 700 other, 1 mended", "<b>new:</b> <code>greet.TestB</code> <code>b_test.go:4</code> got &lt;1&gt;",
-		"mended: <code>greet.TestA</code>", "… and 501 more tests.", "<summary>The last lines of tests (red)</summary>",
+		"Tests of tests: 1 new failure, 700 other, 1 fixed", "<b>new:</b> <code>greet.TestB</code> <code>b_test.go:4</code> got &lt;1&gt;",
+		"fixed: <code>greet.TestA</code>", "… and 501 more tests.", "<summary>The last lines of tests (red)</summary>",
 	} {
 		if !strings.Contains(overview, want) {
 			t.Errorf("the overview does not say %q", want)
@@ -32,7 +32,7 @@ func TestWhatFailedIsShownOnThePage(t *testing.T) {
 		t.Error("the overview shows the output of a check that passes")
 	}
 	text := parsed(t, page)
-	for _, want := range []string{"Last lines of tests", "tests: red (0 s): 1 new failure, 700 other, 1 mended", "not of interest"} {
+	for _, want := range []string{"Last lines of tests", "tests: red (0 s): 1 new failure, 700 other, 1 fixed", "not of interest"} {
 		if !strings.Contains(text.text, want) {
 			t.Errorf("the timeline does not say %q", want)
 		}

@@ -184,6 +184,9 @@ func (a *assembler) retry(n *entry, d transcript.ModelRetry) {
 }
 
 func (a *assembler) modelFailure(n *entry, d transcript.ModelFailure) {
+	if a.scripted {
+		n.Name = "Scripted session"
+	}
 	n.Bad = true
 	n.Topic = field(strings.TrimSpace(d.Kind + " " + d.Code))
 	n.End = "after " + transcript.Count(d.Attempts, "attempt")

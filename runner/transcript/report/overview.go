@@ -188,7 +188,7 @@ func (o *overview) Run() []fact {
 		{Name: "Task key", Value: field(v.Started.Key), Code: true},
 		{Name: "Repository", Value: field(v.Workspace.Repository), Code: true},
 		{Name: "Base", Value: field(v.Workspace.Base + " " + short(v.Workspace.BaseSHA)), Link: o.commit(v.Workspace.BaseSHA), Code: true},
-		{Name: "Branch", Value: field(v.Workspace.Branch), Code: true},
+		{Name: "Branch", Value: field(o.branch()), Code: true},
 		{Name: "Publish", Value: field(v.Started.Publish)},
 		{Name: "Events", Value: transcript.Thousands(v.Events)},
 		{Name: "Chain's end", Value: v.Head, Code: true},
@@ -197,6 +197,16 @@ func (o *overview) Run() []fact {
 		all = slices.Insert(all, 1, fact{Name: "Started", Value: v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC")})
 	}
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+// branch is the branch that the run committed to; empty where it made none.
+func (o *overview) branch() string {
+	for _, p := range slices.Backward(o.View.Publish) {
+		if p.Branch != "" {
+			return p.Branch
+		}
+	}
+	return ""
 }
 
 // commit is the page of a commit of a run that a forge knows; empty where there is none.

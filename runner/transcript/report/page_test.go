@@ -83,6 +83,42 @@ func TestPageOpensWhatFailed(t *testing.T) {
 	}
 }
 
+// A page of a scripted run that failed blames no model, shows no failures of a check that never
+// ran, and no branch that was never made.
+func TestPageOfAScriptThatDidNotFit(t *testing.T) {
+	run := ordinary()
+	var short []happening
+	for _, h := range run {
+		switch d := h.Data.(type) {
+		case transcript.RunStarted:
+			d.Scripted = "session.yml"
+			h.Data = d
+		case transcript.Verify:
+			if d.Attempt > 0 {
+				continue
+			}
+			h.Data = transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "go test", Before: "red", Failing: []transcript.FailingTest{{Name: "TestA"}}}}}
+		case transcript.Change, transcript.Publish:
+			continue
+		case transcript.RunFinished:
+			d.Outcome, d.Reason, d.ExitCode, d.Message = "model_failed", "script_mismatch", 7, "The scripted session does not fit the run: turn 4."
+			short = append(short, happening{Kind: transcript.TypeModelFailure, Data: transcript.ModelFailure{Kind: "script_mismatch", Error: "turn 4", Attempts: 1}})
+			h.Data = d
+		}
+		short = append(short, h)
+	}
+	page := rendered(t, recorded(t, short))
+	if !strings.Contains(page, `<span class="badge bad">The scripted session did not fit</span>`) || strings.Contains(page, "model failed") || strings.Contains(page, "Failure of the model") {
+		t.Error("the page blames a model")
+	}
+	if checks := sectionOf(page, "verification"); !strings.Contains(checks, "not run") || strings.Contains(checks, "failure") {
+		t.Errorf("the checks are %s", checks)
+	}
+	if facts := sectionOf(page, "run"); strings.Contains(facts, "Branch") || !strings.Contains(sectionOf(rendered(t, recorded(t, run)), "run"), "agent-ci/issue-7") {
+		t.Errorf("the branch is told: %s", facts)
+	}
+}
+
 func TestPageOfAFailedSetupHasNoEmptySections(t *testing.T) {
 	page := rendered(t, recorded(t, failedSetup()))
 	for _, id := range []string{"summary", "plan", "verification", "files"} {
