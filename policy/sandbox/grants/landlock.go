@@ -21,8 +21,10 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 		Use:  []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"},
 	}
 	l.Read = append(l.Read, p.workspace, p.folders.scratch("copies"))
-	for _, folder := range append(p.homeInReplaced(), p.caches...) {
-		l.Read = append(l.Read, around(folder, p.unreadable())...)
+	for _, folder := range slices.Concat(p.homeInReplaced(), p.caches, p.held.ReadOnly) {
+		for _, real := range existing(folder) {
+			l.Read = append(l.Read, around(real, p.unreadable())...)
+		}
 	}
 	for _, folder := range p.lent {
 		l.Read = append(l.Read, around(folder, p.hidden)...)
