@@ -38,7 +38,6 @@ type siege struct {
 	server  *modeltest.Server
 	modes   map[string]os.FileMode // of the machine's devices
 	printed string                 // by the run
-
 }
 
 // unconfined is the tier of a siege in which nothing holds.
