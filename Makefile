@@ -22,10 +22,10 @@ CLIENTS ?=
 SOAK    ?= 10m
 TARGETS  = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: help demo test race lint e2e e2e-cluster kills checkout campaign soak bench models pictures build cross clean
+.PHONY: help demo test race lint first-minutes e2e e2e-cluster kills checkout campaign soak bench models pictures build cross clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: build ## run a whole job on an example repository, with scripted answers instead of a model
 	@./examples/demo/run.sh bin/agent-ci
@@ -38,6 +38,9 @@ race: ## the tests under the race detector (needs a C compiler), but for those t
 
 lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
 	@.ci/lint
+
+first-minutes: ## the demo and the tests that need it most, from a fresh clone with nothing cached, closed folders for temporary files and busy cores; as an ordinary user too if you are root
+	@.ci/first-minutes
 
 e2e: race build ## what takes longer: race detector, some kills, the scripts and the whole battery in both ways to work, a minute of soak, a release, the action by act, databases as services, package managers with secrets, MCP servers from npm, Ajv on the examples, the report in a browser, the image
 	$(GO) test -count=1 -timeout 15m -run '^TestKilled' ./cmd/agent-ci

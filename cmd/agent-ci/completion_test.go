@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
@@ -125,8 +124,7 @@ func TestShellsCompleteOnATerminal(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer terminal.Close()
-			over := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-			defer over.Stop()
+			killLate(t, cmd)
 			// The command is a function that keeps its words, so that nothing runs.
 			keys := shell.load + "; agent-ci() { printf '<%s>' \"$@\" >> words; echo >> words; }\r" +
 				"agent-ci run --pub\tlo\tjob\t\r" + "agent-ci report --form\tma\tru\t\r" + "exit\r"

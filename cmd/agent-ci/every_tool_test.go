@@ -18,6 +18,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -56,7 +57,7 @@ func TestEveryToolOfOpenCode(t *testing.T) {
 // tool that there is not, and what stands for the paths of the run.
 func play(t *testing.T, session, setting string) (events []transcript.Event, refused string, paths *strings.Replacer) {
 	t.Helper()
-	server, err := modeltest.Start(filepath.Join("testdata", "every_tool", session), modeltest.Options{})
+	server, err := modeltest.Start(filepath.Join("testdata", "every_tool", session), modeltest.Options{Usage: model.Usage{Input: 1000, Output: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}

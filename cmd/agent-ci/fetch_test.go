@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -88,8 +87,7 @@ func TestFetchOnATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer terminal.Close()
-		over := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-		defer over.Stop()
+		killLate(t, cmd)
 		said, _ := io.ReadAll(terminal) // it ends in an error, as terminals do
 		if err := cmd.Wait(); err != nil {
 			t.Fatalf("%v\n%s", err, said)
@@ -120,7 +118,7 @@ func readFrom(t *testing.T, pipe, words string) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := f.SetReadDeadline(late(t)); err != nil {
 		t.Fatal(err)
 	}
 	var all strings.Builder

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -27,8 +26,7 @@ func TestASignalBringsTheEchoBack(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		over := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-		defer over.Stop()
+		killLate(t, cmd)
 		var said bytes.Buffer
 		expectOn(t, screen, &said, "(not shown): ")
 		if now, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS); err != nil || now.Lflag&unix.ECHO != 0 {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -64,8 +63,7 @@ func TestInitAsksAtATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer terminal.Close()
-	over := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	defer over.Stop()
+	killLate(t, cmd)
 	var said bytes.Buffer
 	for _, step := range []struct{ question, answer string }{
 		{"GitHub token", token},
@@ -109,8 +107,7 @@ func TestInitAsksNobodyWithoutAScreen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer terminal.Close()
-	over := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	defer over.Stop()
+	killLate(t, cmd)
 	if err := cmd.Wait(); err == nil || !strings.Contains(log.String(), "there is no GitHub token") {
 		t.Errorf("%v: %s", err, log.String())
 	}

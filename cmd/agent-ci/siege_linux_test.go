@@ -16,7 +16,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -39,8 +38,6 @@ type siege struct {
 	server  *modeltest.Server
 	modes   map[string]os.FileMode // of the machine's devices
 	printed string                 // by the run
-
-	patience time.Duration // after which the run is ended; its own limit is far below
 }
 
 // unconfined is the tier of a siege in which nothing holds.
@@ -117,7 +114,7 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &siege{tier: tier, user: user, world: world, patience: 10 * time.Minute, modes: map[string]os.FileMode{}, workshop: workshop{t, base, []string{
+	s := &siege{tier: tier, user: user, world: world, modes: map[string]os.FileMode{}, workshop: workshop{t, base, []string{
 		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + world.Home, "RUNNER_TEMP=" + world.Temp, attempts.CacheVariable + "=" + world.Cache, "TOKEN_OF_AGENT_CI=" + attempts.Secret,
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey,
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
@@ -260,8 +257,12 @@ func (s *siege) out() string { return filepath.Join(s.dir, "run", "out") }
 
 func (s *siege) run() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), s.patience)
-	defer cancel()
+	ctx := s.t.Context()
+	if end := late(s.t); !end.IsZero() {
+		limited, cancel := context.WithDeadline(ctx, end)
+		defer cancel()
+		ctx = limited
+	}
 	programs, _, _ := strings.Cut(strings.TrimPrefix(s.env[0], "PATH="), ":")
 	cmd := exec.CommandContext(ctx, filepath.Join(programs, "intruder"), "host", filepath.Join(s.dir, "world.json"), s.tier,
 		filepath.Join(programs, "agent-ci"), "run", filepath.Join(s.dir, "job.yml"), "--repo", s.world.Workspace, "--out", s.out(), "--publish", "local", "--quiet")

@@ -132,7 +132,6 @@ func (q sequence) play(t *testing.T, programs string, user int) (found []string,
 	s := newSiege(t, programs, q.tier, user)
 	job := s.job(map[string]any{"verify": []any{map[string]string{"name": "look", "run": lookAround}}, "verify_attempts": 0})
 	job["limits"].(map[string]any)["time"] = "20s"
-	s.patience = time.Minute
 	s.play(job, q.turns(s)...)
 	result, _ := s.result()
 	if result.Outcome == "internal_error" || result.Outcome == "model_failed" {

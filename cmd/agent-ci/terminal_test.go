@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 
@@ -28,8 +27,7 @@ func TestSandboxOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer terminal.Close()
-	over := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	defer over.Stop()
+	killLate(t, cmd)
 	lines := bufio.NewReader(terminal)
 	var said strings.Builder
 	expect := func(words string) {

@@ -90,9 +90,12 @@ func chromium(t *testing.T) context.Context {
 		_ = chromedp.Cancel(ctx) // waits until the browser is gone
 		cancel()
 	})
-	do(t, ctx) // starts the browser, which lives as long as the context of its first use
-	ctx, late := context.WithTimeout(ctx, 2*time.Minute)
-	t.Cleanup(late)
+	do(t, ctx)                                 // starts the browser, which lives as long as the context of its first use
+	if end, limited := t.Deadline(); limited { // a browser that hangs fails its test, and leaves time to end it
+		limited, late := context.WithDeadline(ctx, end.Add(-time.Until(end)/10))
+		t.Cleanup(late)
+		return limited
+	}
 	return ctx
 }
 

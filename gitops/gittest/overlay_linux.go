@@ -175,13 +175,7 @@ func AsOrdinaryUser(t *testing.T) bool {
 	if os.Getuid() != 0 {
 		return os.Getenv(ordinaryVariable) != ""
 	}
-	dir, err := os.MkdirTemp("", "ordinary-")
-	if err == nil {
-		err = os.Chown(dir, nobody, nobody)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := folderFor(t, nobody)
 	defer os.RemoveAll(dir)
 	cmd := exec.Command("/proc/self/exe", "-test.run", "^"+t.Name()+"$", "-test.v")
 	cmd.Dir = dir
@@ -194,4 +188,31 @@ func AsOrdinaryUser(t *testing.T) bool {
 		t.Logf("as an ordinary user:\n%s", out)
 	}
 	return false
+}
+
+// folderFor makes a folder of a user, in one for temporary files that others reach:
+// TMPDIR may be closed to them.
+func folderFor(t testing.TB, user int) string {
+	t.Helper()
+	for _, parent := range []string{os.TempDir(), "/tmp", "/var/tmp", "/srv"} {
+		if !reachable(parent) {
+			continue
+		}
+		dir, err := os.MkdirTemp(parent, "agent-ci-test-")
+		if err != nil {
+			continue
+		}
+		if err := os.Chown(dir, user, user); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	t.Skip("needs a folder for temporary files that others reach")
+	return ""
+}
+
+// reachable reports whether every user may go through all folders on the way.
+func reachable(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.Mode()&0o001 != 0 && (dir == "/" || reachable(filepath.Dir(dir)))
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/credential"
@@ -109,10 +108,7 @@ func searchedLate(t *testing.T, h *held, client *http.Client, address string, be
 	t.Helper()
 	rest, send := io.Pipe()
 	defer rest.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { _ = rest.Close() })()
-	r, err := http.NewRequestWithContext(ctx, "POST", address, io.MultiReader(bytes.NewReader(make([]byte, begin)), rest))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", address, io.MultiReader(bytes.NewReader(make([]byte, begin)), rest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +125,7 @@ func searchedLate(t *testing.T, h *held, client *http.Client, address string, be
 		_, _ = io.WriteString(send, "x="+placeholder)
 		_ = send.Close()
 	}()
-	if _, err := io.ReadAll(response.Body); err == nil || ctx.Err() != nil {
+	if _, err := io.ReadAll(response.Body); err == nil {
 		t.Errorf("the answer ends with %v", err)
 	}
 	if got := h.refusals(); len(got) != 1 || !strings.Contains(got[0], "stands in the body") {
@@ -183,7 +179,6 @@ func dialled(t *testing.T, address string) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	return conn
 }
 

@@ -154,7 +154,7 @@ func (h *held) client(h2 bool) *http.Client {
 	protocols.SetHTTP2(h2)
 	transport := &http.Transport{
 		Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: h.address}), TLSClientConfig: &tls.Config{RootCAs: h.roots}, Protocols: protocols, DisableCompression: true,
-		ExpectContinueTimeout: 10 * time.Second,
+		ExpectContinueTimeout: time.Hour,
 	}
 	h.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -163,31 +163,49 @@ func (h *held) client(h2 bool) *http.Client {
 // connect opens a tunnel, without TLS.
 func (h *held) connect(target string) net.Conn {
 	h.Helper()
-	conn, err := net.Dial("tcp", h.address)
+	conn, err := h.tryConnect(target)
 	if err != nil {
 		h.Fatal(err)
 	}
+	return conn
+}
+
+// tryConnect is connect where the proxy may be too slow for its own limits.
+func (h *held) tryConnect(target string) (net.Conn, error) {
+	conn, err := net.Dial("tcp", h.address)
+	if err != nil {
+		return nil, err
+	}
 	h.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", target); err != nil {
-		h.Fatal(err)
+		return nil, err
 	}
 	line := make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))
 	if _, err := io.ReadFull(conn, line); err != nil || !strings.HasPrefix(string(line), "HTTP/1.1 200 ") {
-		h.Fatalf("CONNECT gives %q, %v", line, err)
+		return nil, fmt.Errorf("CONNECT gives %q, %v", line, err)
 	}
-	return conn
+	return conn, nil
 }
 
 // over opens a tunnel, with TLS.
 func (h *held) over(target string, protocols ...string) *tls.Conn {
 	h.Helper()
-	name, _, _ := net.SplitHostPort(target)
-	conn := tls.Client(h.connect(target), &tls.Config{RootCAs: h.roots, ServerName: name, NextProtos: protocols})
-	if err := conn.Handshake(); err != nil {
+	conn, err := h.tryOver(target, protocols...)
+	if err != nil {
 		h.Fatal(err)
 	}
 	return conn
+}
+
+// tryOver is over where the proxy may be too slow for its own limits.
+func (h *held) tryOver(target string, protocols ...string) (*tls.Conn, error) {
+	tunnel, err := h.tryConnect(target)
+	if err != nil {
+		return nil, err
+	}
+	name, _, _ := net.SplitHostPort(target)
+	conn := tls.Client(tunnel, &tls.Config{RootCAs: h.roots, ServerName: name, NextProtos: protocols})
+	return conn, conn.Handshake()
 }
 
 // raw sends bytes through a tunnel, and gives all that comes back.

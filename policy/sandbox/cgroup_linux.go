@@ -111,7 +111,7 @@ func (g *processGroup) awaitFrozen() error {
 }
 
 // freezeWait bounds how long the kernel may take to stop everything.
-const freezeWait = 5 * time.Second
+const freezeWait = 30 * time.Second
 
 // remove takes the cgroup away, which the kernel does once it is empty.
 func (g *processGroup) remove() {

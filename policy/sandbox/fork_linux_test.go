@@ -33,7 +33,7 @@ find . -path ./.git -prune -o -type f -exec md5sum {} + | sort -k2; ls -i three 
 // forkOf opens a sandbox on a copy of the changes of another, none of whose commands runs.
 func forkOf(t *testing.T, parent *Sandbox, o Options) (*Sandbox, Options) {
 	t.Helper()
-	to := filepath.Join(t.TempDir(), "tree")
+	to := filepath.Join(tempDir(t), "tree")
 	t.Cleanup(func() { _ = RemoveScratch(to) })
 	if err := parent.Paused(func() error { return layer.Copy(t.Context(), o.Overlay, to) }); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestWhatCannotBeForked(t *testing.T) {
 			if strings.HasPrefix(name, "an unread") && !sandboxtest.AsNobody(t) {
 				return
 			}
-			from, to := t.TempDir(), filepath.Join(t.TempDir(), "to")
+			from, to := tempDir(t), filepath.Join(t.TempDir(), "to")
 			put(t, filepath.Join(grants.Upper(from), "file"), "", 0o644)
 			put(t, filepath.Join(grants.Upper(from), "dir/file"), "", 0o644)
 			t.Cleanup(func() { _ = RemoveScratch(from) })
@@ -129,11 +129,11 @@ func allocate(path string, size int64) error {
 }
 
 func TestACopyEndsWithItsContext(t *testing.T) {
-	from := t.TempDir()
+	from := tempDir(t)
 	put(t, filepath.Join(grants.Upper(from), "file"), "", 0o644)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := layer.Copy(ctx, from, t.TempDir()); !errors.Is(err, context.Canceled) {
+	if err := layer.Copy(ctx, from, tempDir(t)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

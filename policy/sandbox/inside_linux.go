@@ -22,9 +22,12 @@ import (
 const longestEvent = 1 << 20
 
 // startWait is how long a supervisor may take to confine itself, and then to start
-// a command: longer than any machine's load makes it. Commands can stop what it
-// starts between fork and execve (SIGSTOP), and it waits for that.
-const startWait = 30 * time.Second
+// a command. Commands can stop what it starts between fork and execve (SIGSTOP), and
+// it waits for that. A machine under heavy load takes seconds, so minutes are left.
+const startWait = 3 * time.Minute
+
+// tooSlow ends the error of a supervisor that was ended after startWait.
+const tooSlow = "; this machine may be too busy, or a command stopped it"
 
 // errGone is why commands end and no more start when the supervisor is gone.
 var errGone = errors.New("the sandbox's supervisor is gone")
@@ -139,7 +142,7 @@ func (in *inside) build(spec stage.Spec, given ...*os.File) (report stage.Report
 func (in *inside) explain(err error) string {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		in.supervisor.kill()
-		err = fmt.Errorf("it did not answer within %s", in.startWait)
+		err = fmt.Errorf("it did not answer within %s%s", in.startWait, tooSlow)
 	}
 	in.socket.Close()
 	return cmp.Or(strings.TrimSpace(in.supervisor.lastWords()), err.Error())
@@ -395,7 +398,7 @@ func (c *insideChild) start(streams []*os.File, terminal bool) error {
 		return err
 	case <-patience.C:
 		c.inside.giveUp()
-		return fmt.Errorf("%w: it was ended because it did not start a command within %s", errGone, c.inside.startWait)
+		return fmt.Errorf("%w: it was ended because it did not start a command within %s%s", errGone, c.inside.startWait, tooSlow)
 	}
 }
 

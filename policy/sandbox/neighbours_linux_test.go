@@ -153,7 +153,7 @@ func TestCommandsTakeThemselvesForAnotherUser(t *testing.T) {
 
 // Without namespaces there is nothing to be a neighbour by.
 func TestNeighboursTakeNamespaces(t *testing.T) {
-	base := t.TempDir()
+	base := tempDir(t)
 	for name, o := range map[string]Options{
 		"landlock": {Network: NetworkLoopback, At: LevelLandlock},
 		"none":     {Network: NetworkLoopback},

@@ -25,7 +25,7 @@ import (
 // confined opens a sandbox of a tier over a new workspace.
 func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Options) {
 	t.Helper()
-	base := t.TempDir()
+	base := tempDir(t)
 	o := Options{
 		Network: NetworkLoopback, Require: Level(tier), without: tiers[tier],
 		Folders: grants.Folders{
@@ -651,4 +651,13 @@ for child in children:
 	if got := run(t, box, o, "echo serves"); got != "serves\n" {
 		t.Errorf("it says %q", got)
 	}
+}
+
+// tempDir is t.TempDir for what overlays are mounted from: they leave folders that their
+// owner may not enter.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Cleanup(func() { _ = RemoveScratch(dir) })
+	return dir
 }

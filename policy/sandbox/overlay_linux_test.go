@@ -138,7 +138,7 @@ func TestOverlaysAboveFrozenChanges(t *testing.T) {
 	if got := run(t, two, of, `cat made; ls`); got != "setup\ndeep\ndir\nhidden\nmade\n" {
 		t.Errorf("the second sees %q", got)
 	}
-	own := t.TempDir()
+	own := tempDir(t)
 	put(t, filepath.Join(own, "HEAD"), "own\n", 0o644)
 	withGit, _ := later(own)
 	if got := run(t, withGit, of, `cat .git/HEAD; { echo x >.git/HEAD; } 2>/dev/null || echo refused`); got != "own\nrefused\n" {
@@ -153,7 +153,7 @@ func TestOverlaysAboveFrozenChanges(t *testing.T) {
 // instead.
 func TestAWorkspaceThatCannotBeInAnOverlay(t *testing.T) {
 	_, o := confined(t, "full", overlaid(t))
-	o.Scratch, o.Overlay = t.TempDir(), t.TempDir()
+	o.Scratch, o.Overlay = tempDir(t), tempDir(t)
 	if _, err := Probe(t.Context(), o); err != nil {
 		t.Errorf("where it can be: %v", err)
 	}
@@ -161,14 +161,14 @@ func TestAWorkspaceThatCannotBeInAnOverlay(t *testing.T) {
 		t.Errorf("the workspace has %q after the trial", got)
 	}
 	hidden := o
-	hidden.Scratch, hidden.Overlay, hidden.DenyRead = t.TempDir(), t.TempDir(), nil
+	hidden.Scratch, hidden.Overlay, hidden.DenyRead = tempDir(t), tempDir(t), nil
 	for _, name := range namesIn(t, o.Workspace) { // whichever the trial meets first
 		hidden.DenyRead = append(hidden.DenyRead, filepath.Join(o.Workspace, name))
 	}
 	if _, err := Probe(t.Context(), hidden); err != nil {
 		t.Errorf("where all files are hidden: %v", err)
 	}
-	o.Frozen = []string{t.TempDir()} // which has no changes
+	o.Frozen = []string{tempDir(t)} // which has no changes
 	_, err := Probe(t.Context(), o)
 	if refused := (*OverlayError)(nil); !errors.As(err, &refused) || refused.Why == "" {
 		t.Errorf("got %v", err)

@@ -37,7 +37,7 @@ func (in *inside) pause() error {
 		return errGone
 	case <-patience.C:
 		in.giveUp()
-		return fmt.Errorf("%w: it was ended because it did not stop the commands within %s", errGone, in.startWait)
+		return fmt.Errorf("%w: it was ended because it did not stop the commands within %s%s", errGone, in.startWait, tooSlow)
 	}
 }
 

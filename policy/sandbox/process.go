@@ -160,8 +160,8 @@ func (p *Process) follow(from *os.File, to io.Writer) {
 	defer p.sandbox.remove(p)
 	defer from.Close()
 
-	read := make(chan error, 1)
-	go func() { read <- copyOutput(to, from) }()
+	read, output := make(chan error, 1), Drain(from)
+	go func() { read <- copyOutput(to, output) }()
 	p.child.awaitExit()
 	_ = from.SetReadDeadline(time.Now().Add(drainWait))
 	readErr := <-read
@@ -169,7 +169,7 @@ func (p *Process) follow(from *os.File, to io.Writer) {
 	if errors.Is(readErr, os.ErrDeadlineExceeded) {
 		// What held the pipe is dead now, unless it left the group.
 		_ = from.SetReadDeadline(time.Now().Add(drainWait / 4))
-		readErr = copyOutput(to, from)
+		readErr = copyOutput(to, output)
 	}
 	if err == nil && readErr != nil && !errors.Is(readErr, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("read the command's output: %w", readErr)
@@ -179,7 +179,7 @@ func (p *Process) follow(from *os.File, to io.Writer) {
 
 // copyOutput copies until the end. When to fails it goes on reading, so that
 // the command neither blocks nor dies of a broken pipe.
-func copyOutput(to io.Writer, from *os.File) error {
+func copyOutput(to io.Writer, from io.Reader) error {
 	if to == nil {
 		to = io.Discard
 	}

@@ -123,7 +123,6 @@ func ask(requests ...string) string {
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", ProxyPort))
 	must(err)
 	defer conn.Close()
-	must(conn.SetDeadline(time.Now().Add(20 * time.Second)))
 	answers, status := bufio.NewReader(conn), ""
 	for _, request := range requests {
 		_, err := io.WriteString(conn, request)
@@ -158,7 +157,6 @@ func bySOCKS(w attempts.World) error {
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", ProxyPort))
 	must(err)
 	defer conn.Close()
-	must(conn.SetDeadline(time.Now().Add(20 * time.Second)))
 	_, err = conn.Write([]byte{5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, byte(w.TCP >> 8), byte(w.TCP), '\r', '\n', '\r', '\n'})
 	must(err)
 	answer := make([]byte, 2)

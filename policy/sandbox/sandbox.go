@@ -123,7 +123,7 @@ const (
 	// process substitution to flush, short enough not to be felt.
 	drainWait = 100 * time.Millisecond
 	// closeWait bounds how long Close waits for killed processes to go.
-	closeWait = 5 * time.Second
+	closeWait = 30 * time.Second
 )
 
 // Run starts c and waits for it. When ctx ends first, the command's process

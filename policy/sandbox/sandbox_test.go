@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -84,11 +83,7 @@ func watch(t *testing.T) holders {
 
 func (h holders) mustGo(t *testing.T) {
 	t.Helper()
-	select {
-	case <-h.gone:
-	case <-time.After(30 * time.Second):
-		t.Fatal("a process is left")
-	}
+	<-h.gone // or a process is left, and the tests' own limit ends them
 }
 
 func TestRun(t *testing.T) {

@@ -122,7 +122,7 @@ func chat(t *testing.T) (fixture, *chatServer) {
 	s := &chatServer{t: t, replace: map[int]http.HandlerFunc{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	api, err := model.NewChat(model.Endpoint{BaseURL: server.URL + "/v1", APIKey: "sk-test", Idle: 5 * time.Second})
+	api, err := model.NewChat(model.Endpoint{BaseURL: server.URL + "/v1", APIKey: "sk-test", Idle: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func talk(t *testing.T, session string, o modeltest.Options) (fixture, *modeltes
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: 2 * time.Second})
+	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func fallsSilent(t *testing.T, turn, events int) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Model = &model.Retrying{Next: api, First: time.Microsecond}
+	f.Model = &model.Retrying{Next: api, First: time.Microsecond, Attempts: 1000}
 	server.Stall(turn, events)
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("turn %d silent after %d events: Run = %q, %v", turn, events, said, err)
@@ -422,7 +422,7 @@ func TestSilentServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Model = &model.Retrying{Next: api, First: time.Microsecond}
+	f.Model = &model.Retrying{Next: api, First: time.Microsecond, Attempts: 1000}
 	server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, ": still here\n\n")

@@ -282,7 +282,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
 	}
-	f.Readable = append(f.Readable, s.lentByRuns()...)
+	f.Readable = append(f.Readable, s.lentObjects()...)
 	if s.shownBase != "" && p.Scratch == AgentScratch {
 		f.Readable = append(f.Readable, s.shownBase)
 	}
@@ -322,11 +322,12 @@ func (s *Sandboxes) ofRuns() (all []string) {
 	return all
 }
 
-// lentByRuns are the folders there that the checkout borrows objects from. What the job keeps from
-// commands is not lent.
-func (s *Sandboxes) lentByRuns() []string {
-	ofRuns, denied := s.ofRuns(), s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
-	return slices.DeleteFunc(slices.Clone(s.borrowed), func(folder string) bool { return !below(folder, ofRuns) || below(folder, denied) })
+// lentObjects returns the folders that the checkout borrows objects from, without those that the
+// job keeps from commands. Commands see nothing else of the folder that they may be in: that of
+// runs, or one for temporary files.
+func (s *Sandboxes) lentObjects() []string {
+	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
+	return slices.DeleteFunc(slices.Clone(s.borrowed), func(folder string) bool { return below(folder, denied) })
 }
 
 // below says whether a path is one of others, or lies in one, by whatever names.

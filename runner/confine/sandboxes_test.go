@@ -26,6 +26,7 @@ import (
 func ready(t *testing.T) *Sandboxes {
 	t.Helper()
 	s, _ := recording(t)
+	t.Cleanup(func() { _ = sandbox.RemoveScratch(s.Record.Path()) }) // overlays leave folders that nobody may enter
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func follow(ctx, limited context.Context, p *sandbox.Process, ours [3]*os.File, 
 	var texts [2]chan []byte
 	for i := range texts {
 		texts[i] = make(chan []byte, 1)
-		go func() { texts[i] <- readMost(ours[1+i], tooMuch) }()
+		go func() { texts[i] <- readMost(sandbox.Drain(ours[1+i]), tooMuch) }()
 	}
 	var problem error
 	select {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -103,19 +104,23 @@ func (s *sometimes) Respond(context.Context, Request, Observer) (*Response, erro
 }
 
 func TestAnAnswerThatTakesLongIsNoOutage(t *testing.T) {
-	r := &Retrying{Next: &sometimes{takes: 20 * time.Millisecond}, First: time.Microsecond, Outage: 15 * time.Millisecond}
-	for n := range 3 {
-		if _, err := r.Respond(t.Context(), Request{}, Observer{}); err != nil {
-			t.Fatalf("request %d: %v", n+1, err)
+	synctest.Test(t, func(t *testing.T) {
+		r := &Retrying{Next: &sometimes{takes: 20 * time.Millisecond}, First: time.Microsecond, Outage: 15 * time.Millisecond}
+		for n := range 3 {
+			if _, err := r.Respond(t.Context(), Request{}, Observer{}); err != nil {
+				t.Fatalf("request %d: %v", n+1, err)
+			}
 		}
-	}
+	})
 }
 
 func TestWhatTheServerAsksForIsWaitedForBehindAnAnswerThatIsKept(t *testing.T) {
-	r := &Retrying{Next: &failing{failure: Failure{Kind: RateLimited, RetryAfter: 30 * time.Millisecond}}, Attempts: 1}
-	began := time.Now()
-	_, err := r.Respond(t.Context(), Request{}, Observer{Broken: func() bool { return true }})
-	if failure := (*Failure)(nil); !errors.As(err, &failure) || time.Since(began) < 30*time.Millisecond {
-		t.Errorf("Respond = %v after %s", err, time.Since(began))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := &Retrying{Next: &failing{failure: Failure{Kind: RateLimited, RetryAfter: 30 * time.Millisecond}}, Attempts: 1}
+		began := time.Now()
+		_, err := r.Respond(t.Context(), Request{}, Observer{Broken: func() bool { return true }})
+		if failure := (*Failure)(nil); !errors.As(err, &failure) || time.Since(began) < 30*time.Millisecond {
+			t.Errorf("Respond = %v after %s", err, time.Since(began))
+		}
+	})
 }

@@ -22,7 +22,7 @@ func committed(t *testing.T, files map[string]string) *gitops.Checkout {
 		r.Write(name, text)
 	}
 	r.Commit("skills")
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t)})
+	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -279,13 +279,7 @@ func TestAtTheEndAllAreToldBeforeAnyIsWaitedFor(t *testing.T) {
 			}
 		}
 	}
-	over := make(chan struct{})
-	go func() { m.End(); close(over) }()
-	select {
-	case <-over:
-	case <-time.After(10 * time.Second):
-		t.Fatal("it waits for one that waits for another")
-	}
+	m.End() // or it waits for one that waits for another, without end
 }
 
 // TestACrashIsAStatus has an agent whose work breaks down by a fault of the runner.

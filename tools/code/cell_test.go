@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
@@ -88,7 +87,11 @@ func TestCellsGoOn(t *testing.T) {
 	})
 	t.Run("busy", func(t *testing.T) {
 		r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
-		if got := said(r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 500}\ntext('begun'); for (;;);")); got != head("running with cell ID 1")+"\nbegun" {
+		got := said(r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 500}\ntext('begun'); for (;;);"))
+		for got == head("running with cell ID 1") { // a busy machine has not begun by then
+			got = said(r.call(t.Context(), "wait", `{"cell_id":"1","yield_time_ms":500}`))
+		}
+		if got != head("running with cell ID 1")+"\nbegun" {
 			t.Errorf("got %s", got)
 		}
 	})
@@ -103,11 +106,13 @@ func TestCellsGoOn(t *testing.T) {
 		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
-		open = make(chan struct{})
-		r := start(t, new(sandbox.Sandbox), new(tools.Outputs), gate)
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(50*time.Millisecond, cancel)
-		if got := r.call(ctx, "exec", `text("a"); await tools.gate()`); !got.Failed || !strings.HasPrefix(got.Output, "aborted after") {
+		ends := tools.Tool{Spec: tools.Spec{Name: "ends", Parameters: echo.Spec.Parameters}, Run: func(context.Context, tools.Call) (tools.Result, error) {
+			cancel()
+			return tools.Result{}, nil
+		}}
+		r := start(t, new(sandbox.Sandbox), new(tools.Outputs), ends)
+		if got := r.call(ctx, "exec", `text("a"); await tools.ends(); await new Promise(() => setTimeout(() => {}, 1e9))`); !got.Failed || !strings.HasPrefix(got.Output, "aborted after") {
 			t.Errorf("got %s", got.Output)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -64,9 +65,9 @@ func (t *Tools) launch() (*engine, error) {
 		closeAll(ours[:])
 		return nil, err
 	}
-	e := &engine{process: process, input: ours[0], output: ours[1], errors: ours[2], reports: message.NewReader(ours[1])}
+	e := &engine{process: process, input: ours[0], output: ours[1], errors: ours[2], reports: message.NewReader(sandbox.Drain(ours[1]))}
 	e.ended = sync.OnceValue(e.close)
-	e.readers.Go(func() { _, _ = e.errors.WriteTo(&e.said) })
+	e.readers.Go(func() { _, _ = io.Copy(&e.said, sandbox.Drain(e.errors)) })
 	e.readers.Go(func() {
 		<-e.process.Done()
 		_ = e.output.SetReadDeadline(time.Now().Add(drainWait))

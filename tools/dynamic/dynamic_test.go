@@ -176,7 +176,7 @@ func TestRun(t *testing.T) {
 		{"silent", `{"big": "` + strings.Repeat("x", 1<<20) + `"}`, false, "lookup printed nothing.", "map[exit_code:0]"},
 	} {
 		outputs := new(tools.Outputs)
-		got := dispatch(t, outputs, dynamic.Run(spec, program(t, test.program), time.Minute, outputs), test.input)[0]
+		got := dispatch(t, outputs, dynamic.Run(spec, program(t, test.program), time.Hour, outputs), test.input)[0]
 		if got.Failed != test.failed || got.Output != test.want || fmt.Sprint(got.Detail) != test.detail {
 			t.Errorf("%s: got %t %q %v, want %t %q %s", test.program, got.Failed, got.Output, got.Detail, test.failed, test.want, test.detail)
 		}
@@ -205,7 +205,7 @@ func TestAProgramThatIsNotThereFailsTheCall(t *testing.T) {
 	p := program(t, "echo")
 	p.Argv = []string{"no-such-program-anywhere"}
 	outputs := new(tools.Outputs)
-	got := dispatch(t, outputs, dynamic.Run(spec, p, time.Minute, outputs), `{}`)[0]
+	got := dispatch(t, outputs, dynamic.Run(spec, p, time.Hour, outputs), `{}`)[0]
 	if !got.Failed || !strings.Contains(got.Output, "no-such-program-anywhere") {
 		t.Errorf("got %+v", got)
 	}
@@ -214,14 +214,14 @@ func TestAProgramThatIsNotThereFailsTheCall(t *testing.T) {
 func TestLongOutputsAreCutAndKept(t *testing.T) {
 	kept := &memory{files: map[string]*bytes.Buffer{}}
 	outputs := &tools.Outputs{Create: kept.create}
-	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "floods"), time.Minute, outputs), `{}`)[0]
+	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "floods"), time.Hour, outputs), `{}`)[0]
 	if got.Failed || !strings.HasPrefix(got.Output, tools.CutWarning) || len(got.Output) > 50_000 {
 		t.Errorf("%d bytes: %.200s", len(got.Output), got.Output)
 	}
 	if whole := kept.files["outputs/call_1.txt"]; whole == nil || whole.Len() != 200_000*17 {
 		t.Errorf("kept: %v", kept.files)
 	}
-	got = dispatch(t, outputs, dynamic.Run(spec, program(t, "floodslist"), time.Minute, outputs), `{}`)[0]
+	got = dispatch(t, outputs, dynamic.Run(spec, program(t, "floodslist"), time.Hour, outputs), `{}`)[0]
 	if got.Failed || !strings.HasPrefix(got.Output, tools.CutWarning) || len(got.Output) > 50_000 {
 		t.Errorf("what looks like a list: %d bytes: %.200s", len(got.Output), got.Output)
 	}
@@ -259,7 +259,7 @@ func TestItems(t *testing.T) {
 		{`{"type":"input_text","text":"a"}`, `{"type":"input_text","text":"a"}`, 0},
 	} {
 		outputs := new(tools.Outputs)
-		got := dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS="+test.items), time.Minute, outputs), `{}`)[0]
+		got := dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS="+test.items), time.Hour, outputs), `{}`)[0]
 		if got.Failed || !strings.Contains(got.Output, test.want) || len(got.Images) != test.images {
 			t.Errorf("%.100s: got %q with %d images", test.items, got.Output, len(got.Images))
 		}
@@ -305,7 +305,7 @@ func serving(t *testing.T, again int) (*dynamic.Server, *log, *[]string) {
 
 func TestServe(t *testing.T) {
 	s, l, ends := serving(t, 0)
-	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Minute), `{"say":"hello"}`, `{"do":"late"}`, `{"say":"again"}`, `{"do":"fail"}`, `{"do":"empty"}`, `{"do":"flood"}`, `{"say":"`+strings.Repeat("y", 1<<20)+`"}`)
+	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"hello"}`, `{"do":"late"}`, `{"say":"again"}`, `{"do":"fail"}`, `{"do":"empty"}`, `{"do":"flood"}`, `{"say":"`+strings.Repeat("y", 1<<20)+`"}`)
 	for i, want := range []string{
 		"1 lookup call_1 7 hello", "at last", "3 lookup call_3 7 again", "it can't be done", "lookup answered in another form than agreed",
 		"lookup answered with a line of more than", "7 lookup call_7 7 yyyy",
@@ -328,7 +328,7 @@ func TestServe(t *testing.T) {
 
 func TestAServerThatEndsIsStartedAnew(t *testing.T) {
 	s, l, ends := serving(t, 1)
-	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Minute), `{"say":"a"}`, `{"do":"die"}`, `{"say":"b"}`, `{"do":"die"}`, `{"say":"c"}`)
+	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"a"}`, `{"do":"die"}`, `{"say":"b"}`, `{"do":"die"}`, `{"say":"c"}`)
 	for i, want := range []string{
 		"1 lookup call_1 7 a",
 		"lookup failed: its process ended with exit status 4 while the call ran. The call is not made again: look at what it has done. It is started anew for the next call; what it knew is lost.",
@@ -347,7 +347,7 @@ func TestAServerThatEndsIsStartedAnew(t *testing.T) {
 
 func TestAServerThatAnswersAndEndsHasAnswered(t *testing.T) {
 	s, _, ends := serving(t, 1)
-	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Minute), `{"do":"answer and die"}`, `{"say":"b"}`)
+	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"do":"answer and die"}`, `{"say":"b"}`)
 	if results[0].Output != "my last" || results[0].Failed {
 		t.Errorf("got %+v", results[0])
 	}
@@ -358,12 +358,13 @@ func TestAServerThatAnswersAndEndsHasAnswered(t *testing.T) {
 
 func TestAServerThatTakesTooLongIsEnded(t *testing.T) {
 	s, _, ends := serving(t, 0)
-	results := dispatch(t, new(tools.Outputs), s.Tool(spec, 300*time.Millisecond), `{"do":"hang"}`, `{"say":"b"}`)
-	if !results[0].Failed || !strings.HasPrefix(results[0].Output, "lookup took longer than 300ms. Its process was ended") {
-		t.Errorf("got %+v", results[0])
+	hung := dispatch(t, new(tools.Outputs), s.Tool(spec, 300*time.Millisecond), `{"do":"hang"}`)[0]
+	if !hung.Failed || !strings.HasPrefix(hung.Output, "lookup took longer than 300ms. Its process was ended") {
+		t.Errorf("got %+v", hung)
 	}
-	if results[1].Output != "1 lookup call_2 7 b" || len(*ends) > 0 {
-		t.Errorf("got %+v; it ended: %v", results[1], *ends)
+	next := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"b"}`)[0]
+	if next.Output != "1 lookup call_1 7 b" || len(*ends) > 0 {
+		t.Errorf("got %+v; it ended: %v", next, *ends)
 	}
 }
 
@@ -394,7 +395,7 @@ func TestAServerThatSaysThatItIsReadyIsWaitedForNoLonger(t *testing.T) {
 	if err := s.Ready(t.Context(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if got := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Minute), `{"say":"hello"}`)[0]; got.Output != "1 lookup call_1 7 hello" {
+	if got := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"hello"}`)[0]; got.Output != "1 lookup call_1 7 hello" {
 		t.Errorf("got %+v", got)
 	}
 	if l.text() != "" {
@@ -452,11 +453,11 @@ func TestImagesAreTriedBeforeTheyAreCounted(t *testing.T) {
 	}
 	items := "[" + strings.Repeat(image(broken)+",", 20) + image(pixels(t)) + "]"
 	outputs := new(tools.Outputs)
-	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS="+items), time.Minute, outputs), `{}`)[0]
+	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS="+items), time.Hour, outputs), `{}`)[0]
 	if tried := strings.Count(got.Output, "unexpected EOF"); tried != 8 || len(got.Images) > 0 {
 		t.Errorf("%d were tried and %d shown: %s", tried, len(got.Images), got.Output)
 	}
-	got = dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS=["+image(pixels(t))+"]"), time.Minute, outputs), `{}`)[0]
+	got = dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS=["+image(pixels(t))+"]"), time.Hour, outputs), `{}`)[0]
 	digests, _ := got.Detail["images"].([]map[string]any)
 	if len(got.Images) != 1 || len(digests) != 1 || len(fmt.Sprint(digests[0]["sha256"])) != 64 {
 		t.Errorf("of an image the transcript has %v", got.Detail)

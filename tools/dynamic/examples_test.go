@@ -59,7 +59,7 @@ func TestTheExamplesOfTheDocumentRun(t *testing.T) {
 	start := inBase(t)
 	for what, p := range map[string]dynamic.Program{"script": start("bash", "-e", "-c", script), "Python": start("python3", "-c", python)} {
 		outputs := new(tools.Outputs)
-		got := dispatch(t, outputs, dynamic.Run(spec, p, time.Minute, outputs), `{"service":"shop"}`, `{"service":"sho."}`)
+		got := dispatch(t, outputs, dynamic.Run(spec, p, time.Hour, outputs), `{"service":"shop"}`, `{"service":"sho."}`)
 		if got[0].Output != "shop\t2026\tdown\nshop\t2025\tslow\n" || got[0].Failed {
 			t.Errorf("%s: got %+v", what, got[0])
 		}
@@ -75,7 +75,7 @@ func TestTheExamplesOfTheDocumentRun(t *testing.T) {
 	if err := s.Ready(t.Context(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	got := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Minute), `{"word":"drift"}`, `{"word":"x"}`)
+	got := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"word":"drift"}`, `{"word":"x"}`)
 	if got[0].Output != "A slow change." || got[0].Failed || got[1].Output != "no such word" || !got[1].Failed {
 		t.Errorf("the one that serves: got %+v", got)
 	}

@@ -51,8 +51,8 @@ func (p Program) start(output func(io.Reader), errors io.Writer) (*child, error)
 		return nil, err
 	}
 	c := &child{Process: process, input: ours[0], output: ours[1], errors: ours[2]}
-	c.readers.Go(func() { output(c.output) })
-	c.readers.Go(func() { _, _ = io.Copy(errors, c.errors) })
+	c.readers.Go(func() { output(sandbox.Drain(c.output)) })
+	c.readers.Go(func() { _, _ = io.Copy(errors, sandbox.Drain(c.errors)) })
 	return c, nil
 }
 

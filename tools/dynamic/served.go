@@ -108,11 +108,15 @@ func (s *served) isOver() bool {
 	}
 }
 
+// endWait is how long a program that closed its standard output has to end by itself: a busy
+// machine may take a while to end a process.
+const endWait = 2 * time.Second
+
 // endMute ends a program that writes no more, unless it is about to end by itself.
 func (s *served) endMute() {
 	select {
 	case <-s.over:
-	case <-time.After(drainWait):
+	case <-time.After(endWait):
 		s.silent = true
 		s.stop()
 	}

@@ -205,7 +205,7 @@ func (c *lineConn) whyNotRead(ctx context.Context, err error) error {
 		return c.err
 	case <-ctx.Done():
 		return err
-	case <-time.After(farewell):
+	case <-time.After(closeTime):
 		return err
 	}
 }

@@ -10,10 +10,17 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// virtually runs a subtest on a clock that moves only while all of it waits: a slow machine
+// misses no limit then.
+func virtually(t *testing.T, name string, test func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
 
 func TestRevisions(t *testing.T) {
 	for _, test := range []struct {
@@ -25,7 +32,7 @@ func TestRevisions(t *testing.T) {
 		{"ends at what it does not know", func(s *saying, _ request) { s.exit() }, 2},
 		{"is silent on what it does not know", func(*saying, request) {}, 2},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		virtually(t, test.name, func(t *testing.T) {
 			server := &scripted{t: t, answer: func(s *saying, r request) {
 				if r.Method == "server/discover" {
 					test.discover(s, r)
@@ -42,6 +49,10 @@ func TestRevisions(t *testing.T) {
 }
 
 func TestSlowServerOfTheNewestRevision(t *testing.T) {
+	synctest.Test(t, slowServerOfTheNewestRevision)
+}
+
+func slowServerOfTheNewestRevision(t *testing.T) {
 	server := &scripted{t: t}
 	server.answer = func(s *saying, r request) {
 		switch {
@@ -128,7 +139,7 @@ var unusable = []struct {
 
 func TestServersThatCannotBeUsed(t *testing.T) {
 	for _, test := range unusable {
-		t.Run(test.name, func(t *testing.T) {
+		virtually(t, test.name, func(t *testing.T) {
 			server := &scripted{t: t, answer: test.answer}
 			test.server.Name, test.server.Start = "test", server.start
 			if test.server.Tools == nil {
@@ -242,7 +253,7 @@ var breaking = []struct {
 
 func TestCallsThatBreak(t *testing.T) {
 	for _, test := range breaking {
-		t.Run(test.name, func(t *testing.T) {
+		virtually(t, test.name, func(t *testing.T) {
 			server := &scripted{t: t, answer: func(s *saying, r request) {
 				if !s.initialized(r, oneTool) {
 					test.answer(s, r)

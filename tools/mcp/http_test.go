@@ -98,7 +98,7 @@ func TestAddressesThatCannotBeUsed(t *testing.T) {
 		}), ReasonStart, "Bad Request"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			address, limit := serve(t, test.handler), time.Minute
+			address, limit := serve(t, test.handler), time.Hour
 			if test.words == "did not answer within" {
 				limit = 2 * time.Second
 			}
@@ -161,8 +161,8 @@ var callsOverHTTPThatBreak = []struct {
 	{"silent", func(_ http.ResponseWriter, r *http.Request, _ json.RawMessage) { <-r.Context().Done() }, 100 * time.Millisecond, "did not answer within", false},
 	{"busy", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 		w.WriteHeader(http.StatusTooManyRequests)
-	}, time.Minute, "Too Many Requests", false},
-	{"endless", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { endless(w) }, time.Minute, "more than 16 MiB", true},
+	}, time.Hour, "Too Many Requests", false},
+	{"endless", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { endless(w) }, time.Hour, "more than 16 MiB", true},
 	{"a stream that is silent", func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.(http.Flusher).Flush()
@@ -176,18 +176,18 @@ var callsOverHTTPThatBreak = []struct {
 				return
 			}
 		}
-	}, time.Minute, "more than 32 MiB", true},
-	{"gone behind its proxy", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusBadGateway) }, time.Minute, "502 Bad Gateway", true},
+	}, time.Hour, "more than 32 MiB", true},
+	{"gone behind its proxy", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusBadGateway) }, time.Hour, "502 Bad Gateway", true},
 	{"broken once", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 		w.WriteHeader(http.StatusInternalServerError)
-	}, time.Minute, "Internal Server Error", false},
-	{"an end in the middle", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { panic(http.ErrAbortHandler) }, time.Minute, "it can't be reached", true},
+	}, time.Hour, "Internal Server Error", false},
+	{"an end in the middle", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { panic(http.ErrAbortHandler) }, time.Hour, "it can't be reached", true},
 	{"a huge event", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: ")
 		endless(w)
-	}, time.Minute, "has ended", true},
-	{"a session that is gone", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusNotFound) }, time.Minute, "session not found", true},
+	}, time.Hour, "has ended", true},
+	{"a session that is gone", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusNotFound) }, time.Hour, "session not found", true},
 }
 
 func TestCallsOverHTTPThatBreak(t *testing.T) {

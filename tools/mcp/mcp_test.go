@@ -305,7 +305,7 @@ func TestVariableOfTheLibrary(t *testing.T) {
 }
 
 func TestFlood(t *testing.T) {
-	_, err := Open(t.Context(), Server{Name: "test", Tools: []string{AllTools}, Start: child(t, "flood"), StartTimeout: time.Minute})
+	_, err := Open(t.Context(), Server{Name: "test", Tools: []string{AllTools}, Start: child(t, "flood"), StartTimeout: time.Hour})
 	wantError(t, err, ReasonProtocol, "more than 16 MiB")
 }
 

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
 // mostLine is how many bytes a line of the kernel may have: more than an image of the largest size.
@@ -42,7 +44,7 @@ var frameTypes = map[string]bool{"tool": true, "image": true, "done": true}
 // receive hands on what the kernel sends, until that is no frame.
 func (k *kernel) receive() {
 	defer close(k.frames)
-	lines := bufio.NewReaderSize(k.output, 64<<10)
+	lines := bufio.NewReaderSize(sandbox.Drain(k.output), 64<<10)
 	for {
 		line, err := nextLine(lines)
 		if err != nil {

@@ -109,7 +109,7 @@ func (k *kernel) follow() {
 	var streams sync.WaitGroup
 	streams.Go(k.receive)
 	streams.Go(k.transmit)
-	streams.Go(func() { k.prints.copy(k.printed) })
+	streams.Go(func() { k.prints.copy(sandbox.Drain(k.printed)) })
 	<-k.process.Done()
 	k.status, k.err = k.process.Wait()
 	_ = k.input.Close() // transmit may wait for a reader

@@ -3,7 +3,6 @@ package repl
 import (
 	"bytes"
 	"io"
-	"os"
 	"sync"
 )
 
@@ -50,7 +49,7 @@ func (p *prints) say(words string) {
 	p.write([]byte(words))
 }
 
-func (p *prints) copy(from *os.File) {
+func (p *prints) copy(from io.Reader) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)

@@ -16,7 +16,10 @@ const (
 	// wait in the kernel.
 	mostOpen = 64
 	// markWait is how long what a cell printed is waited for once the kernel says that it is done.
-	markWait = time.Second
+	markWait = 10 * time.Second
+	// endWait is how long a kernel that closed its pipe has to end by itself: a busy machine may
+	// take a while to end a process.
+	endWait = 2 * time.Second
 )
 
 // running is a cell that runs.
@@ -122,7 +125,7 @@ func (r *running) endsNow() bool {
 	select {
 	case <-r.process.Done():
 		return true
-	case <-time.After(drainWait):
+	case <-time.After(endWait):
 		return false
 	}
 }

@@ -21,8 +21,10 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 		Use:  []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"},
 	}
 	l.Read = append(l.Read, p.workspace, p.folders.scratch("copies"))
-	for _, folder := range p.caches {
-		l.Read = append(l.Read, around(folder, p.unreadable())...)
+	for _, folder := range slices.Concat(p.homeInReplaced(), p.caches, p.held.ReadOnly) {
+		for _, real := range existing(folder) {
+			l.Read = append(l.Read, around(real, p.unreadable())...)
+		}
 	}
 	for _, folder := range p.lent {
 		l.Read = append(l.Read, around(folder, p.hidden)...)
@@ -32,6 +34,15 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 		l.Write = append(l.Write, "/dev/shm") // multiprocessing needs it; where others use it, it is theirs
 	}
 	return l, nil
+}
+
+// homeInReplaced returns the user's folder if it is below a folder of which commands
+// see nothing else, such as /tmp. Programs fail if they may not read their settings.
+func (p *Plan) homeInReplaced() []string {
+	if p.home == "" || !within(p.home, replaced) {
+		return nil
+	}
+	return []string{p.home}
 }
 
 // unreadable is what commands can't be shown with other content and so not at all.

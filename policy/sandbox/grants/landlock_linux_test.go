@@ -2,6 +2,7 @@ package grants
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,6 +79,38 @@ func TestLandlockGrantsNoMoreThanThePlan(t *testing.T) {
 		if !slices.Contains(variables, want) {
 			t.Errorf("%s is not among %q", want, variables)
 		}
+	}
+}
+
+// The user's folder may be below one for temporary files, which commands do not see.
+func TestAHomeAmongTemporaryFilesIsReadable(t *testing.T) {
+	for _, parent := range []string{"/tmp", "/var/tmp"} {
+		t.Run(parent, func(t *testing.T) {
+			home, err := os.MkdirTemp(parent, "home-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(home) })
+			put(t, filepath.Join(home, ".gitconfig"), "settings")
+			put(t, filepath.Join(home, ".cache/go-build/a"), "cached")
+			put(t, filepath.Join(home, ".ssh/key"), "secret")
+			_, f := folders(t, nil)
+			f.Home, f.Commands = home, []string{"GOCACHE=" + filepath.Join(home, ".cache/go-build")}
+			p, l := grantsOf(t, f)
+			for name, want := range map[string]bool{".gitconfig": true, ".cache/go-build/a": true, ".ssh/key": false} {
+				if got := within(filepath.Join(home, name), l.Read); got != want {
+					t.Errorf("%s may be read: %t", name, got)
+				}
+			}
+			if slices.Contains(l.Read, parent) || within(home, l.Write) {
+				t.Errorf("too much is granted: %q, %q", l.Read, l.Write)
+			}
+			for _, v := range []*View{p.LandlockView(), p.View()} {
+				wantShown(t, v, map[string]string{
+					filepath.Join(home, ".gitconfig"): "settings", filepath.Join(home, ".ssh/key"): hiddenWords,
+				})
+			}
+		})
 	}
 }
 

@@ -99,7 +99,7 @@ func (p *Plan) LandlockView() *View {
 	for _, path := range p.unreadable() {
 		v.add(viewed{path: path, why: whyHidden})
 	}
-	for _, path := range slices.Concat(p.readable, p.caches, []string{p.workspace}, p.writable, p.folders.ownFolders()) {
+	for _, path := range slices.Concat(p.readable, p.caches, p.homeInReplaced(), []string{p.workspace}, p.writable, p.folders.ownFolders()) {
 		for _, real := range existing(path) {
 			v.add(viewed{path: real, shown: true, sources: []string{real}})
 		}

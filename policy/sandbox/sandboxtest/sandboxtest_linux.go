@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -107,6 +108,9 @@ func Place(t testing.TB, remove func(string) error) string {
 	home, _ := os.UserHomeDir()
 	work, _ := os.Getwd()
 	for _, parent := range []string{"/srv", "/var/lib", home, work} {
+		if strings.HasPrefix(parent, "/tmp/") || strings.HasPrefix(parent, "/var/tmp/") {
+			continue
+		}
 		dir, err := os.MkdirTemp(parent, "agent-ci-sandbox-test-")
 		if err != nil {
 			continue
@@ -132,13 +136,7 @@ func AsNobody(t *testing.T) bool {
 	if os.Getuid() != 0 {
 		return true
 	}
-	dir, err := os.MkdirTemp("", "nobody-")
-	if err == nil {
-		err = os.Chown(dir, Nobody, Nobody)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := folderFor(t, Nobody)
 	defer os.RemoveAll(dir)
 	cmd := exec.Command("/proc/self/exe", "-test.run", "^"+t.Name()+"$")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
@@ -147,4 +145,31 @@ func AsNobody(t *testing.T) bool {
 		t.Errorf("as nobody: %v\n%s", err, out)
 	}
 	return false
+}
+
+// folderFor makes a folder of a user, in one for temporary files that others reach:
+// TMPDIR may be closed to them.
+func folderFor(t testing.TB, user int) string {
+	t.Helper()
+	for _, parent := range []string{os.TempDir(), "/tmp", "/var/tmp", "/srv"} {
+		if !reachable(parent) {
+			continue
+		}
+		dir, err := os.MkdirTemp(parent, "agent-ci-test-")
+		if err != nil {
+			continue
+		}
+		if err := os.Chown(dir, user, user); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	t.Skip("needs a folder for temporary files that others reach")
+	return ""
+}
+
+// reachable reports whether every user may go through all folders on the way.
+func reachable(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.Mode()&0o001 != 0 && (dir == "/" || reachable(filepath.Dir(dir)))
 }

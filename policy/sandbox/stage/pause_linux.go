@@ -17,7 +17,7 @@ import (
 
 const (
 	// stopWait bounds how long the supervisor tries to stop all processes.
-	stopWait = 5 * time.Second
+	stopWait = 30 * time.Second
 	// stopTry is how long it waits for them each time.
 	stopTry = 200 * time.Millisecond
 )

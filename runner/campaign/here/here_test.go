@@ -29,7 +29,7 @@ const campaignFile = `version: 1
 name: bump
 targets: {command: "true"}
 rollout: {at_once: 2}
-job: {version: 1, task: {prompt: x}, limits: {time: 1s}}
+job: {version: 1, task: {prompt: x}, limits: {time: 10s}}
 `
 
 // hanging is a campaign over repositories whose runs are that program.

@@ -28,6 +28,9 @@ type Options struct {
 	// Compacts gives the server POST /v1/responses/compact, which answers with
 	// one opaque item.
 	Compacts bool
+	// Usage is that of answers of a session that does not say it; without one it is as small as
+	// the request allows, and so depends on the paths in that.
+	Usage model.Usage
 }
 
 // Server answers POST /v1/responses from a scripted session.
@@ -155,7 +158,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	answer, cut, err := s.answer(r, raw, request, number)
 	if err == nil && answer.Usage.Total() == 0 {
-		answer.Usage.Input = leastTokens(raw)
+		if answer.Usage = s.options.Usage; answer.Usage.Total() == 0 {
+			answer.Usage.Input = leastTokens(raw)
+		}
 	}
 	switch {
 	case err != nil:

@@ -62,7 +62,7 @@ func ask(request string) (net.Conn, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	const wait = 10 * time.Second
+	const wait = 10 * time.Minute
 	conn, err := net.DialTimeout("tcp", proxy.Host, wait)
 	if err != nil {
 		return nil, 0, err

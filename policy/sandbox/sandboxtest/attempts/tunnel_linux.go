@@ -142,7 +142,7 @@ func (w World) exchange(serverName, host, request string) (*http.Response, strin
 func (w World) tunnel() net.Conn {
 	proxy, err := url.Parse(cmp.Or(w.Proxy, os.Getenv("HTTPS_PROXY")))
 	check(err)
-	const wait = 20 * time.Second
+	const wait = 10 * time.Minute
 	conn, err := net.DialTimeout("tcp", proxy.Host, wait)
 	check(err)
 	_ = conn.SetDeadline(time.Now().Add(wait))

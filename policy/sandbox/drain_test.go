@@ -1,0 +1,61 @@
+package sandbox
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a command wrote is read even if the time to read it has passed.
+func TestDrainReadsWhatIsThereAfterTheDeadline(t *testing.T) {
+	for name, end := range map[string]error{"closed": nil, "held": os.ErrDeadlineExceeded} {
+		t.Run(name, func(t *testing.T) {
+			reads, writes, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reads.Close()
+			defer writes.Close()
+			text := strings.Repeat("x", 5000)
+			if _, err := io.WriteString(writes, text); err != nil {
+				t.Fatal(err)
+			}
+			if name == "closed" {
+				writes.Close()
+			}
+			if err := reads.SetReadDeadline(time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(Drain(reads))
+			if string(got) != text || !errors.Is(err, end) {
+				t.Errorf("read %d bytes, %v", len(got), err)
+			}
+		})
+	}
+}
+
+func TestDrainEndsThoughSomebodyGoesOnWriting(t *testing.T) {
+	reads, writes, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			if _, err := writes.Write(make([]byte, 1<<16)); err != nil {
+				return
+			}
+		}
+	}()
+	_ = reads.SetReadDeadline(time.Unix(1, 0))
+	if n, err := io.Copy(io.Discard, Drain(reads)); n > mostLate || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	reads.Close()
+	<-over
+	writes.Close()
+}
