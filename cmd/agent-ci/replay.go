@@ -46,7 +46,7 @@ func replay(flags *flagSet) deed {
 	return func(ctx context.Context, p process, rest []string) int {
 		o.RunDir, o.Environ, o.Version, o.ScriptEngine = p.runDirectory(rest[0]), p.environ, version, scriptEngine()
 		if !quiet {
-			o.Progress = p.stderr
+			o.Progress, o.Terminal = p.stderr, terminalOf(p)
 		}
 		ctx, stop := untilSignal(ctx)
 		defer stop()

@@ -1,0 +1,298 @@
+package progress
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// status is what a run is doing now.
+type status struct {
+	phase  record.Phase
+	began  time.Time
+	busy   []*activity // in the order of their starts
+	run    *transcript.Follower
+	limits Limits
+	ending bool // a signal has ended the work
+}
+
+// Limits of a run, which its status shows; 0 for none.
+type Limits struct {
+	CostUSD float64
+	Tokens  int64
+}
+
+// activity is something that runs now.
+type activity struct {
+	key   activityKey
+	words string
+	since time.Time
+	waits bool // for the model
+}
+
+// activityKey finds the activity that an event ends: a request, where there is no call.
+type activityKey struct {
+	agent, call string
+	ref         transcript.CallRef
+}
+
+// phaseOf returns the phase that an event belongs to; false for an event of any phase.
+func phaseOf(e transcript.Event) (record.Phase, bool) {
+	switch e.Type {
+	case transcript.TypeModelRequest, transcript.TypeModelResponse:
+		return record.PhaseAgent, true
+	case transcript.TypeVerify:
+		var d transcript.Verify
+		_ = json.Unmarshal(e.Data, &d) // written by this process
+		if d.Attempt == 0 {
+			return record.PhaseBaseline, true
+		}
+		return record.PhaseVerification, true
+	case transcript.TypeChange:
+		return record.PhaseVerification, true
+	case transcript.TypePublish:
+		return record.PhasePublishing, true
+	}
+	return "", false
+}
+
+// take notes what an event tells of what runs.
+func (s *status) take(e transcript.Event, now time.Time) {
+	_ = s.run.Take(e) // an event that it cannot read changes nothing that is shown
+	if phase, begins := phaseOf(e); begins {
+		s.phase = phase
+	}
+	model := activityKey{agent: e.By()}
+	switch e.Type {
+	case transcript.TypeModelRequest:
+		s.begin(&activity{key: model, words: s.by(e) + "waiting for the model", since: now, waits: true})
+	case transcript.TypeModelRetry:
+		s.begin(&activity{key: model, words: s.by(e) + "waiting to ask the model again", since: now, waits: true})
+	case transcript.TypeModelResponse, transcript.TypeModelFailure:
+		s.end(model)
+	case transcript.TypeToolStarted:
+		var d transcript.ToolStarted
+		_ = json.Unmarshal(e.Data, &d)
+		if !d.Refused {
+			s.begin(&activity{key: activityKey{e.By(), d.CallID, d.Ref()}, words: s.by(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.Shown())), since: now})
+		}
+	case transcript.TypeToolFinished:
+		var d transcript.ToolFinished
+		_ = json.Unmarshal(e.Data, &d)
+		s.end(activityKey{e.By(), d.CallID, d.Ref()})
+	case transcript.TypeAgentFinished:
+		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key.agent == e.By() && e.By() != "" })
+	case transcript.TypeChange: // nothing of the agent runs any more
+		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key != activityKey{} })
+	}
+}
+
+// by names the agent of an event, where another agent started it.
+func (s *status) by(e transcript.Event) string {
+	if e.By() == "" {
+		return ""
+	}
+	return s.run.View().NameOf(e.By()) + ": "
+}
+
+// begin adds an activity in the place of one with its key.
+func (s *status) begin(a *activity) {
+	s.end(a.key)
+	s.busy = append(s.busy, a)
+}
+
+func (s *status) end(key activityKey) {
+	s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key == key && key != activityKey{} })
+}
+
+func (s *status) drop(a *activity) {
+	s.busy = slices.DeleteFunc(s.busy, func(each *activity) bool { return each == a })
+}
+
+// now returns the activity to show, with the number of others: the one that began last, and
+// waiting for the model only where nothing else runs. It is nil where nothing is known to run.
+func (s *status) now() (shown *activity, others int) {
+	for _, a := range s.busy {
+		if shown == nil || shown.waits || !a.waits {
+			shown = a
+		}
+	}
+	return shown, max(0, len(s.busy)-1)
+}
+
+// idle are the words for a phase in which nothing is known to run.
+var idle = map[record.Phase]string{
+	record.PhaseSetup:        "preparing",
+	record.PhaseBaseline:     "preparing the checks",
+	record.PhaseAgent:        "preparing the next step",
+	record.PhaseVerification: "looking at the change",
+	record.PhasePublishing:   "publishing",
+}
+
+// plain is the status as a line of a log.
+func (s *status) plain(now time.Time) string {
+	line := "… " + strings.ToLower(string(s.phase)) + ": "
+	shown, others := s.now()
+	if shown == nil {
+		return line + idle[s.phase]
+	}
+	line += shown.words
+	if others > 0 {
+		line += fmt.Sprintf(" and %d more", others)
+	}
+	if !shown.waits {
+		line += ", running"
+	}
+	return line + " for " + transcript.Duration(now.Sub(shown.since).Seconds())
+}
+
+// The least cells that a part of the status line is worth.
+const (
+	leastWords = 12
+	between    = " · "
+)
+
+// line is the status in one line of at most that many cells of a terminal, in two parts: where the
+// run is, and what it does there.
+func (s *status) line(now time.Time, cells int) (head, rest string) {
+	head = fmt.Sprintf("[%s %s]", s.phase, clock(now.Sub(s.began)))
+	if s.ending {
+		head = fmt.Sprintf("[Stopping %s]", clock(now.Sub(s.began)))
+	}
+	if len(head)+1+leastWords > cells {
+		return fit(head, cells), ""
+	}
+	tail := s.agents() + s.cost()
+	room := cells - len(head) - 1 - width(tail)
+	if room < leastWords {
+		tail, room = "", cells-len(head)-1
+	}
+	doing, step := s.doing(now), s.step()
+	if width(doing)+width(step) > room {
+		forDoing := min(width(doing), max(room-width(step), room*3/5))
+		step = fit(step, room-forDoing)
+		if width(step) < leastWords {
+			step, forDoing = "", room
+		}
+		doing = fit(doing, forDoing)
+	}
+	return head, " " + doing + step + tail
+}
+
+// doing are the words for what runs now.
+func (s *status) doing(now time.Time) string {
+	if s.ending {
+		return "another Ctrl-C leaves at once"
+	}
+	shown, others := s.now()
+	if shown == nil {
+		return idle[s.phase]
+	}
+	words := Printable(shown.words)
+	if took := now.Sub(shown.since); took >= time.Second {
+		words += " " + clock(took)
+	}
+	if others > 0 {
+		words += fmt.Sprintf(" (+%d)", others)
+	}
+	return words
+}
+
+// step names the current step of the plan.
+func (s *status) step() string {
+	steps := s.run.View().Plan.Steps
+	at, _ := currentStep(steps)
+	if s.phase != record.PhaseAgent || at < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%sstep %d/%d: %s", between, at+1, len(steps), Printable(steps[at].Step))
+}
+
+// currentStep returns the place of the step that is in progress, or else of the first one that is
+// not done; -1 where all are.
+func currentStep(steps []transcript.PlanStep) (at int, begun bool) {
+	if at = slices.IndexFunc(steps, func(s transcript.PlanStep) bool { return s.Status == "in_progress" }); at >= 0 {
+		return at, true
+	}
+	return slices.IndexFunc(steps, func(s transcript.PlanStep) bool { return s.Status != "completed" }), false
+}
+
+// agents says how many agents are at work beside the run's own.
+func (s *status) agents() string {
+	alive := 0
+	for _, a := range s.run.View().Agents {
+		if a.Status == transcript.AgentRunning {
+			alive++
+		}
+	}
+	if alive == 0 {
+		return ""
+	}
+	return between + transcript.Count(alive, "agent")
+}
+
+// cost is what the run has cost, or the tokens that it used where no price is known.
+func (s *status) cost() string {
+	v := s.run.View()
+	if v.Usage == (transcript.Usage{}) {
+		return ""
+	}
+	if cost, known := transcript.CostOf(v.AllModels()); known {
+		return between + fmt.Sprintf("$%.2f", cost) + of(s.limits.CostUSD > 0, fmt.Sprintf("$%.2f", s.limits.CostUSD))
+	}
+	used := transcript.Thousands(v.Usage.Input + v.Usage.Output)
+	return between + used + of(s.limits.Tokens > 0, transcript.Thousands(s.limits.Tokens)) + " tokens"
+}
+
+func of(limited bool, limit string) string {
+	if !limited {
+		return ""
+	}
+	return " of " + limit
+}
+
+// used tells what the requests of an agent used so far, in words; empty where there were none.
+func used(usage transcript.Usage, models []transcript.ModelUse) string {
+	if usage.Input == 0 && usage.Output == 0 {
+		return ""
+	}
+	words := fmt.Sprintf("%s tokens in (%s cached), %s out", transcript.Thousands(usage.Input), transcript.Thousands(usage.Cached), transcript.Thousands(usage.Output))
+	if cost, known := transcript.CostOf(models); known {
+		words += fmt.Sprintf(", $%.4f", cost)
+	}
+	return words
+}
+
+// soFar is what the agent of an event has used by then; of the run's own agent it is all of the run.
+func (s *status) soFar(e transcript.Event) string {
+	v := s.run.View()
+	if a := v.AgentNamed(e.By()); a != nil {
+		return used(a.Usage, a.Models)
+	}
+	return used(v.Usage, v.AllModels())
+}
+
+// total is what the run used from its start to its end; empty where no model was asked.
+func (s *status) total() string {
+	v := s.run.View()
+	words := used(v.Usage, v.AllModels())
+	if words == "" {
+		return ""
+	}
+	return transcript.Count(v.Turns, "turn") + ", " + words
+}
+
+// clock is a time as minutes and seconds, as in 1:02:03.
+func clock(d time.Duration) string {
+	whole := int(max(d, 0) / time.Second)
+	hours, minutes, seconds := whole/3600, whole/60%60, whole%60
+	if hours > 0 {
+		return fmt.Sprintf("%d:%02d:%02d", hours, minutes, seconds)
+	}
+	return fmt.Sprintf("%d:%02d", minutes, seconds)
+}

@@ -1,0 +1,186 @@
+package progress
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// Terminal is what the lines go to, where that can show a line that changes.
+type Terminal struct {
+	// Columns is how wide it is now; 0 while nothing may be drawn, since others write there.
+	Columns func() int
+	Color   bool
+}
+
+const (
+	redrawEvery = time.Second
+	// plainEvery is how long a log without a terminal may be silent.
+	plainEvery = 30 * time.Second
+)
+
+// Live shows what the run does while no event comes, until over is called: on a terminal in a line
+// below the others, elsewhere in a line of the log when nothing else was written for a while. A
+// terminal shows it no more once hurry has ended, or ctx where hurry is nil: nothing would be there
+// to erase it if the next signal ended the process.
+func (w *Watch) Live(ctx, hurry context.Context) (over func()) {
+	if w.Lines == nil {
+		return func() {}
+	}
+	w.mu.Lock()
+	now := time.Now()
+	w.live, w.written = true, now
+	w.status().began = now
+	w.mu.Unlock()
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.pulse(ctx, hurry, stop)
+	}()
+	return func() {
+		close(stop)
+		<-ended
+		w.leave()
+	}
+}
+
+func (w *Watch) pulse(ctx, hurry context.Context, stop <-chan struct{}) {
+	ticks := time.NewTicker(redrawEvery)
+	defer ticks.Stop()
+	ends, last := ctx.Done(), (<-chan struct{})(nil)
+	if hurry != nil {
+		last = hurry.Done()
+	}
+	for {
+		select {
+		case <-ticks.C:
+			w.beat()
+		case <-ends:
+			if ends = nil; hurry == nil {
+				w.leave()
+				return
+			}
+			w.stopping()
+		case <-last:
+			w.leave()
+			return
+		case <-stop:
+			return
+		}
+	}
+}
+
+// beat shows that time has passed.
+func (w *Watch) beat() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.Terminal != nil {
+		w.draw()
+		return
+	}
+	if w.Lines != nil && time.Since(w.written) >= plainEvery {
+		w.begin(string(w.status().phase))
+		w.said("agent-ci: " + Printable(w.status().plain(time.Now())) + "\n")
+	}
+}
+
+// stopping shows that a signal has ended the work.
+func (w *Watch) stopping() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status().ending = true
+	w.draw()
+}
+
+// leave erases the status line for good.
+func (w *Watch) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.live = false
+	if w.Lines != nil {
+		_, _ = io.WriteString(w.Lines, w.erased())
+	}
+}
+
+// Begins is the onlooker of a record.
+func (w *Watch) Begins(phase record.Phase, what string) (over func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.status()
+	if phase != "" {
+		s.phase = phase
+		w.begin(string(phase))
+	}
+	begun := &activity{words: what, since: time.Now()}
+	s.begin(begun)
+	w.draw()
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		s.drop(begun)
+		w.draw()
+	}
+}
+
+// Follow has the status continue that of a run that is resumed. Known may be nil.
+func (w *Watch) Follow(known *transcript.View, limits Limits) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.status().limits = limits; known != nil {
+		w.status().run = transcript.Follow(known)
+	}
+}
+
+// status is made with the first use.
+func (w *Watch) status() *status {
+	if w.now == nil {
+		w.now = &status{phase: record.PhaseSetup, began: time.Now(), run: transcript.Follow(&transcript.View{})}
+	}
+	return w.now
+}
+
+// The sequences by which a terminal is steered (ECMA-48; the private mode 7 of the VT100 is the
+// wrapping of lines, of which this program may know less than the terminal).
+const (
+	eraseBelow = "\r\x1b[J"
+	noWrap     = "\x1b[?7l"
+	wrap       = "\x1b[?7h"
+	cyan       = "\x1b[36m"
+	plainColor = "\x1b[39m"
+)
+
+// draw draws the status line, in the place of the one that is there. The cursor stays at its
+// beginning: a terminal that becomes narrower may break it into two lines, and whoever writes next
+// writes over it.
+func (w *Watch) draw() {
+	if !w.live || w.Terminal == nil || w.Lines == nil {
+		return
+	}
+	columns := w.Terminal.Columns()
+	if columns == 0 {
+		w.drawn = false // what others have written since is not to be erased
+		return
+	}
+	head, rest := w.status().line(time.Now(), columns-1)
+	if w.Terminal.Color {
+		head = cyan + head + plainColor
+	}
+	if _, err := io.WriteString(w.Lines, eraseBelow+noWrap+head+rest+wrap+"\r"); err != nil {
+		w.Lines = nil
+	}
+	w.drawn = true
+}
+
+// erased is what erases the status line, where there is one.
+func (w *Watch) erased() string {
+	if !w.drawn {
+		return ""
+	}
+	if w.drawn = false; w.Terminal.Columns() == 0 {
+		return ""
+	}
+	return eraseBelow
+}
