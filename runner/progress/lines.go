@@ -26,7 +26,7 @@ type Watch struct {
 	Step     *actions.Step
 	Unkept   bool // the run leaves nothing behind that its id would lead to
 
-	mu      sync.Mutex              // guards what follows, and what is written
+	mu      sync.Mutex              // guards what follows, and Lines
 	now     *status                 // nil before its first use
 	live    bool                    // the status is shown
 	drawn   bool                    // as the last line of the terminal
@@ -40,9 +40,24 @@ type Watch struct {
 
 // Show is the sink of a transcript.
 func (w *Watch) Show(e transcript.Event) {
+	w.give(e)
 	w.show(e)
 	if c := w.comment.Load(); c != nil { // which may wait for a server
 		c.take(e)
+	}
+}
+
+// give writes an event as JSON.
+func (w *Watch) give(e transcript.Event) {
+	if w.Events == nil {
+		return
+	}
+	line, err := e.Line()
+	if err == nil {
+		_, err = w.Events.Write(append(w.harmlessJSON(line), '\n'))
+	}
+	if err != nil {
+		w.Events = nil // nobody reads any more
 	}
 }
 
@@ -50,15 +65,6 @@ func (w *Watch) show(e transcript.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.status().take(e, time.Now())
-	if w.Events != nil {
-		line, err := e.Line()
-		if err == nil {
-			_, err = w.Events.Write(append(w.harmlessJSON(line), '\n'))
-		}
-		if err != nil {
-			w.Events = nil // nobody reads any more
-		}
-	}
 	w.begin(w.part(e))
 	if w.Events != nil { // whose lines stand in the same log
 		w.open()
@@ -108,10 +114,12 @@ func (w *Watch) named(e transcript.Event) string {
 func (w *Watch) figures(e transcript.Event) string {
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		return inBrackets(w.status().soFar(e))
+		if figures := w.status().soFar(e); figures != "" {
+			return "; so far " + figures
+		}
 	case transcript.TypeAgentFinished:
 		if figures := w.status().soFar(e); figures != "" {
-			return "; " + figures
+			return "; used " + figures
 		}
 	case transcript.TypeRunFinished:
 		return w.status().total()

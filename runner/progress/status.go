@@ -35,10 +35,24 @@ type activity struct {
 	waits bool // for the model
 }
 
-// activityKey finds the activity that an event ends: a request, where there is no call.
+// activityKey finds the activity that an event ends; zero for one that no event ends.
 type activityKey struct {
+	of          activityKind
 	agent, call string
 	ref         transcript.CallRef
+}
+
+type activityKind int
+
+const (
+	ofRequest activityKind = iota + 1
+	ofCall
+)
+
+func requestOf(e transcript.Event) activityKey { return activityKey{of: ofRequest, agent: e.By()} }
+
+func callOf(e transcript.Event, id string, ref transcript.CallRef) activityKey {
+	return activityKey{ofCall, e.By(), id, ref}
 }
 
 // phaseOf returns the phase that an event belongs to; false for an event of any phase.
@@ -67,28 +81,27 @@ func (s *status) take(e transcript.Event, now time.Time) {
 	if phase, begins := phaseOf(e); begins {
 		s.phase = phase
 	}
-	model := activityKey{agent: e.By()}
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		s.begin(&activity{key: model, words: s.by(e) + "waiting for the model", since: now, waits: true})
+		s.begin(&activity{key: requestOf(e), words: s.by(e) + "waiting for the model", since: now, waits: true})
 	case transcript.TypeModelRetry:
-		s.begin(&activity{key: model, words: s.by(e) + "waiting to ask the model again", since: now, waits: true})
+		s.begin(&activity{key: requestOf(e), words: s.by(e) + "waiting to ask the model again", since: now, waits: true})
 	case transcript.TypeModelResponse, transcript.TypeModelFailure:
-		s.end(model)
+		s.end(requestOf(e))
 	case transcript.TypeToolStarted:
 		var d transcript.ToolStarted
 		_ = json.Unmarshal(e.Data, &d)
 		if !d.Refused {
-			s.begin(&activity{key: activityKey{e.By(), d.CallID, d.Ref()}, words: s.by(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.Shown())), since: now})
+			s.begin(&activity{key: callOf(e, d.CallID, d.Ref()), words: s.by(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.Shown())), since: now})
 		}
 	case transcript.TypeToolFinished:
 		var d transcript.ToolFinished
 		_ = json.Unmarshal(e.Data, &d)
-		s.end(activityKey{e.By(), d.CallID, d.Ref()})
+		s.end(callOf(e, d.CallID, d.Ref()))
 	case transcript.TypeAgentFinished:
-		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key.agent == e.By() && e.By() != "" })
+		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key.of != 0 && a.key.agent == e.By() })
 	case transcript.TypeChange: // nothing of the agent runs any more
-		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key != activityKey{} })
+		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key.of != 0 })
 	}
 }
 
@@ -107,7 +120,7 @@ func (s *status) begin(a *activity) {
 }
 
 func (s *status) end(key activityKey) {
-	s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key == key && key != activityKey{} })
+	s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key == key && key.of != 0 })
 }
 
 func (s *status) drop(a *activity) {
@@ -172,35 +185,35 @@ func (s *status) line(now time.Time, cells int) (head, rest string) {
 	if room < leastWords {
 		tail, room = "", cells-len(head)-1
 	}
-	doing, step := s.doing(now), s.step()
+	doing, took := s.doing(now)
+	step := s.step()
+	room -= width(took)
 	if width(doing)+width(step) > room {
 		forDoing := min(width(doing), max(room-width(step), room*3/5))
-		step = fit(step, room-forDoing)
-		if width(step) < leastWords {
-			step, forDoing = "", room
+		if step = fit(step, room-forDoing); width(step) < leastWords {
+			step = ""
 		}
-		doing = fit(doing, forDoing)
+		doing = fit(doing, room-width(step))
 	}
-	return head, " " + doing + step + tail
+	return head, fit(" "+doing+took+step+tail, cells-len(head))
 }
 
-// doing are the words for what runs now.
-func (s *status) doing(now time.Time) string {
+// doing are the words for what runs now, and how long it has, with how much more runs.
+func (s *status) doing(now time.Time) (words, took string) {
 	if s.ending {
-		return "another Ctrl-C leaves at once"
+		return "another Ctrl-C leaves at once", ""
 	}
 	shown, others := s.now()
 	if shown == nil {
-		return idle[s.phase]
+		return idle[s.phase], ""
 	}
-	words := Printable(shown.words)
-	if took := now.Sub(shown.since); took >= time.Second {
-		words += " " + clock(took)
+	if d := now.Sub(shown.since); d >= time.Second {
+		took = " " + clock(d)
 	}
 	if others > 0 {
-		words += fmt.Sprintf(" (+%d)", others)
+		took += fmt.Sprintf(" (+%d)", others)
 	}
-	return words
+	return Printable(shown.words), took
 }
 
 // step names the current step of the plan.
@@ -284,7 +297,7 @@ func (s *status) total() string {
 	if words == "" {
 		return ""
 	}
-	return transcript.Count(v.Turns, "turn") + ", " + words
+	return "used " + transcript.Count(v.Turns, "turn") + ", " + words
 }
 
 // clock is a time as minutes and seconds, as in 1:02:03.

@@ -20,6 +20,9 @@ const (
 	redrawEvery = time.Second
 	// plainEvery is how long a log without a terminal may be silent.
 	plainEvery = 30 * time.Second
+	// leaveTime is how long a run that hurries waits for the status line to be erased: a write to
+	// somebody who does not read never ends, and must not keep the result back.
+	leaveTime = 250 * time.Millisecond
 )
 
 // Live shows what the run does while no event comes, until over is called: on a terminal in a line
@@ -35,37 +38,46 @@ func (w *Watch) Live(ctx, hurry context.Context) (over func()) {
 	w.live, w.written = true, now
 	w.status().began = now
 	w.mu.Unlock()
+	var hurried <-chan struct{}
+	if hurry != nil {
+		hurried = hurry.Done()
+	}
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.pulse(ctx, hurry, stop)
+		defer w.leave()
+		w.pulse(ctx, hurried, stop)
 	}()
 	return func() {
 		close(stop)
-		<-ended
-		w.leave()
+		select {
+		case <-ended:
+			return
+		case <-hurried:
+		}
+		select {
+		case <-ended:
+		case <-time.After(leaveTime):
+		}
 	}
 }
 
-func (w *Watch) pulse(ctx, hurry context.Context, stop <-chan struct{}) {
+// pulse shows that the run lives until it is told to stop. hurried is nil where a second signal
+// ends the process.
+func (w *Watch) pulse(ctx context.Context, hurried, stop <-chan struct{}) {
 	ticks := time.NewTicker(redrawEvery)
 	defer ticks.Stop()
-	ends, last := ctx.Done(), (<-chan struct{})(nil)
-	if hurry != nil {
-		last = hurry.Done()
-	}
+	ends := ctx.Done()
 	for {
 		select {
 		case <-ticks.C:
 			w.beat()
 		case <-ends:
-			if ends = nil; hurry == nil {
-				w.leave()
+			if ends = nil; hurried == nil {
 				return
 			}
 			w.stopping()
-		case <-last:
-			w.leave()
+		case <-hurried:
 			return
 		case <-stop:
 			return
