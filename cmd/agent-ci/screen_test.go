@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/width"
 )
@@ -13,13 +14,13 @@ import (
 // sequences that a status line takes. Others are faults. Lines that are too long are broken, anew
 // where the width changes, as tmux and most terminals do.
 type screen struct {
-	columns int
-	lines   [][]string // the cells of each; the second cell of a wide character is empty
-	row, at int        // the cursor
-	wraps   bool
-	pending string // that is not whole
-	faults  []string
-	drawn   int // status lines
+	columns  int
+	lines    [][]string // the cells of each; the second cell of a wide character is empty
+	row, at  int        // the cursor
+	wraps    bool
+	half     []byte // of a character
+	sequence string // as far as it has come
+	faults   []string
 }
 
 func newScreen(columns int) *screen {
@@ -30,49 +31,55 @@ var sequences = map[string]func(*screen){
 	"\x1b[J": func(s *screen) {
 		s.lines = append(slices.Clone(s.lines[:s.row]), s.lines[s.row][:min(s.at, len(s.lines[s.row]))])
 	},
-	"\x1b[?7l":    func(s *screen) { s.wraps = false },
-	"\x1b[?7h":    func(s *screen) { s.wraps, s.drawn = true, s.drawn+1 },
-	"\x1b[36m":    func(*screen) {},
-	"\x1b[39m":    func(*screen) {},
-	"\r":          func(s *screen) { s.at = 0 },
-	"\n":          (*screen).nextLine,
-	"\x1b":        nil, // the beginnings of sequences
-	"\x1b[":       nil,
-	"\x1b[?":      nil,
-	"\x1b[?7":     nil,
-	"\x1b[3":      nil,
-	"\x1b[36":     nil,
-	"\x1b[39":     nil,
-	"\x1b[?7\x1b": nil,
+	"\x1b[?7l": func(s *screen) { s.wraps = false },
+	"\x1b[?7h": func(s *screen) { s.wraps = true },
+	"\x1b[36m": func(*screen) {},
+	"\x1b[39m": func(*screen) {},
+	"\r":       func(s *screen) { s.at = 0 },
+	"\n":       (*screen).nextLine,
+}
+
+// begins says whether a text is the beginning of a sequence.
+func begins(text string) bool {
+	for sequence := range sequences {
+		if strings.HasPrefix(sequence, text) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *screen) nextLine() {
 	if s.row++; s.row == len(s.lines) {
 		s.lines = append(s.lines, nil)
 	}
-	s.at = min(s.at, len(s.lines[s.row]))
+	s.at = 0
 }
 
-func (s *screen) write(text string) {
-	for _, r := range s.pending + text {
+func (s *screen) write(text []byte) {
+	text = append(s.half, text...)
+	for utf8.FullRune(text) {
+		r, n := utf8.DecodeRune(text)
 		s.take(r)
+		text = text[n:]
 	}
+	s.half = slices.Clone(text)
 }
 
 func (s *screen) take(r rune) {
-	s.pending += string(r)
-	do, known := sequences[s.pending]
+	s.sequence += string(r)
+	do, whole := sequences[s.sequence]
 	switch {
-	case known && do == nil:
-		return
-	case known:
+	case whole:
 		do(s)
-	case unicode.IsControl(r) || len(s.pending) > len(string(r)):
-		s.faults = append(s.faults, s.pending)
+	case begins(s.sequence):
+		return
+	case unicode.IsControl(r) || s.sequence != string(r):
+		s.faults = append(s.faults, s.sequence)
 	default:
 		s.put(r)
 	}
-	s.pending = ""
+	s.sequence = ""
 }
 
 // put writes a character where the cursor is.
@@ -111,13 +118,15 @@ func (s *screen) status() string { return strings.Join(s.lines[s.row], "") }
 
 func TestAScreenShowsWhatATerminalDoes(t *testing.T) {
 	s := newScreen(10)
-	s.write("0123456789ab\r\n\x1b[?7l[one] é世 too long\x1b[?7h\r")
+	s.write([]byte("0123456789ab\r\n\x1b[?7l[one] é世 too long\x1b[?7h\r"))
 	if got := strings.Join(s.shown(9), "|"); got != "0123456789|ab|[one] é世g" {
 		t.Errorf("got %q", got)
 	}
 	s.columns = 6
-	s.write("\r\x1b[J[two]\r\x1b[Jlast\n\x1b[2J\x07")
-	if got := strings.Join(s.shown(9), "|"); got != "012345|6789ab|last|J" {
+	for _, c := range []byte("\r\x1b[J[two]\r\x1b[Jlast\n\x1b[2J\x07世") {
+		s.write([]byte{c})
+	}
+	if got := strings.Join(s.shown(9), "|"); got != "012345|6789ab|last|J世" {
 		t.Errorf("got %q", got)
 	}
 	if len(s.faults) != 2 {

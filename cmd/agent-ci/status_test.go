@@ -47,14 +47,17 @@ func (w *workshop) sit(env []string, args ...string) *sitting {
 func (s *sitting) read() bool {
 	chunk := make([]byte, 4096)
 	n, err := s.keys.Read(chunk)
-	for n > 0 && n < len(chunk) && chunk[n-1] != '\r' && chunk[n-1] != '\n' && err == nil { // characters stay whole
-		var more int
-		more, err = s.keys.Read(chunk[n:])
-		n += more
-	}
 	s.whole.Write(chunk[:n])
-	s.screen.write(string(chunk[:n]))
+	s.screen.write(chunk[:n])
 	return err == nil
+}
+
+func (s *sitting) resize(columns int) {
+	s.t.Helper()
+	s.screen.columns = columns
+	if err := pty.Setsize(s.keys, &pty.Winsize{Rows: sittingRows, Cols: uint16(columns)}); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // sees waits until the status line has all these words, and gives it.
@@ -91,7 +94,7 @@ task: {prompt: Make greet.sh greet the world}
 policy: {writable: [`+gate+`]}
 limits: {cost_usd: 1}
 model: {price: {input: 10, cached: 10, output: 10}}
-setup: [{name: dependencies, run: "`+wait("setup")+`"}]
+setup: [{name: dependencies of all that is built, run: "`+wait("setup")+`"}]
 verify: [{name: tests, run: "if grep -q world greet.sh; then `+wait("change")+`; else `+wait("base")+`; fi; sh greet.sh"}]
 `)
 	w.write("session.yml", `version: 1
@@ -123,24 +126,18 @@ func TestATerminalShowsWhatRuns(t *testing.T) {
 	out := filepath.Join(w.dir, "run")
 	s := w.sit([]string{"TERM=xterm-256color"}, "run", "../job.yml", "--replay", "../session.yml", "--publish", "none", "--out", out)
 	open := func(gate string) { w.write(filepath.Join("gates", gate), "") }
-	s.sees("[Setup ", "] setup command dependencies")
+	s.sees("[Setup ", "] setup command dependencies of all that is built 0:")
+	s.resize(40)
+	s.sees("[Setup ", "] setup command depe", "… 0:")
+	if rows := s.screen.shown(2); strings.HasPrefix(rows[0], "[") || !strings.HasPrefix(rows[1], "[Setup ") || len([]rune(rows[1])) > 39 {
+		t.Errorf("in 40 columns it is\n%s", strings.Join(rows, "\n"))
+	}
+	s.resize(sittingColumns)
 	open("setup")
 	s.sees("[Baseline ", "] check tests")
 	open("base")
-	if got := s.sees("[Agent ", "exec_command printf", "0:0", "step 2/3: Mend 世界␛[2J", " · $0.25 of $1.00"); len([]rune(got)) >= sittingColumns {
+	if got := s.sees("[Agent ", "exec_command printf", "step 2/3: Mend 世界␛[2J", " · $0.25 of $1.00"); len([]rune(got)) >= sittingColumns {
 		t.Errorf("it fills the last column: %q", got)
-	}
-	s.screen.columns = 40
-	if err := pty.Setsize(s.keys, &pty.Winsize{Rows: sittingRows, Cols: 40}); err != nil {
-		t.Fatal(err)
-	}
-	s.sees("[Agent ", "exec_", "… 0:")
-	if rows := s.screen.shown(2); strings.HasPrefix(rows[0], "[") || !strings.HasPrefix(rows[1], "[Agent ") || len([]rune(rows[1])) > 39 {
-		t.Errorf("in 40 columns it is\n%s", strings.Join(rows, "\n"))
-	}
-	s.screen.columns = sittingColumns
-	if err := pty.Setsize(s.keys, &pty.Winsize{Rows: sittingRows, Cols: sittingColumns}); err != nil {
-		t.Fatal(err)
 	}
 	open("command")
 	s.sees("[Verification ", "] check tests")

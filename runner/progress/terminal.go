@@ -112,8 +112,8 @@ func (w *Watch) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.live = false
-	if w.Lines != nil {
-		_, _ = io.WriteString(w.Lines, w.erased())
+	if w.Lines != nil && w.drawn {
+		_, _ = io.WriteString(w.Lines, w.erased()) // nobody is left to be told that it failed
 	}
 }
 
