@@ -8,10 +8,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/progress"
 )
 
-// usualColumns is how wide a terminal is that does not say it.
+// usualColumns is the width of a terminal that reports none.
 const usualColumns = 80
 
-// terminalOf is the terminal that standard error is, where it can show a status line; nil else.
+// terminalOf returns standard error if it is a terminal that can show a status line; else nil.
 func terminalOf(p process) *progress.Terminal {
 	kind := p.variable("TERM")
 	if kind == "" || kind == "dumb" || !isTerminal(p.stderr) {
@@ -20,8 +20,8 @@ func terminalOf(p process) *progress.Terminal {
 	return &progress.Terminal{Columns: columnsOf(p.stderr.(*os.File)), Color: p.variable("NO_COLOR") == ""}
 }
 
-// columnsOf tells how wide a terminal is; 0 while the process is in the background of it, where
-// the shell or another program has the cursor.
+// columnsOf returns a function that returns the width of a terminal, or 0 while the process is in
+// the background: the shell has the cursor then.
 func columnsOf(terminal *os.File) func() int {
 	fd := int(terminal.Fd())
 	return func() int {

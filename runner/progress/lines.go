@@ -110,7 +110,8 @@ func (w *Watch) named(e transcript.Event) string {
 	return cmp.Or(w.names[id], id) + ": " + line
 }
 
-// figures are what was used before a request, and at the end of the run.
+// figures returns what was used so far, for the end of the line of a request, of an agent's end and
+// of the run's end.
 func (w *Watch) figures(e transcript.Event) string {
 	switch e.Type {
 	case transcript.TypeModelRequest:
@@ -245,7 +246,7 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 	transcript.TypeWarning: words(func(d transcript.Warning) string { return "warning: " + d.Message }),
 }
 
-// planWords say how far the agent is in its plan, and name the step that comes now.
+// planWords returns how many steps of a plan are done, and the current step.
 func planWords(d transcript.Plan) string {
 	done := 0
 	for _, step := range d.Steps {

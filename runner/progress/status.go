@@ -75,7 +75,7 @@ func phaseOf(e transcript.Event) (record.Phase, bool) {
 	return "", false
 }
 
-// take notes what an event tells of what runs.
+// take updates the status by an event.
 func (s *status) take(e transcript.Event, now time.Time) {
 	_ = s.run.Take(e) // an event that it cannot read changes nothing that is shown
 	if phase, begins := phaseOf(e); begins {
@@ -105,7 +105,7 @@ func (s *status) take(e transcript.Event, now time.Time) {
 	}
 }
 
-// by names the agent of an event, where another agent started it.
+// by returns the name of the agent of an event with a colon; empty for the run's own agent.
 func (s *status) by(e transcript.Event) string {
 	if e.By() == "" {
 		return ""
@@ -127,8 +127,8 @@ func (s *status) drop(a *activity) {
 	s.busy = slices.DeleteFunc(s.busy, func(each *activity) bool { return each == a })
 }
 
-// now returns the activity to show, with the number of others: the one that began last, and
-// waiting for the model only where nothing else runs. It is nil where nothing is known to run.
+// now returns the activity to show, and the number of others. It shows the one that began last,
+// and waiting for the model only if nothing else runs. It is nil if nothing is known to run.
 func (s *status) now() (shown *activity, others int) {
 	for _, a := range s.busy {
 		if shown == nil || shown.waits || !a.waits {
@@ -138,7 +138,7 @@ func (s *status) now() (shown *activity, others int) {
 	return shown, max(0, len(s.busy)-1)
 }
 
-// idle are the words for a phase in which nothing is known to run.
+// idle are the words for a phase if nothing is known to run.
 var idle = map[record.Phase]string{
 	record.PhaseSetup:        "preparing",
 	record.PhaseBaseline:     "preparing the checks",
@@ -147,7 +147,7 @@ var idle = map[record.Phase]string{
 	record.PhasePublishing:   "publishing",
 }
 
-// plain is the status as a line of a log.
+// plain returns the status as a line of a log.
 func (s *status) plain(now time.Time) string {
 	line := "… " + strings.ToLower(string(s.phase)) + ": "
 	shown, others := s.now()
@@ -164,14 +164,14 @@ func (s *status) plain(now time.Time) string {
 	return line + " for " + transcript.Duration(now.Sub(shown.since).Seconds())
 }
 
-// The least cells that a part of the status line is worth.
 const (
+	// leastWords is how many cells words need to be worth showing.
 	leastWords = 12
 	between    = " · "
 )
 
-// line is the status in one line of at most that many cells of a terminal, in two parts: where the
-// run is, and what it does there.
+// line returns the status as one line of a terminal, in two parts: the phase, and the rest. Both
+// together take up to cells cells.
 func (s *status) line(now time.Time, cells int) (head, rest string) {
 	head = fmt.Sprintf("[%s %s]", s.phase, clock(now.Sub(s.began)))
 	if s.ending {
@@ -198,7 +198,7 @@ func (s *status) line(now time.Time, cells int) (head, rest string) {
 	return head, fit(" "+doing+took+step+tail, cells-len(head))
 }
 
-// doing are the words for what runs now, and how long it has, with how much more runs.
+// doing returns the words for what runs now, and for how long and with how many others it runs.
 func (s *status) doing(now time.Time) (words, took string) {
 	if s.ending {
 		return "another Ctrl-C leaves at once", ""
@@ -216,7 +216,7 @@ func (s *status) doing(now time.Time) (words, took string) {
 	return Printable(shown.words), took
 }
 
-// step names the current step of the plan.
+// step returns the current step of the plan; empty outside of the agent's work.
 func (s *status) step() string {
 	steps := s.run.View().Plan.Steps
 	at, _ := currentStep(steps)
@@ -226,8 +226,8 @@ func (s *status) step() string {
 	return fmt.Sprintf("%sstep %d/%d: %s", between, at+1, len(steps), Printable(steps[at].Step))
 }
 
-// currentStep returns the place of the step that is in progress, or else of the first one that is
-// not done; -1 where all are.
+// currentStep returns the index of the step that is in progress, or else of the first step that is
+// not done; -1 if all are done.
 func currentStep(steps []transcript.PlanStep) (at int, begun bool) {
 	if at = slices.IndexFunc(steps, func(s transcript.PlanStep) bool { return s.Status == "in_progress" }); at >= 0 {
 		return at, true
@@ -235,7 +235,7 @@ func currentStep(steps []transcript.PlanStep) (at int, begun bool) {
 	return slices.IndexFunc(steps, func(s transcript.PlanStep) bool { return s.Status != "completed" }), false
 }
 
-// agents says how many agents are at work beside the run's own.
+// agents returns how many agents work that others started; empty for none.
 func (s *status) agents() string {
 	alive := 0
 	for _, a := range s.run.View().Agents {
@@ -249,7 +249,7 @@ func (s *status) agents() string {
 	return between + transcript.Count(alive, "agent")
 }
 
-// cost is what the run has cost, or the tokens that it used where no price is known.
+// cost returns the cost of the run so far, or its tokens if no price is known.
 func (s *status) cost() string {
 	v := s.run.View()
 	if v.Usage == (transcript.Usage{}) {
@@ -269,7 +269,7 @@ func of(limited bool, limit string) string {
 	return " of " + limit
 }
 
-// used tells what the requests of an agent used so far, in words; empty where there were none.
+// used returns tokens and cost in words; empty if no tokens were used.
 func used(usage transcript.Usage, models []transcript.ModelUse) string {
 	if usage.Input == 0 && usage.Output == 0 {
 		return ""
@@ -281,7 +281,8 @@ func used(usage transcript.Usage, models []transcript.ModelUse) string {
 	return words
 }
 
-// soFar is what the agent of an event has used by then; of the run's own agent it is all of the run.
+// soFar returns what the agent of an event has used. For the run's own agent that is the sum of all
+// agents.
 func (s *status) soFar(e transcript.Event) string {
 	v := s.run.View()
 	if a := v.AgentNamed(e.By()); a != nil {
@@ -290,7 +291,7 @@ func (s *status) soFar(e transcript.Event) string {
 	return used(v.Usage, v.AllModels())
 }
 
-// total is what the run used from its start to its end; empty where no model was asked.
+// total returns what the whole run used; empty if no model was asked.
 func (s *status) total() string {
 	v := s.run.View()
 	words := used(v.Usage, v.AllModels())
@@ -300,7 +301,7 @@ func (s *status) total() string {
 	return "used " + transcript.Count(v.Turns, "turn") + ", " + words
 }
 
-// clock is a time as minutes and seconds, as in 1:02:03.
+// clock formats a duration as 2:03 or 1:02:03.
 func clock(d time.Duration) string {
 	whole := int(max(d, 0) / time.Second)
 	hours, minutes, seconds := whole/3600, whole/60%60, whole%60

@@ -9,9 +9,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// Terminal is what the lines go to, where that can show a line that changes.
+// Terminal is a terminal that can show a line that changes.
 type Terminal struct {
-	// Columns is how wide it is now; 0 while nothing may be drawn, since others write there.
+	// Columns returns the width; 0 while nothing may be drawn, since another program has the cursor.
 	Columns func() int
 	Color   bool
 }
@@ -25,10 +25,10 @@ const (
 	leaveTime = 250 * time.Millisecond
 )
 
-// Live shows what the run does while no event comes, until over is called: on a terminal in a line
-// below the others, elsewhere in a line of the log when nothing else was written for a while. A
-// terminal shows it no more once hurry has ended, or ctx where hurry is nil: nothing would be there
-// to erase it if the next signal ended the process.
+// Live shows what the run does while no event comes, until over is called. A terminal has it as
+// its last line; a log gets a line when nothing else was written for a while. The status line is
+// erased for good once hurry has ended, or ctx if hurry is nil: the next signal kills the process,
+// and nobody would erase it then.
 func (w *Watch) Live(ctx, hurry context.Context) (over func()) {
 	if w.Lines == nil {
 		return func() {}
@@ -62,8 +62,8 @@ func (w *Watch) Live(ctx, hurry context.Context) (over func()) {
 	}
 }
 
-// pulse shows that the run lives until it is told to stop. hurried is nil where a second signal
-// ends the process.
+// pulse shows the status once a second until stop is closed. hurried is nil if a second signal
+// kills the process.
 func (w *Watch) pulse(ctx context.Context, hurried, stop <-chan struct{}) {
 	ticks := time.NewTicker(redrawEvery)
 	defer ticks.Stop()
@@ -85,7 +85,7 @@ func (w *Watch) pulse(ctx context.Context, hurried, stop <-chan struct{}) {
 	}
 }
 
-// beat shows that time has passed.
+// beat shows the status as it is by now.
 func (w *Watch) beat() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +117,7 @@ func (w *Watch) leave() {
 	}
 }
 
-// Begins is the onlooker of a record.
+// Begins implements record.Onlooker.
 func (w *Watch) Begins(phase record.Phase, what string) (over func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,7 +137,8 @@ func (w *Watch) Begins(phase record.Phase, what string) (over func()) {
 	}
 }
 
-// Follow has the status continue that of a run that is resumed. Known may be nil.
+// Follow sets the limits that the status shows. known is what a run that is resumed had come to;
+// nil for a run that begins.
 func (w *Watch) Follow(known *transcript.View, limits Limits) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +147,7 @@ func (w *Watch) Follow(known *transcript.View, limits Limits) {
 	}
 }
 
-// status is made with the first use.
+// status returns the status of the run. The first call makes it.
 func (w *Watch) status() *status {
 	if w.now == nil {
 		w.now = &status{phase: record.PhaseSetup, began: time.Now(), run: transcript.Follow(&transcript.View{})}
@@ -164,9 +165,8 @@ const (
 	plainColor = "\x1b[39m"
 )
 
-// draw draws the status line, in the place of the one that is there. The cursor stays at its
-// beginning: a terminal that becomes narrower may break it into two lines, and whoever writes next
-// writes over it.
+// draw replaces the status line. The cursor stays at its beginning: from there it is erased whole
+// also after a terminal that became narrower has broken it into two lines.
 func (w *Watch) draw() {
 	if !w.live || w.Terminal == nil || w.Lines == nil {
 		return
@@ -186,7 +186,7 @@ func (w *Watch) draw() {
 	w.drawn = true
 }
 
-// erased is what erases the status line, where there is one.
+// erased returns the sequence that erases the status line; empty if none is drawn.
 func (w *Watch) erased() string {
 	if !w.drawn {
 		return ""

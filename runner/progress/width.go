@@ -10,7 +10,7 @@ import (
 // mostMarks is how many marks in a row are shown above one character.
 const mostMarks = 4
 
-// cellsOf is how many cells of a terminal a character takes (Unicode Standard Annex #11).
+// cellsOf returns how many cells of a terminal a character takes (Unicode Standard Annex #11).
 func cellsOf(r rune) int {
 	switch kind := eastasian.LookupRune(r).Kind(); {
 	case unicode.In(r, unicode.Mn, unicode.Me):
@@ -21,7 +21,7 @@ func cellsOf(r rune) int {
 	return 1
 }
 
-// width is how many cells a text takes that Printable has made one line.
+// width returns how many cells a text takes. Printable must have made it one line.
 func width(text string) (cells int) {
 	for _, r := range text {
 		cells += cellsOf(r)
@@ -29,7 +29,7 @@ func width(text string) (cells int) {
 	return cells
 }
 
-// fit cuts a text to that many cells. The last one of a text that was cut shows it.
+// fit cuts a text to cells cells. A text that was cut ends in an ellipsis.
 func fit(text string, cells int) string {
 	if cells <= 0 {
 		return ""
