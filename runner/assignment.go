@@ -339,6 +339,7 @@ func (in *invocation) clone(ctx context.Context, a assignment, event intake.Even
 		}
 	}
 	base := baseOf(event, a.task)
+	defer in.rec.Begins("", "clone of "+a.project.name())()
 	cloned, err := workspace.Clone(ctx, in.rec, workspace.CloneOptions{
 		Options: workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")}, From: in.remote(a.project), Repository: a.project.name(),
 		Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,

@@ -332,6 +332,7 @@ func (in *invocation) recordEnd(so *reached, event transcript.RunFinished, resul
 
 // begin writes the first events of the run.
 func (in *invocation) begin(so *reached) error {
+	in.watch.Follow(nil, limitsOf(so.job()))
 	if err := in.recordStart(so); err != nil {
 		return err
 	}
@@ -356,6 +357,11 @@ func (in *invocation) begin(so *reached) error {
 		return err
 	}
 	return in.recordHooks(so)
+}
+
+// limitsOf are the limits that the status of a run shows.
+func limitsOf(j *job.Job) progress.Limits {
+	return progress.Limits{CostUSD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}
 }
 
 // recordStart writes run.started, once, and the warnings that came before it.

@@ -54,6 +54,7 @@ func (d *departure) leaves() bool {
 // in.hurry, which may be nil, has ended, the work is waited for a moment more:
 // whatever it is busy with then, the run leaves a result, and its process ends.
 func (in *invocation) attended(ctx context.Context, work func(*reached, *departure) record.Result) record.Result {
+	defer in.watch.Live(ctx, in.hurry)()
 	var left departure
 	whole := func() record.Result {
 		var so reached

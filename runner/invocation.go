@@ -29,9 +29,11 @@ type Surroundings struct {
 	// call tools in scripts. Without it they get their tools one by one.
 	ScriptEngine []string
 	Quiet        bool
-	Events       io.Writer     // gets each event as a line of JSON; may be nil
-	Progress     io.Writer     // gets lines for a person; may be nil
-	Step         *actions.Step // of the job in GitHub Actions; may be nil
+	Events       io.Writer // gets each event as a line of JSON; may be nil
+	Progress     io.Writer // gets lines for a person; may be nil
+	// Terminal is the one that Progress writes to, which shows a status line; nil for none.
+	Terminal *progress.Terminal
+	Step     *actions.Step // of the job in GitHub Actions; may be nil
 	// Hurry ends when a run whose context has ended is to come to its end at
 	// once, whatever it leaves undone; may be nil.
 	Hurry context.Context
@@ -67,8 +69,9 @@ func newInvocation(id string, given settings.Given, s Surroundings) *invocation 
 	in.source = &settings.Source{Given: given, Warn: in.rec.Warn}
 	in.watch = &progress.Watch{Events: s.Events, Step: s.Step}
 	if !s.Quiet {
-		in.watch.Lines = s.Progress
+		in.watch.Lines, in.watch.Terminal = s.Progress, s.Terminal
 	}
+	in.rec.Onlooker = in.watch.Begins
 	return in
 }
 

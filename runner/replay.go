@@ -22,6 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -46,8 +47,9 @@ type ReplayOptions struct {
 
 	Environ      []string
 	Version      string
-	ScriptEngine []string  // as in Surroundings
-	Progress     io.Writer // may be nil
+	ScriptEngine []string           // as in Surroundings
+	Progress     io.Writer          // may be nil
+	Terminal     *progress.Terminal // as in Surroundings
 }
 
 // Replayed is what a replay came to.
@@ -86,6 +88,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 	}
 	p := newReplay(recorded, o)
 	p.called = called
+	defer p.in.watch.Live(ctx, nil)()
 	defer p.close()
 	if err := p.open(ctx, o); err != nil {
 		return nil, err
@@ -136,7 +139,7 @@ type replay struct {
 }
 
 func newReplay(recorded recordedRun, o ReplayOptions) *replay {
-	in := newInvocation("", settings.Given{}, Surroundings{Environ: o.Environ, Version: o.Version, ScriptEngine: o.ScriptEngine, Progress: o.Progress, Quiet: o.Progress == nil})
+	in := newInvocation("", settings.Given{}, Surroundings{Environ: o.Environ, Version: o.Version, ScriptEngine: o.ScriptEngine, Progress: o.Progress, Terminal: o.Terminal, Quiet: o.Progress == nil})
 	in.publish = publishNone
 	return &replay{recorded: recorded, in: in, so: &reached{replays: true}, into: filepath.Join(o.Out, record.CheckoutFolder)}
 }

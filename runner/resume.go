@@ -118,6 +118,7 @@ func (in *invocation) adopt(h *history, so *reached) {
 	in.rec.ID, in.publish, in.began = h.Started.RunID, h.Started.Publish, time.Now().Add(-h.elapsed)
 	in.keepOut(so.job())
 	in.rec.GoOn(h.Warnings)
+	in.watch.Follow(h.View, limitsOf(so.job()))
 	so.used = h.Secrets
 	so.recall(in.rec, h.View)
 	so.told, so.worked, so.committed = worker.Work{Plan: h.Plan}, h.worked(), h.Commit()

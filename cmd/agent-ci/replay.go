@@ -56,7 +56,7 @@ func replay(flags *flagSet) deed {
 		}
 		o.RunDir, o.Environ, o.Version, o.ScriptEngine = dir, p.environ, version, scriptEngine()
 		if !quiet {
-			o.Progress = p.stderr
+			o.Progress, o.Terminal = p.stderr, terminalOf(p)
 		}
 		ctx, stop := untilSignal(ctx)
 		defer stop()

@@ -107,8 +107,8 @@ func hasTask(set, environ []string) bool {
 func attend(ctx context.Context, p process, asJSON bool, around *runner.Surroundings, run func(context.Context) record.Result) record.Result {
 	*around = surroundings(p, around.Quiet)
 	show := p.stdout
-	if asJSON {
-		around.Events, show = p.stdout, p.stderr
+	if asJSON { // whose reader may write to the same terminal
+		around.Events, around.Terminal, show = p.stdout, nil, p.stderr
 	}
 	ctx, hurry, stop := untilSignals(ctx, 2)
 	defer stop()
@@ -121,7 +121,7 @@ func attend(ctx context.Context, p process, asJSON bool, around *runner.Surround
 // surroundings are what a run takes from where the program was started.
 func surroundings(p process, quiet bool) runner.Surroundings {
 	return runner.Surroundings{
-		Environ: p.environ, Reserved: reserved(), Version: version, ScriptEngine: scriptEngine(), Quiet: quiet, Progress: p.stderr, Step: stepOf(p),
+		Environ: p.environ, Reserved: reserved(), Version: version, ScriptEngine: scriptEngine(), Quiet: quiet, Progress: p.stderr, Terminal: terminalOf(p), Step: stepOf(p),
 	}
 }
 

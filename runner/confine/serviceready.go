@@ -18,6 +18,7 @@ import (
 // getReady waits until the service is ready, runs the commands of init, and has commands
 // find it.
 func (one *service) getReady(ctx context.Context) error {
+	defer one.boxes.Record.Begins("", "start of the service "+one.name)()
 	if err := one.awaitReady(ctx); err != nil {
 		return err
 	}

@@ -73,6 +73,7 @@ func (one *server) begin(ctx context.Context) error {
 
 // open opens a session with the server.
 func (one *server) open(ctx context.Context) error {
+	defer one.Record.Begins("", "start of the server "+one.name)()
 	began := time.Now()
 	asked, err := one.asked()
 	if err != nil {

@@ -84,6 +84,7 @@ func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
 		return r, nil
 	}
 	began := time.Now()
+	defer h.Record.Begins("", "hook "+one.Name+" on "+one.On)()
 	r, err := h.answered(ctx, one, q)
 	if ctx.Err() != nil {
 		return reply{}, ctx.Err()

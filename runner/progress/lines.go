@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/actions"
@@ -18,11 +20,17 @@ import (
 // Watch shows the events of a run to who looks on: as lines of JSON, in words, as
 // the parts of a step's log, and in a comment. Its fields are nil where nobody does.
 type Watch struct {
-	Events io.Writer // gets each event as a line of JSON
-	Lines  io.Writer // gets lines for a person
-	Step   *actions.Step
-	Unkept bool // the run leaves nothing behind that its id would lead to
+	Events   io.Writer // gets each event as a line of JSON
+	Lines    io.Writer // gets lines for a person
+	Terminal *Terminal // that Lines writes to; nil where that is none
+	Step     *actions.Step
+	Unkept   bool // the run leaves nothing behind that its id would lead to
 
+	mu      sync.Mutex              // guards what follows, and Lines
+	now     *status                 // nil before its first use
+	live    bool                    // the status is shown
+	drawn   bool                    // as the last line of the terminal
+	written time.Time               // when the last line was
 	group   string                  // the part of the log that has begun
 	opened  bool                    // it has a line
 	names   map[string]string       // of agents that others started, by their ids
@@ -32,34 +40,44 @@ type Watch struct {
 
 // Show is the sink of a transcript.
 func (w *Watch) Show(e transcript.Event) {
-	if w.Events != nil {
-		line, err := e.Line()
-		if err == nil {
-			_, err = w.Events.Write(append(w.harmlessJSON(line), '\n'))
-		}
-		if err != nil {
-			w.Events = nil // nobody reads any more
-		}
+	w.give(e)
+	w.show(e)
+	if c := w.comment.Load(); c != nil { // which may wait for a server
+		c.take(e)
 	}
-	w.fold(e.Type)
+}
+
+// give writes an event as JSON.
+func (w *Watch) give(e transcript.Event) {
+	if w.Events == nil {
+		return
+	}
+	line, err := e.Line()
+	if err == nil {
+		_, err = w.Events.Write(append(w.harmlessJSON(line), '\n'))
+	}
+	if err != nil {
+		w.Events = nil // nobody reads any more
+	}
+}
+
+func (w *Watch) show(e transcript.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status().take(e, time.Now())
+	w.begin(w.part(e))
 	if w.Events != nil { // whose lines stand in the same log
 		w.open()
 	}
-	if c := w.comment.Load(); c != nil {
-		c.take(e)
-	}
-	if w.Lines != nil && !(w.Unkept && e.Type == transcript.TypeRunStarted) {
+	if !(w.Unkept && e.Type == transcript.TypeRunStarted) {
 		if line := w.named(e); line != "" {
-			if w.write("agent-ci: "+line+"\n") != nil {
-				w.Lines = nil
-			}
+			w.said("agent-ci: " + line + "\n")
 		}
 	}
 	for _, each := range outputsOf(e) {
-		if w.Lines != nil && w.showOutput(each) != nil {
-			w.Lines = nil
-		}
+		w.showOutput(each)
 	}
+	w.draw()
 }
 
 // harmlessJSON writes the bracket of an old workflow command as its escape, which
@@ -73,7 +91,7 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 
 // named is the line of an event, behind the name of its agent where another one started that.
 func (w *Watch) named(e transcript.Event) string {
-	line, id := Line(e), e.By()
+	line, id := Line(e)+w.figures(e), e.By()
 	if id == "" {
 		return line
 	}
@@ -90,6 +108,24 @@ func (w *Watch) named(e transcript.Event) string {
 		return ""
 	}
 	return cmp.Or(w.names[id], id) + ": " + line
+}
+
+// figures returns what was used so far, for the end of the line of a request, of an agent's end and
+// of the run's end.
+func (w *Watch) figures(e transcript.Event) string {
+	switch e.Type {
+	case transcript.TypeModelRequest:
+		if figures := w.status().soFar(e); figures != "" {
+			return "; so far " + figures
+		}
+	case transcript.TypeAgentFinished:
+		if figures := w.status().soFar(e); figures != "" {
+			return "; used " + figures
+		}
+	case transcript.TypeRunFinished:
+		return w.status().total()
+	}
+	return ""
 }
 
 // lines put an event into words. What is not here is not shown.
@@ -161,9 +197,7 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 	transcript.TypeModelFallback: words(func(d transcript.ModelFallback) string {
 		return fmt.Sprintf("going on with %s in the place of %s: %s", d.To, d.From, d.Why)
 	}),
-	transcript.TypeModelResponse: words(func(d transcript.ModelResponse) string {
-		return fmt.Sprintf("turn %d: %.1f s, %d tokens in (%d cached), %d out", d.Turn, d.Seconds, d.Usage.Input, d.Usage.Cached, d.Usage.Output)
-	}),
+	transcript.TypeModelRequest: words(func(d transcript.ModelRequest) string { return fmt.Sprintf("turn %d", d.Turn) }),
 	transcript.TypeAgentStarted: words(func(d transcript.AgentStarted) string {
 		return fmt.Sprintf("agent %s (%s) was started by %s", d.Name, d.Role, d.AskedBy)
 	}),
@@ -179,15 +213,7 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		}
 		return fmt.Sprintf("%s%s failed after %.1f s", callIndent(d.Ref(), d.Program), d.Tool, d.Seconds)
 	}),
-	transcript.TypePlan: words(func(d transcript.Plan) string {
-		done := 0
-		for _, step := range d.Steps {
-			if step.Status == "completed" {
-				done++
-			}
-		}
-		return fmt.Sprintf("  plan: %d of %d steps done", done, len(d.Steps))
-	}),
+	transcript.TypePlan: words(planWords),
 	transcript.TypeVerify: words(func(d transcript.Verify) string {
 		var rows []string
 		for _, row := range d.Rows {
@@ -218,6 +244,25 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		return fmt.Sprintf("pull request %s: %s", d.Operation, d.URL)
 	}),
 	transcript.TypeWarning: words(func(d transcript.Warning) string { return "warning: " + d.Message }),
+}
+
+// planWords returns how many steps of a plan are done, and the current step.
+func planWords(d transcript.Plan) string {
+	done := 0
+	for _, step := range d.Steps {
+		if step.Status == "completed" {
+			done++
+		}
+	}
+	line := fmt.Sprintf("  plan: %d of %d done", done, len(d.Steps))
+	at, begun := currentStep(d.Steps)
+	switch {
+	case at < 0:
+		return line
+	case begun:
+		return line + ", now: " + d.Steps[at].Step
+	}
+	return line + ", next: " + d.Steps[at].Step
 }
 
 // callIndent stands before a call: one that a script or a program made stands below it.

@@ -62,10 +62,11 @@ func (w *Watch) seenBefore(o output) bool {
 
 // showOutput shows it below the line of its event: in a step as a part of the log that
 // is folded. What was shown already is named alone.
-func (w *Watch) showOutput(o output) error {
+func (w *Watch) showOutput(o output) {
 	var text strings.Builder
 	if w.seenBefore(o) {
-		return w.write("agent-ci:   " + o.title + ": as shown above\n")
+		w.said("agent-ci:   " + o.title + ": as shown above\n")
+		return
 	}
 	if w.Step == nil {
 		text.WriteString("agent-ci:   " + o.title + ":\n")
@@ -75,5 +76,5 @@ func (w *Watch) showOutput(o output) error {
 	for line := range strings.Lines(o.tail) {
 		text.WriteString("    " + Printable(strings.TrimSuffix(line, "\n")) + "\n")
 	}
-	return w.write(text.String())
+	w.said(text.String())
 }

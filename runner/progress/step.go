@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/actions"
@@ -33,25 +34,12 @@ func (w *Watch) Mask(hidden []secrets.Value) {
 	}
 }
 
-// groups are the parts of the log that are folded, by the events that begin
-// them. What is not here stays in the part that is open.
-var groups = map[transcript.Type]string{
-	transcript.TypeRunStarted:    "The run",
-	transcript.TypeSetup:         "Setup",
-	transcript.TypeModelRequest:  "The agent at work",
-	transcript.TypeModelResponse: "The agent at work",
-	transcript.TypeVerify:        "Verification",
-	transcript.TypeChange:        "The change",
-	transcript.TypePublish:       "Publishing",
-	transcript.TypeRunFinished:   "",
-}
-
-// fold begins the part of the log that an event belongs to.
-func (w *Watch) fold(kind transcript.Type) {
-	title, begins := groups[kind]
-	if begins {
-		w.begin(title)
+// part is the title of the part of the log that an event belongs to; the end of a run is in none.
+func (w *Watch) part(e transcript.Event) string {
+	if e.Type == transcript.TypeRunFinished {
+		return ""
 	}
+	return string(w.status().phase)
 }
 
 // begin begins a part of the log, which its first line opens, and with an empty title
@@ -66,11 +54,16 @@ func (w *Watch) begin(title string) {
 	w.group, w.opened = title, false
 }
 
-// write adds lines to the part of the log that has begun.
-func (w *Watch) write(text string) error {
+// said adds lines to the part of the log that has begun.
+func (w *Watch) said(text string) {
+	if w.Lines == nil {
+		return
+	}
 	w.open()
-	_, err := io.WriteString(w.Lines, text)
-	return err
+	if _, err := io.WriteString(w.Lines, w.erased()+text); err != nil {
+		w.Lines = nil // nobody reads any more
+	}
+	w.written = time.Now()
 }
 
 // open opens the part of the log that has begun, if it is not open.
@@ -100,7 +93,9 @@ func (w *Watch) TellStep(t Told) error {
 	if w.Step == nil {
 		return nil
 	}
-	w.fold(transcript.TypeRunFinished)
+	w.mu.Lock()
+	w.begin("")
+	w.mu.Unlock()
 	err := errors.Join(t.setOutputs(w.Step), w.Step.AddSummary(t.summary()))
 	for _, a := range t.annotations() {
 		err = errors.Join(err, w.Step.Log.Annotate(a))

@@ -46,7 +46,7 @@ func TestEventsInWords(t *testing.T) {
 		"": event(t, transcript.TypeNetwork, transcript.Network{Target: "h:443", Allowed: true}),
 		"attempt 2 failed (busy), again in 0.5 s": event(t, transcript.TypeModelRetry, transcript.ModelRetry{Attempt: 2, Error: "busy", Wait: 0.5}),
 		"  exec_command failed after 2.0 s":       event(t, transcript.TypeToolFinished, transcript.ToolFinished{Tool: "exec_command", Failed: true, Seconds: 2}),
-		"  plan: 1 of 2 steps done":               event(t, transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Status: "completed"}, {Status: "pending"}}}),
+		"  plan: 1 of 2 done, next: Test":         event(t, transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Status: "completed"}, {Step: "Test", Status: "pending"}}}),
 		"before the change: test is green":        event(t, transcript.TypeVerify, transcript.Verify{Rows: []transcript.VerifyRow{red}}),
 		"verified: test green → red":              event(t, transcript.TypeVerify, transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{red}}),
 		"committed 0123 on b":                     event(t, transcript.TypePublish, transcript.Publish{Step: "commit", HeadSHA: "0123", Branch: "b"}),
@@ -97,7 +97,7 @@ func TestALogInActionsIsFoldedAndObeysNobody(t *testing.T) {
 	} {
 		w.Show(event(t, kind, map[string]string{"text": "##[error]forged"}))
 	}
-	want := []string{"The run", "The agent at work", "Verification"}
+	want := []string{"Setup", "Agent", "Baseline"}
 	var got []string
 	for _, line := range strings.Split(log.String(), "\n") {
 		if title, is := strings.CutPrefix(line, "::group::"); is {

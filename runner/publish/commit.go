@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -27,6 +28,7 @@ const (
 const transcriptTrailer = "Agent-CI-Transcript"
 
 func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
+	defer m.Record.Begins(record.PhasePublishing, "commit on "+p.Task.Branch)()
 	now := time.Now()
 	options := gitops.CommitOptions{Message: message, Author: m.signature("AUTHOR", now), Committer: m.signature("COMMITTER", now)}
 	if p.Key != nil {

@@ -125,6 +125,7 @@ func (m Means) push(ctx context.Context, p *Proposal, to remote.Remote, commit s
 		return nil
 	}
 	root, branch := m.Workspace.Root(), p.Task.Branch
+	defer m.Record.Begins(record.PhasePublishing, "push of "+branch+" to "+to.Name())()
 	options := remote.PushOptions{
 		Branch: branch, Commit: commit, Expected: before.lease(),
 		Git: workspace.FindGit(m.Env.Get("PATH"), root), Path: gitops.PathOutside(m.Env.Get("PATH"), root),

@@ -28,7 +28,9 @@ func (f Forge) follow(ctx context.Context, p *Proposal) error {
 		return nil
 	}
 	for range mostRebases {
+		over := f.Record.Begins(record.PhasePublishing, "look at "+p.Base.Branch)
 		now, err := LookUpBase(ctx, f.repository(), p.Base)
+		over()
 		if err == nil && p.Follow.Allow != nil {
 			err = p.Follow.Allow(p.Base, now)
 		}

@@ -18,6 +18,7 @@ import (
 // present writes the body of the pull request, and opens the pull request of the
 // task's branch or brings the one that is open up to date.
 func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error {
+	defer f.Record.Begins(record.PhasePublishing, "pull request of "+p.Task.Branch)()
 	f.noteChecks(ctx, p)
 	if err := f.recall(ctx, p); err != nil {
 		return err

@@ -21,6 +21,8 @@ type Record struct {
 	// Vanishes says that the run directory goes with the machine, and that people get the
 	// report of it.
 	Vanishes bool
+	// Onlooker is shown what takes a while, by Begins; nil where nobody looks on.
+	Onlooker Onlooker
 
 	log      *transcript.Log
 	rest     func() // ends what notes that the run lives; nil while nothing does

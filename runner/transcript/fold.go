@@ -25,8 +25,7 @@ func Survey(r io.Reader, visit func(*View, Event) error) (*View, error) {
 }
 
 func foldAll(r io.Reader, f fold) (*View, error) {
-	f.view, f.open = &View{Head: genesis}, map[callKey][]*Call{}
-	f.scripts, f.programs = map[scriptKey]*Call{}, map[callKey]*Call{}
+	f.start(&View{Head: genesis})
 	for line, err := range lines(r) {
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
 			f.view.Torn = true
@@ -56,6 +55,41 @@ type fold struct {
 	called   bool // it called a tool since then
 	turns    int  // of the run's own agent
 }
+
+func (f *fold) start(view *View) {
+	f.view, f.open = view, map[callKey][]*Call{}
+	f.scripts, f.programs = map[scriptKey]*Call{}, map[callKey]*Call{}
+}
+
+// Follower keeps a view of a run up to date while its events are written. The view has no
+// Entries.
+type Follower struct{ fold fold }
+
+// Follow returns a follower of a run that begins, or of one that is resumed: its view starts with
+// the plan, the models and the agents of known.
+func Follow(known *View) *Follower {
+	view := &View{
+		StartedAt: known.StartedAt, Started: known.Started, Plan: known.Plan, Turns: known.Turns, Usage: known.Usage, Models: slices.Clone(known.Models),
+		Lived: known.Lived, Since: known.Since, Until: known.Until,
+	}
+	for _, a := range known.Agents {
+		copied := *a // others go on to read a
+		view.Agents = append(view.Agents, &copied)
+	}
+	f := new(Follower)
+	f.fold.start(view)
+	f.fold.turns = known.Turns
+	for _, a := range known.Agents {
+		f.fold.turns -= a.Turns
+	}
+	return f
+}
+
+// Take folds an event that this process wrote.
+func (f *Follower) Take(e Event) error { return f.fold.take(e) }
+
+// View returns what is known by now. The next Take changes it.
+func (f *Follower) View() *View { return f.fold.view }
 
 type callKey struct {
 	agent, id string

@@ -44,11 +44,34 @@ type suite struct {
 	tree    gitops.Tree
 	making  *sync.Mutex // of trees: one is made at a time
 	lanes   int         // how many checks run at once
+	why     string      // it runs, for people; empty for the baseline and for a change
 	notOwn  bool        // a service that does not get ready is not the doing of the change
 }
 
 func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
 	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, making: new(sync.Mutex)}
+}
+
+// phase is the phase of the run in which the suite runs.
+func (s suite) phase() record.Phase {
+	switch {
+	case s.kind == appliesIf:
+		return record.PhaseSetup
+	case s.attempt == 0:
+		return record.PhaseBaseline
+	}
+	return record.PhaseVerification
+}
+
+// doing are words for a check of the suite that runs.
+func (s suite) doing(check job.VerifyCheck) string {
+	switch {
+	case s.kind == appliesIf:
+		return appliesIf
+	case s.why != "":
+		return "check " + check.Name + " " + s.why
+	}
+	return "check " + check.Name
 }
 
 func (c Checks) script(s suite, i int, log string) confine.Script {
@@ -76,6 +99,7 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 // check runs a check on a tree. Files, /tmp and home folder are its own: what it
 // runs of the agent's could else change what the next one judges.
 func (c Checks) check(ctx context.Context, s suite, script confine.Script, check job.VerifyCheck) (ran confine.Ran, err error) {
+	defer c.Record.Begins(s.phase(), s.doing(check))()
 	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
 	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
 		return confine.Ran{}, err
@@ -167,7 +191,9 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
 		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true, Commands: job.CommandsSetup},
 	}
+	over := c.Record.Begins(record.PhaseSetup, "setup command "+name)
 	ran, err := c.Sandboxes.RunScript(ctx, script)
+	over()
 	if err != nil {
 		return err
 	}

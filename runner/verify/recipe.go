@@ -64,7 +64,9 @@ func (c Checks) Recipe(ctx context.Context) error {
 		Name: recipe, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName(recipe, 1, ""),
 		Place: confine.Place{Scratch: recipe, Changes: confine.AgentScratch, Services: true, Commands: job.CommandsSetup},
 	}
+	over := c.Record.Begins(record.PhaseAgent, recipe)
 	ran, err := c.Sandboxes.RunScript(ctx, script)
+	over()
 	if err == nil {
 		err = c.recordRan(recipe, script, ran)
 	}

@@ -177,7 +177,7 @@ func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base,
 		return nil
 	}
 	s := suiteOf(attempt, base, base.Tree)
-	s.kind, s.notOwn = fmt.Sprintf("base-%d", attempt), true
+	s.kind, s.notOwn, s.why = fmt.Sprintf("base-%d", attempt), true, onTheBase
 	results, err := c.onBase(ctx, s, func(i int) (result, bool) { return result{state: rows[i].Before, notRun: rows[i].NotRun}, !waits(i) })
 	if err != nil {
 		return err
@@ -192,6 +192,9 @@ func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base,
 	}
 	return nil
 }
+
+// onTheBase is why checks run on the base after the baseline.
+const onTheBase = "on the base"
 
 func indexes(rows []transcript.VerifyRow) []int {
 	all := make([]int, len(rows))

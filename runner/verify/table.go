@@ -104,7 +104,7 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 		return moved, err
 	}
 	onBase := suiteOf(attempt+1, change.Base, change.Base.Tree)
-	onBase.notOwn = true
+	onBase.notOwn, onBase.why = true, onTheBase
 	results, err := c.runOn(ctx, onBase, onlyConcerned(is))
 	if err != nil {
 		return moved, err

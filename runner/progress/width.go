@@ -1,0 +1,59 @@
+package progress
+
+import (
+	"strings"
+	"unicode"
+
+	eastasian "golang.org/x/text/width"
+)
+
+// mostMarks is how many marks in a row are shown above one character.
+const mostMarks = 4
+
+// cellsOf returns how many cells of a terminal a character takes (Unicode Standard Annex #11).
+func cellsOf(r rune) int {
+	switch kind := eastasian.LookupRune(r).Kind(); {
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case kind == eastasian.EastAsianWide || kind == eastasian.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// width returns how many cells a text takes. Printable must have made it one line.
+func width(text string) (cells int) {
+	for _, r := range text {
+		cells += cellsOf(r)
+	}
+	return cells
+}
+
+// fit cuts a text to cells cells. A text that was cut ends in an ellipsis.
+func fit(text string, cells int) string {
+	if cells <= 0 {
+		return ""
+	}
+	room := cells
+	if width(text) > cells {
+		room--
+	}
+	var cut strings.Builder
+	marks := 0
+	for _, r := range text {
+		n := cellsOf(r)
+		if marks++; n > 0 {
+			marks = 0
+		}
+		if n > room {
+			break
+		}
+		if room -= n; marks <= mostMarks {
+			cut.WriteRune(r)
+		}
+	}
+	if width(text) > cells {
+		cut.WriteRune('…')
+	}
+	return cut.String()
+}
