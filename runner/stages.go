@@ -38,6 +38,11 @@ func (in *invocation) preparePublishing(ctx context.Context, so *reached) (err e
 		return outcome.Stopf(outcome.InvalidInput, "no_token",
 			"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or say --publish local to commit here only.")
 	}
+	if local, is := to.(publish.Local); is && in.publish == "" && in.env.Token() != "" {
+		if err := local.KnowsOrigin(); err != nil {
+			return err
+		}
+	}
 	so.key, err = publish.Prepare(ctx, to, so.task.Branch, so.workspace.Base(), so.job().PullRequest.Commit)
 	return err
 }

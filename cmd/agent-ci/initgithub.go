@@ -126,8 +126,13 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	name := cmp.Or(p.variable("GITHUB_REPOSITORY"), intake.NameInURL(originOf(ctx, g.repo), server))
-	if name == "" && person != nil {
+	naming := intake.Naming{Job: &job.Job{}, Origin: originOf(ctx, g.repo), Server: server}
+	naming.Event.Repository = p.variable("GITHUB_REPOSITORY")
+	name := ""
+	if err == nil {
+		name, err = naming.Repository()
+	}
+	if err == nil && name == "" && person != nil {
 		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
 	}
 	if err == nil && job.ValidateRepository(name) != nil {

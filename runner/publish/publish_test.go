@@ -52,7 +52,6 @@ func TestPublishingHere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.git(w.dir, "remote", "remove", "origin")
 			if test.origin != nil {
 				w.git(w.dir, "remote", "add", "origin", test.origin(w))
 			}

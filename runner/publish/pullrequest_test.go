@@ -267,7 +267,7 @@ func TestJoiningAPersonsPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	theirs := w.onForge("feature", "theirs.txt", "Theirs.\n", "By hand")
-	w.git(w.dir, "fetch", "--quiet", "origin", "feature")
+	w.git(w.dir, "fetch", "--quiet", "forge", "feature")
 	w.git(w.dir, "checkout", "--quiet", "-b", "feature", theirs)
 	w.run("20260301T100000Z-00000002")
 	p := w.proposal("hello.txt", "Hello.\n")
