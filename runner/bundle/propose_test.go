@@ -151,7 +151,7 @@ func TestABaseThatIsNotHere(t *testing.T) {
 	w.commit(".github/agent-ci.yml", "version: 1\npull_request:\n  labels: [new]\n", "Label otherwise")
 	w.git(w.dir, "push", "--quiet", "forge", "main")
 	w.shows = filepath.Join(t.TempDir(), "shallow")
-	w.git(w.dir, "clone", "--quiet", "--depth=1", "file://"+w.repo.Dir, w.shows)
+	w.git(w.dir, "clone", "--quiet", "--depth=1", "--origin=forge", "file://"+w.repo.Dir, w.shows)
 	b, err := w.open(rec)
 	w.must(err)
 	to, p, err := w.half(rec).Propose(t.Context(), b)

@@ -158,7 +158,7 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	g := &d.GitHub
 	token := p.Environ.Token()
 	api, server := github.Addresses(p.Environ.Get)
-	g.APIURL, g.Token, g.Repository = api, github.TokenKind(token), d.repositoryName(p, server)
+	g.APIURL, g.Token, g.Repository = api, github.TokenKind(token), d.repositoryName(ctx, p, server)
 	if token == "" {
 		d.note("github", "There is no GitHub token: runs commit here and publish nothing on GitHub.", "Set GITHUB_TOKEN; in Actions: env: {GITHUB_TOKEN: ${{ github.token }}}.")
 	}
@@ -179,7 +179,7 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	d.judgeGitHub(token != "")
 }
 
-func (d *Diagnosis) repositoryName(p *sandboxcommand.Prepared, server string) string {
+func (d *Diagnosis) repositoryName(ctx context.Context, p *sandboxcommand.Prepared, server string) string {
 	n := intake.Naming{Job: p.Job, Server: server}
 	n.Event.Repository = p.Environ.Get("GITHUB_REPOSITORY")
 	if checkout := p.Workspace.Checkout(); checkout != nil {
@@ -187,7 +187,7 @@ func (d *Diagnosis) repositoryName(p *sandboxcommand.Prepared, server string) st
 	}
 	name, err := n.Repository()
 	if err != nil {
-		d.fault("github", err.Error(), "")
+		d.fault("github", outcome.Of(ctx, err).Message, "")
 	}
 	return name
 }

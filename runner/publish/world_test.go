@@ -156,6 +156,13 @@ func (w *world) toForge() Forge {
 	return Forge{Means: w.Means, Server: client}
 }
 
+// here makes the repository of the forge the checkout's origin, as one on this machine.
+func (w *world) here() {
+	w.t.Helper()
+	w.git(w.dir, "remote", "add", "origin", w.repo.Dir)
+	w.openCheckout()
+}
+
 func (w *world) toLocal() Local { return Local{w.Means} }
 
 // publish publishes a proposal that is to come through.
