@@ -33,10 +33,10 @@ func (in *invocation) run(ctx context.Context, so *reached) error {
 		return err
 	}
 	ws, noCheckout := in.openHere(ctx, event.Base())
-	if ws, noCheckout = in.leaveOther(event, ws, noCheckout); noCheckout != nil && ctx.Err() != nil {
+	ws, noCheckout = in.leaveOther(event, ws, noCheckout)
+	if so.workspace = ws; noCheckout != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	so.workspace = ws
 	if so.settings, err = in.configure(ctx, ws); err != nil {
 		return err
 	}

@@ -193,7 +193,9 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	if p.so.skills, err = skills.Kept(p.recorded.rec.Directory, p.recorded.Skills); err != nil {
 		return nil, err
 	}
-	err = guarded(ctx, func(ctx context.Context) error { return p.in.replay(ctx, p.recorded.Workspace.Repository, answers, p.so) })
+	err = guarded(ctx, func(ctx context.Context) error {
+		return p.in.replay(ctx, p.recorded.Workspace.Repository, answers, p.so)
+	})
 	found := &Replayed{Tree: string(p.so.workspace.Base().Tree), Calls: len(outputs)}
 	if !p.so.change.Empty() {
 		found.Tree = string(p.so.change.Tree)

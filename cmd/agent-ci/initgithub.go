@@ -128,11 +128,8 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	}
 	naming := intake.Naming{Job: &job.Job{}, Origin: originOf(ctx, g.repo), Server: server}
 	naming.Event.Repository = p.variable("GITHUB_REPOSITORY")
-	name := ""
-	if err == nil {
-		name, err = naming.Repository()
-	}
-	if err == nil && name == "" && person != nil {
+	name, wrong := naming.Repository()
+	if err = cmp.Or(err, wrong); err == nil && name == "" && person != nil {
 		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
 	}
 	if err == nil && job.ValidateRepository(name) != nil {

@@ -25,7 +25,7 @@ func (m Means) pushesAsGit(to string, same func(url string) bool, branches ...st
 }
 
 func pushElsewhere(at gitops.PushURL, but, remedy string) error {
-	return outcome.Stopf(outcome.InvalidInput, "push_elsewhere", "Git would push to %s (%s), and %s; %s.", cmp.Or(at.URL, `""`), at.Setting, but, remedy)
+	return outcome.Stopf(outcome.InvalidInput, "push_elsewhere", "Git would push to %.300s (%.300s), and %s; %s.", cmp.Or(at.URL, `""`), at.Setting, but, remedy)
 }
 
 func (f Forge) pushesAsGit(branches ...string) error {
