@@ -120,16 +120,18 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 	if a.source.Request, err = event.Request(&set.Job); err != nil {
 		return a, err
 	}
-	if known.source != nil {
+	n := in.naming(&set.Job, event, ws)
+	n.Request = a.source.Request
+	switch {
+	case known.source == nil:
+		if a.project, err = in.findProject(n); err != nil {
+			return a, err
+		}
+	case !intake.Fits(&set.Job, a.project.name()):
+		return a, outcome.Stopf(outcome.InvalidInput, "other_repository",
+			"The run works in a clone of %s, and repository.name is %s there; correct that, or name %s.", a.project.name(), set.Job.Repository.Name, set.Job.Repository.Name)
+	default:
 		a.source.Accounts = known.source.Accounts
-		err = intake.SameRepository(&set.Job, "The clone", a.project.name())
-	} else {
-		n := in.naming(&set.Job, event, ws)
-		n.Request = a.source.Request
-		a.project, err = in.findProject(n)
-	}
-	if err != nil {
-		return a, err
 	}
 	a.source.Forge, a.source.To = a.project.forge, a.project.to
 	pull, err := a.source.Admit(ctx)

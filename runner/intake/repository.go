@@ -36,21 +36,25 @@ func (n Naming) Repository() (string, error) {
 		return "", err
 	}
 	if n.Request != nil && n.Request.OnPull {
-		return n.Event.Repository, SameRepository(n.Job, "The pull request", n.Event.Repository)
+		return n.Event.Repository, pullFits(n.Job, n.Event.Repository)
 	}
 	issue, _ := job.ParseIssue(n.Job.Task.Issue) // none where it is not one
 	return cmp.Or(n.Job.Repository.Name, issue.Repository, n.Event.Repository, NameInURL(n.Origin, n.Server)), nil
 }
 
-// SameRepository refuses a job whose repository.name is another repository than that of what
-// the run works on. what is for a person.
-func SameRepository(j *job.Job, what, repository string) error {
-	name := j.Repository.Name
-	if name == "" || strings.EqualFold(name, repository) {
+// pullFits refuses a job whose repository.name is not the repository of the pull request that
+// the run works on.
+func pullFits(j *job.Job, repository string) error {
+	if Fits(j, repository) {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "other_repository",
-		"%s is of %s, and repository.name is %s; leave repository.name out, or give what is of %s.", what, repository, name, name)
+		"The pull request is of %s, and repository.name is %s; leave repository.name out, or give a pull request of %s.", repository, j.Repository.Name, j.Repository.Name)
+}
+
+// Fits says whether repository.name, where a job has it, is this repository.
+func Fits(j *job.Job, repository string) bool {
+	return j.Repository.Name == "" || strings.EqualFold(j.Repository.Name, repository)
 }
 
 // issueFits refuses an issue that was given by an address of another server than the
