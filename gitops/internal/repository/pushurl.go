@@ -34,7 +34,7 @@ func (p Pushes) PushURLs(branches ...string) []PushURL {
 		all = append(all, p.named(p.Default, "remote.pushDefault")...)
 	}
 	for _, branch := range branches {
-		if name := p.Branches[branch]; name != "" && name != "origin" {
+		if name := p.Branches[branch]; branch != "" && name != "" && name != "origin" {
 			all = append(all, p.named(name, "branch."+branch+".pushRemote")...)
 		}
 	}
