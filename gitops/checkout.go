@@ -195,8 +195,8 @@ func (c *Checkout) Root() string { return c.repo.Root }
 // is none.
 func (c *Checkout) Origin() string { return c.repo.Settings.Origin }
 
-// PushURL is an address that git pushes to, without credentials, and the setting that
-// decides it.
+// PushURL is an address that git pushes to, without credentials, and the setting that it
+// comes from; with a comma the one that rewrites it.
 type PushURL = repository.PushURL
 
 // PushURLs returns the addresses that git pushes origin and these branches to, by its

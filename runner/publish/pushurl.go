@@ -18,7 +18,7 @@ import (
 func (m Means) pushesAsGit(to string, same func(url string) bool, branches ...string) error {
 	for _, at := range m.Workspace.Checkout().PushURLs(branches...) {
 		if !same(at.URL) {
-			return pushElsewhere(at, "this run pushes to "+to, "unset that, or leave the change in the checkout with --publish none")
+			return pushElsewhere(at, "this run pushes to "+to, "change that setting, or leave the change in the checkout with --publish none")
 		}
 	}
 	return nil
@@ -48,9 +48,11 @@ func (l Local) pushesAsGit(branches ...string) error {
 // KnowsOrigin refuses a run that would only commit here although git would push to a server,
 // since the address of origin does not say which repository of the forge it is.
 func (l Local) KnowsOrigin() error {
+	origin := l.Workspace.Checkout().Origin()
+	_, here := l.path(origin)
 	for _, at := range l.Workspace.Checkout().PushURLs() {
-		if _, local := l.path(at.URL); !local {
-			return pushElsewhere(at, fmt.Sprintf("%s is no repository of %s that this run knows", l.Workspace.Checkout().Origin(), l.ServerURL),
+		if _, local := l.path(at.URL); !here || !local {
+			return pushElsewhere(at, fmt.Sprintf("%s is no repository of %s that this run knows", origin, l.ServerURL),
 				"set repository.name, or say --publish local to commit here alone")
 		}
 	}

@@ -21,15 +21,15 @@ type Pushes struct {
 	Branches map[string]string // branch.NAME.pushRemote
 }
 
-// PushURL is an address that git pushes to, without credentials, and the setting that
-// decides it.
+// PushURL is an address that git pushes to, without credentials, and the setting that it
+// comes from; with a comma the one that rewrites it.
 type PushURL struct{ URL, Setting string }
 
 // PushURLs returns the addresses that git pushes origin and the branches to: what `git
 // remote get-url --push --all` prints, for origin and for the remotes that
 // remote.pushDefault and branch.NAME.pushRemote name. It is empty without an origin.
 func (p Pushes) PushURLs(branches ...string) []PushURL {
-	all := p.of("origin")
+	all := p.of("origin", p.Remotes["origin"])
 	if p.Default != "" && p.Default != "origin" {
 		all = append(all, p.named(p.Default, "remote.pushDefault")...)
 	}
@@ -44,27 +44,26 @@ func (p Pushes) PushURLs(branches ...string) []PushURL {
 // named returns the push addresses of a remote that a setting names. Git takes the name of
 // no remote for an address.
 func (p Pushes) named(name, setting string) []PushURL {
-	all := p.of(name)
-	if len(all) == 0 {
-		url, _ := p.rewritten(name, false)
-		all = []PushURL{{URL: url}}
+	remote := p.Remotes[name]
+	if len(remote.URLs)+len(remote.PushURLs) == 0 {
+		remote.URLs = []string{name}
 	}
+	all := p.of(name, remote)
 	for i := range all {
-		all[i] = PushURL{withoutCredentials(all[i].URL), setting}
+		all[i].Setting = setting
 	}
 	return all
 }
 
-// of returns the push addresses of a remote. Git's remote.c decides: pushurl, else those of
-// url that a pushInsteadOf rewrites, else url.
-func (p Pushes) of(name string) (all []PushURL) {
-	remote := p.Remotes[name]
+// of returns the push addresses of a remote as git's remote.c does: pushurl, else those of url
+// that a pushInsteadOf rewrites, else url.
+func (p Pushes) of(name string, remote Remote) (all []PushURL) {
 	add := func(urls []string, key string, push, must bool) {
 		for _, url := range urls {
 			setting := "remote." + name + "." + key
 			to, by := p.rewritten(url, push)
 			if by != "" {
-				setting = by
+				setting += ", " + by
 			}
 			if by != "" || !must {
 				all = append(all, PushURL{withoutCredentials(to), setting})
