@@ -195,6 +195,16 @@ func (c *Checkout) Root() string { return c.repo.Root }
 // is none.
 func (c *Checkout) Origin() string { return c.repo.Settings.Origin }
 
+// PushURL is an address that git pushes to, without credentials, and the setting that it
+// comes from; with a comma the one that rewrites it.
+type PushURL = repository.PushURL
+
+// PushURLs returns the addresses that git pushes origin and these branches to, by its
+// configuration as it was when the checkout was opened; empty where there is no origin.
+func (c *Checkout) PushURLs(branches ...string) []PushURL {
+	return c.repo.Settings.Pushes.PushURLs(branches...)
+}
+
 // Claim makes this process the only one that works in the work tree, until the
 // Checkout is closed or shares it: each of two would take the other's files for
 // changes of its own. It is an *InUseError when another process has claimed it or

@@ -65,6 +65,11 @@ func surroundings(env settings.Environment) intake.Surroundings {
 	}
 }
 
+// around is an event that tells of the surroundings alone, for what no event starts.
+func (in *invocation) around() intake.Event {
+	return intake.Event{Surroundings: surroundings(in.env)}
+}
+
 // configure merges the layers of configuration. The job may name another base than
 // the one that the checkout, which may be nil, stands on; then the job is read again
 // from there. Beside an error come the settings as far as they were read.
@@ -115,10 +120,18 @@ func (in *invocation) assign(ctx context.Context, event intake.Event, set *setti
 	if a.source.Request, err = event.Request(&set.Job); err != nil {
 		return a, err
 	}
-	if known.source != nil {
+	n := in.naming(&set.Job, event, ws)
+	n.Request = a.source.Request
+	switch {
+	case known.source == nil:
+		if a.project, err = in.findProject(n); err != nil {
+			return a, err
+		}
+	case !intake.Fits(&set.Job, a.project.name()):
+		return a, outcome.Stopf(outcome.InvalidInput, "other_repository",
+			"The run works in a clone of %s, and repository.name is %s there; correct that, or name %s.", a.project.name(), set.Job.Repository.Name, set.Job.Repository.Name)
+	default:
 		a.source.Accounts = known.source.Accounts
-	} else if a.project, err = in.findProject(&set.Job, ws, ""); err != nil {
-		return a, err
 	}
 	ready := func() error { return in.checkReady(ctx, in.baseHere(a, ws), set) }
 	asked := set.Job.Task.From != "" || in.env.Get("GITHUB_EVENT_NAME") != ""
@@ -200,21 +213,25 @@ const (
 // PublishModes are the values of --publish.
 func PublishModes() []string { return []string{publishGitHub, publishLocal, publishNone} }
 
+// naming is what names the repository of a run in this checkout, which may be nil.
+func (in *invocation) naming(j *job.Job, event intake.Event, ws *workspace.Workspace) intake.Naming {
+	n := intake.Naming{Job: j, Event: event}
+	if _, n.Server = github.Addresses(in.env.Get); ws != nil {
+		n.Origin = ws.Checkout().Origin()
+	}
+	return n
+}
+
 // findProject finds out which repository a run is for and how GitHub is reached. It
-// asks nothing yet. recorded is the name of the repository that an earlier part of
-// the run was for; empty for none.
-func (in *invocation) findProject(j *job.Job, ws *workspace.Workspace, recorded string) (project, error) {
+// asks nothing yet.
+func (in *invocation) findProject(n intake.Naming) (project, error) {
 	api, server := github.Addresses(in.env.Get)
 	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: in.env.Token(), UserAgent: "agent-ci/" + in.version, Pace: in.env.Get(settings.PaceVariable)})
 	if err != nil {
 		return project{}, outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
 	}
-	origin := ""
-	if ws != nil {
-		origin = ws.Checkout().Origin()
-	}
-	name := cmp.Or(recorded, intake.RepositoryName(j, in.env.Get("GITHUB_REPOSITORY"), origin, server))
-	if err := intake.IssueFits(j, server); err != nil {
+	name, err := n.Repository()
+	if err != nil {
 		return project{}, err
 	}
 	if _, short, _ := strings.Cut(name, "/"); short == "" {
@@ -294,12 +311,16 @@ func (in *invocation) openHere(ctx context.Context, base string) (ws *workspace.
 	return ws, why
 }
 
-// baseOf is the branch from which a run on a pull request is configured.
-func baseOf(event intake.Event, t intake.Task) string {
-	if pull := t.OnPull(); pull != nil {
+// baseOf is the branch from which a run on a pull request is configured. The base of an
+// event in another repository says nothing of this one's branches.
+func baseOf(event intake.Event, a assignment) string {
+	switch pull := a.task.OnPull(); {
+	case pull != nil:
 		return pull.Base
+	case strings.EqualFold(event.Repository, a.project.name()):
+		return event.Base()
 	}
-	return event.Base()
+	return ""
 }
 
 // wantsClone says whether the run works on another repository than the checkout's
@@ -320,14 +341,27 @@ func (in *invocation) wantsClone(a assignment, ws *workspace.Workspace, noChecko
 	return !strings.EqualFold(here, a.project.name())
 }
 
-// tellElsewhere says that a run for an issue of another repository than the checkout's does
-// not work there, where the job does not name that repository.
-func (in *invocation) tellElsewhere(a assignment, here *workspace.Workspace) {
-	of := intake.NameInURL(here.Checkout().Origin(), a.project.serverURL)
-	if of == "" || strings.EqualFold(of, a.project.name()) || a.job().Repository.Name != "" || in.env.InActions() {
+// leaveOther lets go of the checkout here, which may be nil, if it is of another repository
+// than the pull request that a command names: nothing that is configured there counts.
+func (in *invocation) leaveOther(event intake.Event, here *workspace.Workspace, noCheckout error) (*workspace.Workspace, error) {
+	if in.repairs == "" || here == nil {
+		return here, noCheckout
+	}
+	_, server := github.Addresses(in.env.Get)
+	of := intake.NameInURL(here.Checkout().Origin(), server)
+	if strings.EqualFold(of, event.Repository) {
+		return here, noCheckout
+	}
+	in.tellElsewhere(event.Repository, of, here)
+	return nil, cmp.Or(here.Close(), gitops.ErrNotRepository)
+}
+
+// tellElsewhere says that a run on one repository does not work in the checkout of another.
+func (in *invocation) tellElsewhere(name, of string, here *workspace.Workspace) {
+	if of == "" || strings.EqualFold(of, name) || in.env.InActions() {
 		return
 	}
-	in.rec.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", a.project.name(), here.Root(), of)
+	in.rec.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", name, here.Root(), of)
 }
 
 // clone clones the repository in the place of the checkout here, which may be nil,
@@ -338,7 +372,7 @@ func (in *invocation) clone(ctx context.Context, a assignment, event intake.Even
 			return nil, nil, fmt.Errorf("close the checkout of another repository: %w", err)
 		}
 	}
-	base := baseOf(event, a.task)
+	base := baseOf(event, a)
 	defer in.rec.Begins("", "clone of "+a.project.name())()
 	cloned, err := workspace.Clone(ctx, in.rec, workspace.CloneOptions{
 		Options: workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")}, From: in.remote(a.project), Repository: a.project.name(),

@@ -110,21 +110,17 @@ func onPull(v *transcript.View) bool {
 // onHead says that the run works on the head of a pull request that it says something on.
 func (h *history) onHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
 
-// askedOn is the number of the issue or pull request on which an event asked for
-// the run; 0 for none.
-func (h *history) askedOn() int {
+// askedOn is the issue or pull request on which an event asked for the run; zero for none.
+func (h *history) askedOn() job.Issue {
 	if h.Task.Trigger == "" || h.Task.Subject != nil {
-		return 0
+		return job.Issue{}
 	}
 	if h.onPull() {
 		number, _ := strconv.Atoi(path.Base(h.Task.URL)) // else it is 0
-		return number
+		return job.Issue{Repository: h.Workspace.Repository, Number: number}
 	}
-	issue, err := job.ParseIssue(h.Task.Issue)
-	if err != nil {
-		return 0
-	}
-	return issue.Number
+	issue, _ := job.ParseIssue(h.Task.Issue) // none where it is not one
+	return issue
 }
 
 // assignment is what the run was to do, and nothing of what it did.

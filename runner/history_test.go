@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -193,16 +194,16 @@ func TestWhatARecordMustHaveToGoOn(t *testing.T) {
 func TestWhereARunWasAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		task transcript.Task
-		want int
+		want job.Issue
 	}{
-		"nowhere":          {transcript.Task{Source: "prompt"}, 0},
-		"an issue":         {transcript.Task{Source: "event", Trigger: "label", Issue: "o/r#7", URL: "https://x/o/r/issues/7"}, 7},
-		"a pull request":   {transcript.Task{Source: "event", Trigger: "comment", Issue: "o/r#7", URL: "https://x/o/r/pull/9"}, 9},
-		"an issue by hand": {transcript.Task{Source: "issue", Issue: "o/r#7"}, 0},
-		"a dispatch":       {transcript.Task{Source: "event", Trigger: "dispatch"}, 0},
+		"nowhere":          {task: transcript.Task{Source: "prompt"}},
+		"an issue":         {transcript.Task{Source: "event", Trigger: "label", Issue: "o/r#7", URL: "https://x/o/r/issues/7"}, job.Issue{Repository: "o/r", Number: 7}},
+		"a pull request":   {transcript.Task{Source: "event", Trigger: "comment", Issue: "o/r#7", URL: "https://x/o/r/pull/9"}, job.Issue{Repository: "of/run", Number: 9}},
+		"an issue by hand": {task: transcript.Task{Source: "issue", Issue: "o/r#7"}},
+		"a dispatch":       {task: transcript.Task{Source: "event", Trigger: "dispatch"}},
 	} {
-		if got := (&history{View: &transcript.View{Task: c.task}}).askedOn(); got != c.want {
-			t.Errorf("%s: %d", name, got)
+		if got := (&history{View: &transcript.View{Task: c.task, Workspace: transcript.Workspace{Repository: "of/run"}}}).askedOn(); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -33,6 +33,7 @@ func (in *invocation) run(ctx context.Context, so *reached) error {
 		return err
 	}
 	ws, noCheckout := in.openHere(ctx, event.Base())
+	ws, noCheckout = in.leaveOther(event, ws, noCheckout)
 	if so.workspace = ws; noCheckout != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -61,7 +62,9 @@ func (in *invocation) takeOn(ctx context.Context, event intake.Event, so *reache
 		asked := so.assignment
 		if so.workspace != nil {
 			so.left = so.workspace.Base()
-			in.tellElsewhere(asked, so.workspace)
+			if asked.job().Repository.Name == "" {
+				in.tellElsewhere(asked.project.name(), intake.NameInURL(so.workspace.Checkout().Origin(), asked.project.serverURL), so.workspace)
+			}
 		}
 		cloned, set, err := in.clone(ctx, asked, event, so.workspace)
 		if so.workspace = cloned; set != nil {
@@ -215,7 +218,9 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 		return nil, err
 	}
 	so.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since
-	if so.project, err = in.findProject(so.job(), nil, h.Workspace.Repository); err != nil {
+	n := in.naming(so.job(), in.around(), nil)
+	n.Recorded = h.Workspace.Repository
+	if so.project, err = in.findProject(n); err != nil {
 		return nil, err
 	}
 	if err := confine.EndLeft(ctx, in.rec.Directory); err != nil {
@@ -299,12 +304,15 @@ func (in *invocation) backToWork(ctx context.Context, h *history, so *reached, g
 }
 
 // replay is a run up to the end of its work, whose model says what one said before.
-func (in *invocation) replay(ctx context.Context, answers *recordedAnswers, so *reached) error {
+// repository is what the run was for; empty where that was not known.
+func (in *invocation) replay(ctx context.Context, repository string, answers *recordedAnswers, so *reached) error {
 	return in.inTime(ctx, so.job().Limits, func(limited context.Context) (err error) {
 		if so.model, err = answers.model(so.job(), in.rec.Warn); err != nil {
 			return err
 		}
-		if so.project, err = in.findProject(so.job(), so.workspace, ""); err != nil {
+		n := in.naming(so.job(), in.around(), so.workspace)
+		n.Recorded = repository
+		if so.project, err = in.findProject(n); err != nil {
 			return err
 		}
 		by, err := in.readRules(limited, so)
@@ -357,7 +365,7 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 	half := bundle.Half{
 		Record: in.rec, Workspace: so.workspace, Source: in.source, Event: intake.ReadEvent(ctx, surroundings(in.env)),
 		Forge: func(j *job.Job) (to publish.Forge, err error) {
-			so.project, err = in.findProject(j, so.workspace, "")
+			so.project, err = in.findProject(in.naming(j, in.around(), so.workspace))
 			return in.onForge(so.project, so.workspace), err
 		},
 	}

@@ -199,7 +199,9 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	if p.so.skills, err = skills.Kept(p.recorded.rec.Directory, p.recorded.Skills); err != nil {
 		return nil, err
 	}
-	err = guarded(ctx, func(ctx context.Context) error { return p.in.replay(ctx, answers, p.so) })
+	err = guarded(ctx, func(ctx context.Context) error {
+		return p.in.replay(ctx, p.recorded.Workspace.Repository, answers, p.so)
+	})
 	if err != nil && answers.next == 0 && len(answers.answers) > 0 {
 		return nil, p.notStarted(ctx, err)
 	}

@@ -155,12 +155,12 @@ func (in *invocation) recordResumed(h *history, so *reached, left *departure) er
 // showProgressAgain goes on with the comment that showed how far the run was, where
 // an event had asked for it.
 func (in *invocation) showProgressAgain(ctx context.Context, h *history, so *reached) {
-	number, here := h.askedOn(), in.env.Get("GITHUB_REPOSITORY")
-	if number == 0 || !strings.EqualFold(here, so.project.name()) {
+	asked, here := h.askedOn(), in.env.Get("GITHUB_REPOSITORY")
+	if asked.Number == 0 || !strings.EqualFold(here, asked.Repository) {
 		return
 	}
-	so.task.ProgressOn = number
-	if on, err := so.project.forge.Repository(here).Issue(ctx, number); err == nil {
+	so.task.ProgressOn = asked.Number
+	if on, err := so.project.forge.Repository(here).Issue(ctx, asked.Number); err == nil {
 		for _, c := range on.Comments {
 			if intake.IsProgress(c) {
 				so.task.ProgressLike = append(so.task.ProgressLike, c)

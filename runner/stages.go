@@ -37,6 +37,11 @@ func (in *invocation) preparePublishing(ctx context.Context, so *reached) (err e
 	if in.publish == "" && so.project.publish == publishLocal && so.task.Issue != nil {
 		return noTokenForIssue()
 	}
+	if local, is := to.(publish.Local); is && in.publish == "" && in.env.Token() != "" {
+		if err := local.KnowsOrigin(); err != nil {
+			return err
+		}
+	}
 	so.key, err = publish.Prepare(ctx, to, so.task.Branch, so.workspace.Base(), so.job().PullRequest.Commit)
 	return err
 }

@@ -63,7 +63,7 @@ func (in *invocation) applies(ctx context.Context, so *reached) (err error) {
 	if so.settings, err = in.configure(ctx, nil); err != nil {
 		return err
 	}
-	if so.project, err = in.findProject(so.job(), nil, ""); err != nil {
+	if so.project, err = in.findProject(in.naming(so.job(), in.around(), nil)); err != nil {
 		return err
 	}
 	if so.workspace, so.settings, err = in.clone(ctx, so.assignment, intake.Event{}, nil); err != nil {

@@ -140,7 +140,7 @@ func TestCampaignFilesAreValidated(t *testing.T) {
 	}
 	for _, file := range append(good, examples+"campaigns/local/campaign.yml") {
 		out, err := exec.Command(binary, "validate", file).CombinedOutput()
-		if alone := strings.HasSuffix(file, "issue-job.yml"); (err != nil) != alone || alone != !strings.HasSuffix(string(out), ": ok\n") {
+		if alone := strings.HasSuffix(file, "issue-job.yml"); (err != nil) != alone || alone != !strings.Contains(string(out), ": ok\n") {
 			t.Errorf("%s: %v\n%s", file, err, out)
 		}
 	}

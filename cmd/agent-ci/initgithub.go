@@ -127,9 +127,10 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	here := intake.NameInURL(originOf(ctx, g.repo), server)
-	name := cmp.Or(p.variable("GITHUB_REPOSITORY"), here)
-	if name == "" && person != nil {
+	naming := intake.Naming{Job: &job.Job{}, Origin: originOf(ctx, g.repo), Server: server}
+	naming.Event.Repository = p.variable("GITHUB_REPOSITORY")
+	name, wrong := naming.Repository()
+	if err = cmp.Or(err, wrong); err == nil && name == "" && person != nil {
 		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
 	}
 	if err == nil && job.ValidateRepository(name) != nil {
@@ -142,7 +143,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	if here != "" && strings.EqualFold(here, name) {
+	if here := intake.NameInURL(naming.Origin, server); here != "" && strings.EqualFold(here, name) {
 		g.toolchains = toolchainsOf(g.repo)
 	}
 	return client.Setup(name), server, nil

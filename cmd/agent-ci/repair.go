@@ -18,6 +18,7 @@ its base, has the agent mend them: from their logs, under the same rules as the 
 that made it, as a commit in the place of its last one. It does what agent-ci run
 does on the events workflow_run and check_suite, for a schedule or by hand. Where
 the base moved into conflict with the pull request, the two are brought together.
+Outside of a checkout of that repository it works in a clone.
 Only a branch that ends in a commit of a run is touched, pushed by the account of
 the token (GITHUB_TOKEN). repair.attempts and repair.cost_usd bound all attempts
 together; docs/repair.md says more.`,

@@ -89,6 +89,11 @@ func cloneByGit(ctx context.Context, r Remote, o CloneOptions) (string, error) {
 	if _, err := runGit(ctx, o.Git, env, args...); err != nil {
 		return "", r.failed(ctx, "clone", err)
 	}
+	if !source.local && source.url != r.Name() { // a redirect led elsewhere: origin is what was asked for
+		if _, err := runGit(ctx, o.Git, env, "-C", o.Dir, "config", "remote.origin.url", r.Name()); err != nil {
+			return "", r.failed(ctx, "clone", err)
+		}
+	}
 	sha, err := runGit(ctx, o.Git, env, "-C", o.Dir, "rev-parse", "--verify", "HEAD^{commit}")
 	if err != nil {
 		return "", &failure{doing: "clone " + r.Name(), kind: ErrEmpty, remedy: remedyByKind[ErrEmpty], cause: err}

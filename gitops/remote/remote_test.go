@@ -541,9 +541,13 @@ func TestRedirectOnTheSameHost(t *testing.T) {
 		t.Errorf("push: %v", err)
 	}
 	for _, program := range []string{"", gitProgram} {
-		got, err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: t.TempDir(), Git: program})
+		dir := t.TempDir()
+		got, err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: dir, Git: program})
 		if err != nil || got != o.base {
 			t.Errorf("clone with git %q = %q, %v, want %s", program, got, err, o.base)
+		}
+		if origin := strings.TrimSpace(git(t, dir, "config", "--get-all", "remote.origin.url")); origin != r.URL {
+			t.Errorf("clone with git %q has the origin %s, want %s", program, origin, r.URL)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func TestTheEventOfAPullRequest(t *testing.T) {
 	w.publish(to, p)
 	w.git(w.dir, "checkout", "--quiet", "-b", "next")
 	w.commit(".github/agent-ci.yml", "repository:\n  base: next\n", "Choose the base")
-	w.git(w.dir, "push", "--quiet", "origin", "next")
+	w.git(w.dir, "push", "--quiet", "forge", "next")
 	w.git(w.dir, "checkout", "--quiet", "main")
 	first := func() *Half {
 		rec := w.firstHalf(nil)

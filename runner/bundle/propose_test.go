@@ -111,7 +111,7 @@ func TestBasesOfABundle(t *testing.T) {
 	w := newWorld(t)
 	w.git(w.dir, "checkout", "--quiet", "-b", "evil")
 	w.commit(".github/agent-ci.yml", "version: 1\npolicy:\n  protect: []\n", "Be lax")
-	w.git(w.dir, "push", "--quiet", "origin", "evil")
+	w.git(w.dir, "push", "--quiet", "forge", "evil")
 	empty := func(says *told) {
 		says.workspace.Base = "main"
 		says.change, says.finished.Outcome, says.finished.Reason = &transcript.Change{}, string(outcome.NoChanges), "nothing_to_do"
@@ -146,12 +146,12 @@ func TestABundleWithoutAChange(t *testing.T) {
 func TestABaseThatIsNotHere(t *testing.T) {
 	w := newWorld(t)
 	old := w.commit(".github/agent-ci.yml", "version: 1\npull_request:\n  labels: [old]\n", "Label")
-	w.git(w.dir, "push", "--quiet", "origin", "main")
+	w.git(w.dir, "push", "--quiet", "forge", "main")
 	rec := w.firstHalf(nil)
 	w.commit(".github/agent-ci.yml", "version: 1\npull_request:\n  labels: [new]\n", "Label otherwise")
-	w.git(w.dir, "push", "--quiet", "origin", "main")
+	w.git(w.dir, "push", "--quiet", "forge", "main")
 	w.shows = filepath.Join(t.TempDir(), "shallow")
-	w.git(w.dir, "clone", "--quiet", "--depth=1", "file://"+w.repo.Dir, w.shows)
+	w.git(w.dir, "clone", "--quiet", "--depth=1", "--origin=forge", "file://"+w.repo.Dir, w.shows)
 	b, err := w.open(rec)
 	w.must(err)
 	to, p, err := w.half(rec).Propose(t.Context(), b)

@@ -44,8 +44,8 @@ func newWorld(t *testing.T) *world {
 	w.env = settings.Environment{"PATH=" + os.Getenv("PATH"), "GITHUB_TOKEN=" + f.Token}
 	w.git(t.TempDir(), "init", "--quiet", "--initial-branch=main", w.dir)
 	w.commit("README.md", "one\n", "Begin")
-	w.git(w.dir, "remote", "add", "origin", w.repo.Dir)
-	w.git(w.dir, "push", "--quiet", "origin", "main")
+	w.git(w.dir, "remote", "add", "forge", w.repo.Dir)
+	w.git(w.dir, "push", "--quiet", "forge", "main")
 	return w
 }
 

@@ -162,7 +162,7 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	g := &d.GitHub
 	token := p.Environ.Token()
 	api, server := github.Addresses(p.Environ.Get)
-	g.APIURL, g.Token, g.Repository = api, github.TokenKind(token), repositoryName(p, server)
+	g.APIURL, g.Token, g.Repository = api, github.TokenKind(token), d.repositoryName(ctx, p, server)
 	if token == "" {
 		d.note("github", "There is no GitHub token: runs commit here and publish nothing on GitHub.", "Set GITHUB_TOKEN; in Actions: env: {GITHUB_TOKEN: ${{ github.token }}}.")
 	}
@@ -183,12 +183,17 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	d.judgeGitHub(token != "")
 }
 
-func repositoryName(p *sandboxcommand.Prepared, server string) string {
-	origin := ""
+func (d *Diagnosis) repositoryName(ctx context.Context, p *sandboxcommand.Prepared, server string) string {
+	n := intake.Naming{Job: p.Job, Server: server}
+	n.Event.Repository = p.Environ.Get("GITHUB_REPOSITORY")
 	if checkout := p.Workspace.Checkout(); checkout != nil {
-		origin = checkout.Origin()
+		n.Origin = checkout.Origin()
 	}
-	return intake.RepositoryName(p.Job, p.Environ.Get("GITHUB_REPOSITORY"), origin, server)
+	name, err := n.Repository()
+	if err != nil {
+		d.fault("github", outcome.Of(ctx, err).Message, "")
+	}
+	return name
 }
 
 func (d *Diagnosis) judgeGitHub(hasToken bool) {

@@ -10,21 +10,57 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// RepositoryName is OWNER/REPO from the job, the issue, Actions or the origin of
-// the checkout on server, in this order; empty for unknown.
-func RepositoryName(j *job.Job, ofActions, origin, server string) string {
-	issue, _ := job.ParseIssue(j.Task.Issue) // none where it is not one
-	return cmp.Or(j.Repository.Name, issue.Repository, ofActions, NameInURL(origin, server))
+// Naming is all that may name the repository of a run.
+type Naming struct {
+	Recorded string // by an earlier part of the run; empty for none
+	Job      *job.Job
+	Event    Event            // of a workflow, or of a command that names a pull request
+	Request  *actions.Request // that the event makes; nil for none
+	Origin   string           // of the checkout; empty for none
+	Server   string           // root of the forge's pages
 }
 
-// IssueFits refuses an issue that was given by an address of another server than the
+// Repository returns OWNER/REPO of the repository that a run works on; empty where nothing
+// names one. It is the one place that decides: the pull request that is asked to be worked on
+// comes first, then the job, its issue, Actions, and the checkout's origin.
+func (n Naming) Repository() (string, error) {
+	if n.Recorded != "" {
+		return n.Recorded, nil
+	}
+	if err := issueFits(n.Job, n.Server); err != nil {
+		return "", err
+	}
+	if n.Request != nil && n.Request.OnPull {
+		return n.Event.Repository, pullFits(n.Job, n.Event.Repository)
+	}
+	issue, _ := job.ParseIssue(n.Job.Task.Issue) // none where it is not one
+	return cmp.Or(n.Job.Repository.Name, issue.Repository, n.Event.Repository, NameInURL(n.Origin, n.Server)), nil
+}
+
+// pullFits refuses a job whose repository.name is not the repository of the pull request that
+// the run works on.
+func pullFits(j *job.Job, repository string) error {
+	if Fits(j, repository) {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "other_repository",
+		"The pull request is of %s, and repository.name is %s; leave repository.name out, or give a pull request of %s.", repository, j.Repository.Name, j.Repository.Name)
+}
+
+// Fits says whether repository.name, where a job has it, is this repository.
+func Fits(j *job.Job, repository string) bool {
+	return j.Repository.Name == "" || strings.EqualFold(j.Repository.Name, repository)
+}
+
+// issueFits refuses an issue that was given by an address of another server than the
 // run asks, or of another repository than repository.name: it was pasted from
 // elsewhere.
-func IssueFits(j *job.Job, server string) error {
+func issueFits(j *job.Job, server string) error {
 	at := job.IssueServer(j.Task.Issue)
 	if at == "" {
 		return nil
@@ -65,14 +101,23 @@ func NameInURL(origin, server string) string {
 		if strings.EqualFold(host, s.Hostname()) {
 			path = rest
 		}
-	} else if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Hostname(), s.Hostname()) && (u.Scheme == "ssh" || u.Host == s.Host) {
+	} else if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Hostname(), s.Hostname()) && (u.Scheme == "ssh" || port(u) == port(s)) {
 		path = u.Path
 	}
-	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
-	if job.ValidateRepository(path) != nil {
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+	name := strings.TrimSuffix(strings.Join(parts, "/"), ".git")
+	if job.ValidateRepository(name) != nil {
 		return ""
 	}
-	return path
+	return name
+}
+
+// port is the port of an address; empty for the one that its scheme has anyway.
+func port(u *url.URL) string {
+	if usual := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() != usual {
+		return u.Port()
+	}
+	return ""
 }
 
 // DefaultBranch is the branch that a clone of a repository stands on.

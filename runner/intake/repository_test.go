@@ -28,6 +28,10 @@ func TestNameInURL(t *testing.T) {
 		{"../widgets", server, ""},
 		{"", server, ""},
 		{"https://127.0.0.1:4000/octo/widgets.git", "https://127.0.0.1:4001", ""},
+		{"https://me:secret@GitHub.com:443//octo//widgets.git/", server, "octo/widgets"},
+		{"http://github.com/octo/widgets", server, "octo/widgets"},
+		{"GITHUB.com:/octo/widgets", server, "octo/widgets"},
+		{"github-personal:octo/widgets", server, ""},
 	} {
 		if got := intake.NameInURL(c.origin, c.server); got != c.want {
 			t.Errorf("NameInURL(%q, %q) = %q, want %q", c.origin, c.server, got, c.want)
@@ -37,19 +41,29 @@ func TestNameInURL(t *testing.T) {
 
 func TestRepositoryName(t *testing.T) {
 	const server, origin = "https://github.com", "https://github.com/of/origin.git"
-	for want, c := range map[string]struct {
-		job             job.Job
-		actions, origin string
-	}{
-		"of/job":     {job.Job{Repository: job.Repository{Name: "of/job"}, Task: job.Task{Issue: "of/issue#7"}}, "of/actions", origin},
-		"of/issue":   {job.Job{Task: job.Task{Issue: "of/issue#7"}}, "of/actions", origin},
-		"of/actions": {job.Job{Task: job.Task{Issue: "#7"}}, "of/actions", origin},
-		"of/origin":  {job.Job{}, "", origin},
-		"":           {job.Job{}, "", ""},
+	named := job.Job{Repository: job.Repository{Name: "of/job"}, Task: job.Task{Issue: "of/issue#7"}}
+	command, label := intake.Repairs(7, "of/command", true), intake.Event{Surroundings: intake.Surroundings{Repository: "of/actions"}}
+	repair, err := command.Request(&named)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, n := range map[string]intake.Naming{
+		"of/record":  {Recorded: "of/record", Job: &named, Event: command, Request: repair, Origin: origin},
+		"of/command": {Job: &job.Job{Task: job.Task{Issue: "of/issue#7"}}, Event: command, Request: repair, Origin: origin},
+		"of/job":     {Job: &named, Event: label, Origin: origin},
+		"of/issue":   {Job: &job.Job{Task: job.Task{Issue: "of/issue#7"}}, Event: label, Origin: origin},
+		"of/actions": {Job: &job.Job{Task: job.Task{Issue: "#7"}}, Event: label, Origin: origin},
+		"of/origin":  {Job: &job.Job{}, Origin: origin},
+		"":           {Job: &job.Job{}},
 	} {
-		if got := intake.RepositoryName(&c.job, c.actions, c.origin, server); got != want {
-			t.Errorf("it is %q, want %q", got, want)
+		n.Server = server
+		if got, err := n.Repository(); got != want || err != nil {
+			t.Errorf("it is %q, want %q; %v", got, want, err)
 		}
+	}
+	n := intake.Naming{Job: &named, Event: command, Request: repair, Server: server}
+	if _, err := n.Repository(); err == nil || err.Error() != "invalid_input/other_repository: The pull request is of of/command, and repository.name is of/job; leave repository.name out, or give a pull request of of/job." {
+		t.Error(err)
 	}
 }
 

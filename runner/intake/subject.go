@@ -187,6 +187,9 @@ func (s *Source) issueSubject(ctx context.Context, _ *Task, ref job.Issue, issue
 // pullSubject is a pull request with its diff and what was said there. One of a fork is
 // refused always: what it brings would be in the checkout of the agent.
 func (s *Source) pullSubject(ctx context.Context, t *Task, ref job.Issue, issue *forge.Issue) (input, error) {
+	if err := pullFits(s.Job, ref.Repository); err != nil {
+		return input{}, err
+	}
 	to := s.Forge.Repository(ref.Repository)
 	pull, files, err := ReadDiff(ctx, to, ref.Number)
 	if err != nil {

@@ -189,6 +189,9 @@ func TestWhatTheForgeCannotSign(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
+			if test.local {
+				w.here()
+			}
 			if test.reply != nil {
 				w.forge.On(http.MethodPost, "/repos/octo/widgets/git/trees", *test.reply, 1)
 			}

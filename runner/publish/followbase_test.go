@@ -242,12 +242,12 @@ func TestTheEarlierChange(t *testing.T) {
 		t.Fatalf("on its own base: %+v, %v", laid, err)
 	}
 	w.onForge("main", "README.md", begun, "Begin earlier")
-	w.git(w.dir, "pull", "--quiet", "origin", "main")
+	w.git(w.dir, "pull", "--quiet", "forge", "main")
 	if laid, err = earlier(); err != nil || laid.Change.Insertions != 1 || laid.Change.Deletions != 1 || !laid.Moved || !laid.Clean() || laid.Words() != "" {
 		t.Errorf("on a base that moved: %+v, %v", laid, err)
 	}
 	w.onForge("main", "README.md", "Bye.\n", "Leave")
-	w.git(w.dir, "pull", "--quiet", "origin", "main")
+	w.git(w.dir, "pull", "--quiet", "forge", "main")
 	if laid, err = earlier(); err != nil || laid.Clean() || !laid.Conflicts[0].Marked {
 		t.Fatalf("on a base that clashes: %+v, %v", laid, err)
 	}

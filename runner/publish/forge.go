@@ -29,8 +29,12 @@ func (f Forge) Remote() remote.Remote {
 	return remote.Remote{URL: f.ServerURL + "/" + f.Repository + ".git", Token: f.Env.Token()}
 }
 
-// Ready makes sure that a pull request could be opened.
+// Ready makes sure that git would push to the same repository, and that a pull request could
+// be opened.
 func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error {
+	if err := f.pushesAsGit(base.Branch, branch); err != nil {
+		return err
+	}
 	known, err := f.repository().HasCommit(ctx, base.SHA)
 	if err != nil {
 		return intake.ForgeFailure("The base commit cannot be looked up in "+f.Repository, err)

@@ -13,10 +13,18 @@ import (
 // and pushes that to an origin which is here too.
 type Local struct{ Means }
 
-// Ready makes sure of nothing: what Prepare asks for is all that is needed here.
-func (Local) Ready(context.Context, string, gitops.Base) error { return nil }
+// Ready makes sure that git would push to the same place.
+func (l Local) Ready(_ context.Context, branch string, base gitops.Base) error {
+	return l.pushesAsGit(base.Branch, branch)
+}
 
-func (l Local) origin() remote.Remote { return remote.Remote{URL: l.Workspace.Checkout().Origin()} }
+func (l Local) origin() remote.Remote {
+	url := l.Workspace.Checkout().Origin()
+	if path, local := l.path(url); local {
+		url = path
+	}
+	return remote.Remote{URL: url}
+}
 
 // tip looks into the repositories on this machine.
 func (l Local) tip(ctx context.Context, branch string) (*tip, error) {

@@ -52,7 +52,6 @@ func TestPublishingHere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.git(w.dir, "remote", "remove", "origin")
 			if test.origin != nil {
 				w.git(w.dir, "remote", "add", "origin", test.origin(w))
 			}
@@ -95,6 +94,9 @@ func TestGoingOnWithARelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
+			if name == "here" {
+				w.here()
+			}
 			before := w.publish(to(w), w.proposal("hello.txt", "Hello.\n")).Commit
 			w.git(w.dir, "checkout", "--quiet", "main")
 			w.run("20260301T100000Z-00000002")
@@ -158,7 +160,10 @@ func TestABranchOfAPerson(t *testing.T) {
 	}
 	_, err := Prepare(t.Context(), w.toForge(), taskBranch, p.Base, job.Commit{})
 	wantStop(t, err, "foreign_commit")
-	_, _ = w.refused(w.toLocal(), p, "foreign_commit")
+	w = newWorld(t)
+	w.here()
+	w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
+	_, _ = w.refused(w.toLocal(), w.proposal("hello.txt", "Hello.\n"), "foreign_commit")
 }
 
 func TestPreparing(t *testing.T) {

@@ -123,10 +123,9 @@ func unfinished(body, commit, mark string) string {
 }
 
 // tellOfJoin tells of the commit in a comment: title, text and state of a person's
-// pull request are its author's. It stands where the event happened.
+// pull request are its author's.
 func (f Forge) tellOfJoin(ctx context.Context, pull *forge.PullRequest, body string) {
-	on := f.Server.Repository(f.Env.Get("GITHUB_REPOSITORY"))
-	if _, err := on.CreateComment(ctx, pull.Number, intake.JoinMark+body); err != nil {
+	if _, err := f.repository().CreateComment(ctx, pull.Number, intake.JoinMark+body); err != nil {
 		f.Record.Warn("pull_request_comment", "The change is pushed, but the comment that tells of it could not be written: %v", err)
 	}
 }

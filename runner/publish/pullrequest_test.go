@@ -267,7 +267,7 @@ func TestJoiningAPersonsPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	theirs := w.onForge("feature", "theirs.txt", "Theirs.\n", "By hand")
-	w.git(w.dir, "fetch", "--quiet", "origin", "feature")
+	w.git(w.dir, "fetch", "--quiet", "forge", "feature")
 	w.git(w.dir, "checkout", "--quiet", "-b", "feature", theirs)
 	w.run("20260301T100000Z-00000002")
 	p := w.proposal("hello.txt", "Hello.\n")
@@ -275,7 +275,8 @@ func TestJoiningAPersonsPullRequest(t *testing.T) {
 	pull, err := w.toForge().repository().CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Theirs", Body: "My words.", Head: "feature", Base: "main"})
 	w.must(err)
 	p.Task.Mode, p.Task.Pull, p.Task.Branch = intake.Join, pull, "feature"
-	w.onForge("main", "moved.txt", "Moved.\n", "Go on") // which is not followed
+	w.onForge("main", "moved.txt", "Moved.\n", "Go on")       // which is not followed
+	w.Env = append(w.Env, "GITHUB_REPOSITORY=octo/elsewhere") // where the run goes on, it may be
 	out := w.publish(w.toForge(), p)
 	message := w.git(w.repo.Dir, "show", "--no-patch", "--format=%P %B", "feature")
 	if !strings.HasPrefix(message, theirs) || strings.Contains(message, "Agent-CI-Base") {

@@ -51,8 +51,8 @@ func newWorldOf(t *testing.T, bot string) *world {
 	w.put("README.md", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
 	w.git(w.dir, "add", "--all")
 	w.git(w.dir, "commit", "--quiet", "--message=Begin")
-	w.git(w.dir, "remote", "add", "origin", w.repo.Dir)
-	w.git(w.dir, "push", "--quiet", "origin", "main")
+	w.git(w.dir, "remote", "add", "forge", w.repo.Dir)
+	w.git(w.dir, "push", "--quiet", "forge", "main")
 	w.Means = Means{Env: settings.Environment{"PATH=" + os.Getenv("PATH"), "GITHUB_TOKEN=" + f.Token, "GITHUB_REPOSITORY=octo/widgets"}, Repository: "octo/widgets", ServerURL: f.URL}
 	w.run("20260301T090000Z-0a1b2c3d")
 	return w
@@ -154,6 +154,13 @@ func (w *world) toForge() Forge {
 	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
 	w.must(err)
 	return Forge{Means: w.Means, Server: client}
+}
+
+// here makes the repository of the forge the checkout's origin, as one on this machine.
+func (w *world) here() {
+	w.t.Helper()
+	w.git(w.dir, "remote", "add", "origin", w.repo.Dir)
+	w.openCheckout()
 }
 
 func (w *world) toLocal() Local { return Local{w.Means} }

@@ -39,6 +39,7 @@ type Settings struct {
 	excludesFile string
 	attributes   string
 	Origin       string
+	Pushes       Pushes
 	Filters      map[string]FilterDriver
 }
 
@@ -58,7 +59,7 @@ type variable struct {
 }
 
 // wantedVariables is what the configuration is searched for.
-const wantedVariables = `^(core|extensions|index|filter|remote|include|includeif)\.`
+const wantedVariables = `^(core|extensions|index|filter|remote|branch|url|include|includeif)\.`
 
 // readConfig reads the configuration that holds for the checkout, through all
 // files and includes: with git where it is there, else by itself. A file of the
@@ -165,6 +166,9 @@ func (s *Settings) take(v variable) {
 		s.takeFilter(middle, name, v)
 	case "remote":
 		s.takeRemote(middle, name, v)
+		s.Pushes.take(section, middle, name, v)
+	case "branch", "url":
+		s.Pushes.take(section, middle, name, v)
 	}
 }
 

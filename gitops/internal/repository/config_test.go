@@ -32,6 +32,7 @@ func TestTheConfigurationIsReadAlikeWithoutGit(t *testing.T) {
 		"an origin":       "[remote \"origin\"]\n\turl = https://a:b@example.org/x?token=1#y\n\turl = https://other.example\n",
 		"ssh":             "[remote \"origin\"]\n\turl = ssh://git:secret@example.org/x\n",
 		"scp":             "[remote \"origin\"]\n\turl = git@example.org:o/r.git\n",
+		"pushes":          "[remote]\n\tpushDefault = Mine\n[remote \"Mine\"]\n\tpushURL = a\n\tpushurl = b\n[branch \"a.B\"]\n\tpushRemote = x\n[url \"https://t@H.example/\"]\n\tinsteadOf = a:\n\tpushInsteadOf = b:\n",
 		"no url":          "[remote \"origin\"]\n\turl = http://user:pa%ss@host/path\n",
 		"an include":      "[include]\n\tpath = more\n",
 		"conditions":      "[includeIf \"onbranch:main\"]\n\tpath = more\n",

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -97,7 +96,7 @@ func why(r campaign.Row) string {
 	case r.Report == nil:
 		return ""
 	case r.Report.Outcome == "changed" && r.Pull == nil && r.Report.Commit != "":
-		return fmt.Sprintf("commit %s on %s", gitops.Short(r.Report.Commit), r.Report.Branch)
+		return fmt.Sprintf("commit %s on %s", transcript.ShortSHA(r.Report.Commit), r.Report.Branch)
 	case r.Report.Outcome == "changed":
 		return ""
 	case r.Report.Message != "":
