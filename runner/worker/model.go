@@ -195,15 +195,17 @@ func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
 	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
 }
 
-// KeptOut returns what of this machine keeps a run of the job out of the model's API: a key or an
-// identity that is missing, or an address that is none. Nothing is asked.
-func KeptOut(j *job.Job, env settings.Environment) error {
+// KeptOut returns all of this machine that keeps a run of the job out of the model's API: a key or an
+// identity that is missing, and an address that is none. Nothing is asked.
+func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
 	if err := letIn(&endpoint, j.Model, env, func(string, string) {}); err != nil {
-		return err
+		all = append(all, err)
 	}
-	_, err := speakTo(j.Model.Wire, endpoint)
-	return err
+	if _, err := speakTo(j.Model.Wire, endpoint); err != nil {
+		all = append(all, err)
+	}
+	return all
 }
 
 // letIn gives an endpoint what lets a run in: a key, or the identity of the job.
