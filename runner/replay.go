@@ -278,15 +278,16 @@ func (p *replay) writeBody(failed error) (string, error) {
 
 // recordedAnswers is a model that says what one said before.
 type recordedAnswers struct {
-	answers []*model.Response
-	failed  map[int][]*model.Failure // by how many answers came before: why another model went on
-	next    int
-	lacked  bool                   // one more was asked for
-	asks    bool                   // the run put its questions to people
-	prices  map[string]*price.List // of the models of the run
-	hooks   *hooks.Hooks           // that say what they said; nil for none
-	agents  recordedAgents
-	waits   bool // an agent was ended before it had another answer: it gets none
+	answers  []*model.Response
+	failed   map[int][]*model.Failure // by how many answers came before: why another model went on
+	next     int
+	lacked   bool                   // one more was asked for
+	asks     bool                   // the run put its questions to people
+	prices   map[string]*price.List // of the models of the run
+	hooks    *hooks.Hooks           // that say what they said; nil for none
+	agents   recordedAgents
+	scripted bool // the run had them of a scripted session
+	waits    bool // an agent was ended before it had another answer: it gets none
 }
 
 // recordedAgents are what agents that others started said before, by their ids.
@@ -308,7 +309,11 @@ func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, err
 		profile.Price = a.prices[name]
 		return profile
 	}
-	m, err := worker.NewModel(a, j, recorded, warn)
+	priced := j
+	if a.scripted {
+		priced = worker.Unpaid(j)
+	}
+	m, err := worker.NewModel(a, priced, recorded, warn)
 	m.Profile.ContextWindow = 0
 	for i := range m.Fallbacks {
 		m.Fallbacks[i].Profile.ContextWindow = 0
@@ -316,7 +321,7 @@ func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, err
 	m.Left = func() bool { return a.next < len(a.answers) }
 	m.Of = func(asks worker.Asking) (worker.Model, error) {
 		of := a.agents.of(asks.ID)
-		of.prices, of.agents = a.prices, a.agents
+		of.prices, of.agents, of.scripted = a.prices, a.agents, a.scripted
 		return of.model(asks.Job, warn)
 	}
 	return m, err
@@ -365,7 +370,7 @@ func (a *recordedAnswers) Respond(ctx context.Context, r model.Request, observe 
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 	answers := &recordedAnswers{
 		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings), prices: p.recorded.prices(),
-		agents: recordedAgents{},
+		agents: recordedAgents{}, scripted: p.recorded.Started.Scripted != "",
 	}
 	for _, a := range p.recorded.Agents {
 		answers.agents.of(a.ID).waits = a.Status != agents.Completed
