@@ -38,7 +38,7 @@ func (in *invocation) finish(ctx context.Context, so *reached, left *departure, 
 	note := in.salvage(late, so, stop)
 	cancel()
 	stop = so.keptOut(ctx, stop)
-	stop.Message = in.rec.Redact(strings.TrimSpace(stop.Message + " " + note))
+	stop.Message = outcome.Shortened(in.rec.Redact(strings.TrimSpace(stop.Message + " " + note)))
 	stop = in.endHooks(ctx, so, stop)
 	late, cancel = in.late(ctx)
 	defer cancel()

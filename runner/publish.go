@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/agent-ci/agent-ci/runner/bundle"
+	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 )
@@ -50,7 +51,7 @@ func (in *invocation) publishFrom(ctx context.Context, runDir string, so *reache
 		return err
 	})
 	stop := so.end(ctx, in.rec, err)
-	stop.Message = in.rec.Redact(stop.Message)
+	stop.Message = outcome.Shortened(in.rec.Redact(stop.Message))
 	result = so.result(in.rec, stop, err)
 	result.Sandbox = record.Confinement{} // no command was run
 	result.TranscriptSHA256, result.File = b.Head, record.PublishFile

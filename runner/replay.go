@@ -215,7 +215,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		}
 	}
 	stop := p.so.end(ctx, p.in.rec, err)
-	found.Outcome, found.Message = stop.Outcome, p.in.rec.Redact(stop.Message)
+	found.Outcome, found.Message = stop.Outcome, outcome.Shortened(p.in.rec.Redact(stop.Message))
 	result := p.so.result(p.in.rec, stop, err)
 	p.in.conclude(p.so, &result, nil)
 	if found.Differences, err = p.recorded.audited().Outputs(outputs, p.in.rec.Directory, p.so.workspace.Root()); err != nil {
@@ -280,15 +280,16 @@ func (p *replay) writeBody(failed error) (string, error) {
 
 // recordedAnswers is a model that says what one said before.
 type recordedAnswers struct {
-	answers []*model.Response
-	failed  map[int][]*model.Failure // by how many answers came before: why another model went on
-	next    int
-	lacked  bool                   // one more was asked for
-	asks    bool                   // the run put its questions to people
-	prices  map[string]*price.List // of the models of the run
-	hooks   *hooks.Hooks           // that say what they said; nil for none
-	agents  recordedAgents
-	waits   bool // an agent was ended before it had another answer: it gets none
+	answers  []*model.Response
+	failed   map[int][]*model.Failure // by how many answers came before: why another model went on
+	next     int
+	lacked   bool                   // one more was asked for
+	asks     bool                   // the run put its questions to people
+	prices   map[string]*price.List // of the models of the run
+	hooks    *hooks.Hooks           // that say what they said; nil for none
+	agents   recordedAgents
+	scripted bool // the run had them of a scripted session
+	waits    bool // an agent was ended before it had another answer: it gets none
 }
 
 // recordedAgents are what agents that others started said before, by their ids.
@@ -310,7 +311,11 @@ func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, err
 		profile.Price = a.prices[name]
 		return profile
 	}
-	m, err := worker.NewModel(a, j, recorded, warn)
+	priced := j
+	if a.scripted {
+		priced = worker.Unpaid(j)
+	}
+	m, err := worker.NewModel(a, priced, recorded, warn)
 	m.Profile.ContextWindow = 0
 	for i := range m.Fallbacks {
 		m.Fallbacks[i].Profile.ContextWindow = 0
@@ -318,7 +323,7 @@ func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, err
 	m.Left = func() bool { return a.next < len(a.answers) }
 	m.Of = func(asks worker.Asking) (worker.Model, error) {
 		of := a.agents.of(asks.ID)
-		of.prices, of.agents = a.prices, a.agents
+		of.prices, of.agents, of.scripted = a.prices, a.agents, a.scripted
 		return of.model(asks.Job, warn)
 	}
 	return m, err
@@ -367,7 +372,7 @@ func (a *recordedAnswers) Respond(ctx context.Context, r model.Request, observe 
 func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 	answers := &recordedAnswers{
 		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings), prices: p.recorded.prices(),
-		agents: recordedAgents{},
+		agents: recordedAgents{}, scripted: p.recorded.Started.Scripted != "",
 	}
 	for _, a := range p.recorded.Agents {
 		answers.agents.of(a.ID).waits = a.Status != agents.Completed

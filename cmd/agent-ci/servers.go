@@ -22,7 +22,7 @@ func lookAtServers(ctx context.Context, p process, dir, file string, show bool) 
 	found, err := doctor.LookAtServers(ctx, o)
 	if err != nil {
 		stop := outcome.Of(ctx, err)
-		fmt.Fprintf(p.stderr, "agent-ci validate: %s\n", progress.Printable(stop.Message))
+		fmt.Fprintf(p.stderr, "agent-ci validate: %s\n", outcome.Shortened(progress.Printable(stop.Message)))
 		return found, stop.ExitCode()
 	}
 	for _, server := range found {

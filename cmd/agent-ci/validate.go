@@ -244,10 +244,10 @@ func (c *checked) show(p process) {
 		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is gone (%s); take it out of .agent-ci/lessons.yml, or show it anew", l.ID, strings.Join(l.Gone, ", "))))
 	}
 	for _, note := range c.Notes {
-		fmt.Fprintln(p.stdout, "  note: "+progress.Printable(note.Message))
+		fmt.Fprintln(p.stdout, "  note: "+outcome.Shortened(progress.Printable(note.Message)))
 	}
 	if c.HooksUnknown != "" {
-		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+progress.Printable(c.HooksUnknown))
+		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+outcome.Shortened(progress.Printable(c.HooksUnknown)))
 	}
 }
 

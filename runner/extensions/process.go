@@ -90,7 +90,7 @@ func (one *server) argv(base string) ([]string, error) {
 		}
 		found, why := findProgram(program, base, one.Sandboxes.InWorkspace)
 		if why != "" {
-			return nil, errors.New(why + one.inOneWord())
+			return nil, errors.New(why + one.InOneWord())
 		}
 		program = found
 	}
@@ -127,19 +127,9 @@ func (one *server) notLaunched(err error) error {
 	case one.Cwd != "":
 		return fmt.Errorf("%w; its program, or the folder %s that it is started in (cwd), is not there", err, one.Cwd)
 	case strings.Contains(one.Command, "/"):
-		return fmt.Errorf("%w%s", err, one.inOneWord())
+		return fmt.Errorf("%w%s", err, one.InOneWord())
 	}
 	return fmt.Errorf("%w; name a program outside of PATH by its path, such as ~/.local/bin/%s", err, one.Command)
-}
-
-// inOneWord says how to write a program that may have been written with its arguments in one word;
-// empty for one without blanks.
-func (one *server) inOneWord() string {
-	words := job.ProgramOf(one.Command)
-	if words == nil {
-		return ""
-	}
-	return "; if that is a program with its arguments, write " + job.ServerCommand(append(words, one.Args...))
 }
 
 // filled puts the folders into arguments.

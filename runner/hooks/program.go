@@ -118,16 +118,14 @@ func (h Hook) Starts(rooms Rooms, tree string) error {
 	return interpreter(argv[0])
 }
 
-// scripted are the programs whose first argument, if it is no option, is a script.
-var scripted = []string{"sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl", "php"}
-
 // script says whether the script of an interpreter is in the base tree.
 func script(argv []string, tree string) error {
-	if len(argv) < 2 || !slices.Contains(scripted, argv[0]) || strings.HasPrefix(argv[1], "-") || filepath.IsAbs(argv[1]) {
+	name := job.ScriptOf(argv)
+	if name == "" {
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(tree, filepath.FromSlash(argv[1]))); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("its script %s: there is no such file in the base commit", argv[1])
+	if _, err := os.Stat(filepath.Join(tree, filepath.FromSlash(name))); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("its script %s: there is no such file in the base commit", name)
 	}
 	return nil
 }

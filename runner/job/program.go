@@ -1,7 +1,9 @@
 package job
 
 import (
+	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,6 +18,18 @@ func AtHome(word, home string) string {
 		word = home + word[1:]
 	}
 	return strings.ReplaceAll(word, "${HOME}", home)
+}
+
+// interpreters are the programs whose first argument, if it is no option, is a script.
+var interpreters = []string{"sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl", "php"}
+
+// ScriptOf returns the file of the repository that an interpreter reads, as in [python3, check.py]; empty
+// for other commands.
+func ScriptOf(argv []string) string {
+	if len(argv) < 2 || !slices.Contains(interpreters, argv[0]) || strings.HasPrefix(argv[1], "-") || path.IsAbs(argv[1]) {
+		return ""
+	}
+	return argv[1]
 }
 
 // ProgramOf returns the words of a program that was written with its arguments in one word; nil for
@@ -56,6 +70,16 @@ func ListOf(words []string) string {
 		}
 	}
 	return "[" + strings.Join(all, ", ") + "]"
+}
+
+// InOneWord says how to write the command of a server that may have its arguments in the same word; empty
+// for one without blanks.
+func (s MCPServer) InOneWord() string {
+	words := ProgramOf(s.Command)
+	if words == nil {
+		return ""
+	}
+	return "; if that is a program with its arguments, write " + ServerCommand(append(words, s.Args...))
 }
 
 // ServerCommand writes the words of the command of a server as keys of YAML.

@@ -70,9 +70,10 @@ type Stop struct {
 	Err     error // what caused it; may be nil
 }
 
-// Stopf makes a Stop with a formatted message, in which long names are cut.
+// Stopf makes a Stop with a formatted message. Long names in it are cut where it is shown, once secrets are
+// out of it: a secret that was cut is not found.
 func Stopf(o Outcome, reason, format string, args ...any) *Stop {
-	return &Stop{Outcome: o, Reason: reason, Message: Shortened(fmt.Sprintf(format, args...))}
+	return &Stop{Outcome: o, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // Because returns s with its cause set.

@@ -62,7 +62,9 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 		if worker.DefaultLimitUnpriced(o.Job, o.Environ) {
 			all = append(all, Finding{Note, "no_price", "", "The price of " + o.Job.Model.Name + " is not known, so that the default of limits.cost_usd holds for nothing; give model.price, or set limits.cost_usd to 0."})
 		}
-		all.Add(ctx, Missing, worker.KeptOut(o.Job, o.Environ))
+		for _, err := range worker.KeptOut(o.Job, o.Environ) {
+			all.Add(ctx, Missing, err)
+		}
 	}
 	_, err := settings.ReadCredentials(ctx, o.Environ, o.Job)
 	all.Add(ctx, Missing, err)

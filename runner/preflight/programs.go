@@ -21,12 +21,11 @@ type program struct {
 	name   string
 	script string // that an interpreter reads, of the base commit; empty for none
 	path   string // where a bare name is looked for
+	home   string // the folder that ~/ names
+	hint   string // for one that is missing; may be empty
 	// needed says that a run ends without it, and installable that setup commands may bring it.
 	needed, installable bool
 }
-
-// scripted are the programs whose first argument, if it is no option, is a script.
-var scripted = []string{"sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl", "php"}
 
 // programs returns the programs that are missing.
 func (o Options) programs() (found Findings, err error) {
@@ -43,13 +42,16 @@ func (o Options) programs() (found Findings, err error) {
 }
 
 func (o Options) hooks() (all []program) {
+	home := o.Environ.Get("HOME")
 	for _, name := range slices.Sorted(maps.Keys(o.Job.Hooks)) {
 		hook := o.Job.Hooks[name]
-		p := program{of: "hook " + name, key: "hooks." + name + ".run", name: hook.Run[0], path: o.Path, needed: hook.OnError != job.OnErrorContinue}
-		if len(hook.Run) > 1 && slices.Contains(scripted, hook.Run[0]) && !strings.HasPrefix(hook.Run[1], "-") && filepath.IsLocal(filepath.FromSlash(hook.Run[1])) {
-			p.script = hook.Run[1]
+		words := slices.Clone(hook.Run)
+		for i := range words {
+			words[i] = job.AtHome(words[i], home)
 		}
-		all = append(all, p)
+		all = append(all, program{
+			of: "hook " + name, key: "hooks." + name + ".run", name: hook.Run[0], script: job.ScriptOf(words), path: o.Path, home: home, needed: hook.OnError != job.OnErrorContinue,
+		})
 	}
 	return all
 }
@@ -60,12 +62,15 @@ func (o Options) servers() (all []program) {
 		if server.Command == "" {
 			continue
 		}
-		path := o.Path
+		path, home := o.Path, o.Environ.Get("HOME")
 		if own, set := server.Env.Set["PATH"]; set {
 			path = own
 		}
+		if own, set := server.Env.Set["HOME"]; set {
+			home = own
+		}
 		all = append(all, program{
-			of: "server " + name, key: "mcp_servers." + name + ".command", name: server.Command, path: path, needed: server.Required, installable: o.installs(),
+			of: "server " + name, key: "mcp_servers." + name + ".command", name: server.Command, path: path, home: home, hint: server.InOneWord(), needed: server.Required, installable: o.installs(),
 		})
 	}
 	return all
@@ -82,7 +87,7 @@ func (o Options) tools() (all []program) {
 			continue
 		}
 		all = append(all, program{
-			of: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].%s", i, key), name: command.Argv[0], path: path, needed: true, installable: o.installs(),
+			of: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].%s", i, key), name: command.Argv[0], path: path, home: o.Environ.Get("HOME"), needed: true, installable: o.installs(),
 		})
 	}
 	return all
@@ -93,8 +98,8 @@ func (o Options) installs() bool { return len(o.Job.Setup) > 0 }
 
 // look looks for a program; nil where it is there, or where that cannot be known.
 func (o Options) look(p program) (*Finding, error) {
-	switch name := filepath.FromSlash(p.name); {
-	case strings.HasPrefix(p.name, "~") || strings.Contains(p.name, "$"):
+	switch name := filepath.FromSlash(job.AtHome(p.name, p.home)); {
+	case strings.HasPrefix(name, "~") || strings.Contains(name, "$"):
 		return nil, nil // some folder of the run
 	case filepath.IsAbs(name):
 		if !executable(name) && (o.Changeable == nil || !o.Changeable(name)) {
@@ -131,9 +136,9 @@ func (o Options) inBase(p program, name string) (*Finding, error) {
 // missing is the finding that the program is not where this machine would have it.
 func (p program) missing(where string) *Finding {
 	if p.installable {
-		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; agent-ci assumes that setup commands install it.", p.of, p.name, where))
+		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; agent-ci assumes that setup commands install it%s.", p.of, p.name, where, p.hint))
 	}
-	return p.finding(Missing, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; install it, or correct %s.", p.of, p.name, where, p.key))
+	return p.finding(Missing, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; install it, or correct %s%s.", p.of, p.name, where, p.key, p.hint))
 }
 
 // finding is a note where a run does without the program.

@@ -12,7 +12,7 @@ import (
 
 func TestProgramsThatAreMissing(t *testing.T) {
 	bin, lib := t.TempDir(), t.TempDir()
-	for path, mode := range map[string]os.FileMode{filepath.Join(bin, "here"): 0o700, filepath.Join(bin, "text"): 0o600, filepath.Join(lib, "there"): 0o700} {
+	for path, mode := range map[string]os.FileMode{filepath.Join(bin, "here"): 0o700, filepath.Join(bin, "python3"): 0o700, filepath.Join(bin, "text"): 0o600, filepath.Join(lib, "there"): 0o700} {
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
 			t.Fatal(err)
 		}
@@ -35,11 +35,22 @@ func TestProgramsThatAreMissing(t *testing.T) {
 		{"a hook outside", "hooks: {h: {on: stop, run: [../x]}}", Mistake, "outside of the repository"},
 		{"a hook by its path", "hooks: {h: {on: stop, run: [" + filepath.Join(bin, "here") + "]}}", none, ""},
 		{"a hook by a path that is none", "hooks: {h: {on: stop, run: [" + filepath.Join(bin, "none") + "]}}", Missing, "is not on this machine, or is no program"},
+		{"a hook below home", "hooks: {h: {on: stop, run: [~/here]}}", none, ""},
+		{"a hook that home lacks", "hooks: {h: {on: stop, run: ['${HOME}/none']}}", Missing, "The program of the hook h, ${HOME}/none, is not on this machine, or is no program"},
+		{"a script below home", "hooks: {h: {on: stop, run: [python3, ~/here]}}", none, ""},
+		{"a script that the base lacks", "hooks: {h: {on: stop, run: [python3, none]}}", Mistake, "The hook h names none, which is not in the base commit"},
+		{"a script outside", "hooks: {h: {on: stop, run: [python3, ../x]}}", Mistake, "outside of the repository"},
 		{"a hook that the agent could change", "hooks: {h: {on: stop, run: [/checkout/x]}}", none, ""}, // which the run refuses
 		{"a server in PATH", "mcp_servers: {s: {command: here, tools: [a]}}", none, ""},
 		{"a server in its own PATH", "mcp_servers: {s: {command: there, tools: [a], env: {set: {PATH: " + lib + "}}}}", none, ""},
 		{"a server that is missing", "mcp_servers: {s: {command: none, tools: [a]}}", Missing, "The program of the server s, none, is not in PATH; install it, or correct mcp_servers.s.command."},
 		{"a server that setup may bring", "mcp_servers: {s: {command: none, tools: [a]}}\nsetup: [{run: x}]", Note, "agent-ci assumes that setup commands install it."},
+		{"a server below home", "mcp_servers: {s: {command: ~/here, tools: [a]}}", none, ""},
+		{"a server below its own home", "mcp_servers: {s: {command: ~/there, tools: [a], env: {set: {HOME: " + lib + "}}}}", none, ""},
+		{"a server that home lacks", "mcp_servers: {s: {command: ~/none, tools: [a]}}", Missing, "The program of the server s, ~/none, is not on this machine, or is no program; install it"},
+		{"a server that setup may bring home", "mcp_servers: {s: {command: ~/none, tools: [a]}}\nsetup: [{run: x}]", Note, "agent-ci assumes that setup commands install it."},
+		{"a server with its arguments in one word", "mcp_servers: {s: {command: ~/here -x, tools: [a]}}", Missing, "correct mcp_servers.s.command; if that is a program with its arguments, write command: ~/here, args: [-x]."},
+		{"a tool that home lacks", "tools: {dynamic: [{name: t, description: d, input_schema: {type: object}, run: [~/none]}]}", Missing, "The program of the tool t, ~/none, is not on this machine"},
 		{"a server that is not needed", "mcp_servers: {s: {command: none, tools: [a], required: false}}", Note, "not in PATH"},
 		{"a server that the base lacks", "mcp_servers: {s: {command: ./none, tools: [a]}}\nsetup: [{run: x}]", Mistake, "not in the base commit"},
 		{"a server at an address", "mcp_servers: {s: {url: 'https://mcp.example.com/mcp', tools: [a]}}", none, ""},
@@ -53,7 +64,7 @@ func TestProgramsThatAreMissing(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := Options{
-				Job: j, Environ: settings.Environment{"PATH=" + bin}, Scripted: true, Path: bin,
+				Job: j, Environ: settings.Environment{"PATH=" + bin, "HOME=" + bin}, Scripted: true, Path: bin,
 				Changeable: func(path string) bool { return strings.HasPrefix(path, "/checkout/") },
 				InBase:     func(path string) (bool, error) { return path == "tools/base" || path == "x", nil },
 			}

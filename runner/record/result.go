@@ -50,7 +50,7 @@ type Result struct {
 // NewResult is the result of a run of which nothing but its end is known yet.
 func NewResult(id string, stop *outcome.Stop) Result {
 	return Result{
-		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(),
+		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(),
 		RunID: id, PullRequest: PullRequest{Operation: "none"},
 		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: Unconfined(),
 	}

@@ -116,7 +116,7 @@ func (c *child) work(ctx context.Context) (status agents.Status, reason string) 
 	if err != nil {
 		stop = outcome.Of(ctx, err)
 	}
-	text := c.by.team.options.Record.Redact(stop.Message)
+	text := outcome.Shortened(c.by.team.options.Record.Redact(stop.Message))
 	if work.Summary != "" {
 		text += "\nIts last words: " + work.Summary
 	}

@@ -195,15 +195,17 @@ func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
 	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
 }
 
-// KeptOut returns what of this machine keeps a run of the job out of the model's API: a key or an
-// identity that is missing, or an address that is none. Nothing is asked.
-func KeptOut(j *job.Job, env settings.Environment) error {
+// KeptOut returns all of this machine that keeps a run of the job out of the model's API: a key or an
+// identity that is missing, and an address that is none. Nothing is asked.
+func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
 	if err := letIn(&endpoint, j.Model, env, func(string, string) {}); err != nil {
-		return err
+		all = append(all, err)
 	}
-	_, err := speakTo(j.Model.Wire, endpoint)
-	return err
+	if _, err := speakTo(j.Model.Wire, endpoint); err != nil {
+		all = append(all, err)
+	}
+	return all
 }
 
 // letIn gives an endpoint what lets a run in: a key, or the identity of the job.
@@ -261,16 +263,21 @@ func NewScriptedModel(ctx context.Context, path string, begun int, j *job.Job) (
 	return scripted(script, j, unpaid)
 }
 
-// scripted is the model whose answers a script has, and those of the agents that are started. Without
-// a price limits.cost_usd holds for nothing: nobody is paid.
+// scripted is the model whose answers a script has, and those of the agents that are started.
 func scripted(script *model.Script, j *job.Job, profiles Profiles) (Model, error) {
-	unlimited := *j
-	unlimited.Limits.CostUSD = 0
-	m, err := NewModel(script, &unlimited, profiles, func(string, string, ...any) {})
+	m, err := NewModel(script, Unpaid(j), profiles, func(string, string, ...any) {})
 	m.Left = func() bool { return script.Left() > 0 }
 	m.firstPause = time.Millisecond
 	m.Of = func(a Asking) (Model, error) { return scripted(script.Of(a.Message), a.Job, profiles) }
 	return m, err
+}
+
+// Unpaid returns the job for scripted answers, which need no price: without one limits.cost_usd holds for
+// nothing, since nobody is paid.
+func Unpaid(j *job.Job) *job.Job {
+	unlimited := *j
+	unlimited.Limits.CostUSD = 0
+	return &unlimited
 }
 
 func readScript(ctx context.Context, path string) (*model.Script, error) {

@@ -129,7 +129,7 @@ func (e ending) body(v *transcript.View, o Options) string {
 	}
 	digest := ""
 	if v.Events > 0 {
-		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.Events, code(short(v.Head)))
+		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.Events, code(transcript.ShortSHA(v.Head)))
 	}
 	if page := (Own{Site: o.Site}).artifacts(v); page != "" {
 		return s + fmt.Sprintf("The report and the whole transcript%s are among the %s.\n", digest, markdown.Link{Name: "artifacts of the workflow's run", Address: page})

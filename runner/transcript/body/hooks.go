@@ -18,10 +18,7 @@ func hooks(all []transcript.HookUse) section {
 			name += " (outside of the sandbox)"
 		}
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", name, text(use.On),
-			transcript.Thousands(int64(use.Calls)), transcript.Thousands(int64(use.Denials)), transcript.Thousands(int64(use.Errors)), cell(short(use.SHA256))))
+			transcript.Thousands(int64(use.Calls)), transcript.Thousands(int64(use.Denials)), transcript.Thousands(int64(use.Errors)), cell(transcript.ShortSHA(use.SHA256))))
 	}
 	return s
 }
-
-// short is the beginning of a digest, as long as that of a commit.
-func short(digest string) string { return digest[:min(len(digest), 12)] }

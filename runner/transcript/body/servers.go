@@ -34,7 +34,7 @@ func servers(all []transcript.MCPServer) section {
 			} else {
 				what = ""
 			}
-			s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s |\n", name, what, cell(tool.Tool), cell(short(tool.SHA256))))
+			s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s |\n", name, what, cell(tool.Tool), cell(transcript.ShortSHA(tool.SHA256))))
 		}
 	}
 	return s

@@ -11,7 +11,7 @@ func skills(all []transcript.Skill) section {
 	return section{
 		head: "\n## Skills\n\n| Skill | File | SHA-256 |\n|---|---|---|\n",
 		rows: rowsOf(all, func(s transcript.Skill) string {
-			return fmt.Sprintf("| %s | %s | %s |\n", cell(s.Name), cell(s.Path), cell(short(s.SHA256)))
+			return fmt.Sprintf("| %s | %s | %s |\n", cell(s.Name), cell(s.Path), cell(transcript.ShortSHA(s.SHA256)))
 		}),
 		most: 50, share: 4_000, more: "skill",
 	}

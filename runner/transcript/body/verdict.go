@@ -36,13 +36,16 @@ func verdictOnChecks(table *transcript.Verify) string {
 	if table.Attempt == 0 {
 		return neither + "the checks did not run on the change"
 	}
-	var red, before []string
-	passed := 0
+	var red, before, notRun []string
+	passed, refused := 0, false
 	for _, row := range table.Rows {
+		refused = refused || !row.Passed
 		switch {
+		case row.NotRun == transcript.NotConcerned:
+		case row.After == "": // a check that it needs did not pass
+			notRun = append(notRun, row.Name)
 		case !row.Passed:
 			red = append(red, row.Name)
-		case row.NotRun == transcript.NotConcerned:
 		case transcript.Good(row.After, row.Flaky):
 			passed++
 		default:
@@ -54,12 +57,18 @@ func verdictOnChecks(table *transcript.Verify) string {
 	switch {
 	case len(red) > 0:
 		return bad + named(red) + " " + agree(len(red), "fail")
+	case refused:
+		return bad + named(notRun) + " did not run"
 	case passed > 0:
 		add(transcript.Count(passed, "check") + " " + agree(passed, "pass"))
 	}
 	if len(before) > 0 {
 		sign = neither
 		add(named(before) + " " + agree(len(before), "fail") + " as before")
+	}
+	if len(notRun) > 0 {
+		sign = neither
+		add(named(notRun) + " did not run")
 	}
 	if len(parts) == 0 {
 		sign = neither
