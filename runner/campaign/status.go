@@ -121,7 +121,9 @@ func (e Entry) class(t Target, template string) Class {
 
 // Bad says whether a target counts as failed until it runs again, or until a person settles its pull
 // request.
-func (c Class) Bad() bool { return slices.Contains([]Class{Red, Budget, Refused, NeedsPerson, Failed}, c) }
+func (c Class) Bad() bool {
+	return slices.Contains([]Class{Red, Budget, Refused, NeedsPerson, Failed}, c)
+}
 
 // Failed says whether the last run of any target came to no good end, in whichever start that was.
 func (s *Status) Failed() bool {
