@@ -51,8 +51,14 @@ func TestClassesOfTargetsWithAPullRequest(t *testing.T) {
 		outcome, pull string
 		want          Class
 	}{
-		{"changed", "open", Opened}, {"no_changes", "open", Opened}, {"verify_failed", "open", Red}, {"budget_exceeded", "open", Budget},
-		{"internal_error", "open", Failed}, {"verify_failed", "merged", Merged}, {"verify_failed", "closed", ClosedUnmerged}, {"changed", "", Committed},
+		{"changed", "open", Opened},
+		{"no_changes", "open", Opened},
+		{"verify_failed", "open", Red},
+		{"budget_exceeded", "open", Budget},
+		{"internal_error", "open", Failed},
+		{"verify_failed", "merged", Merged},
+		{"verify_failed", "closed", ClosedUnmerged},
+		{"changed", "", Committed},
 	} {
 		e := Entry{Last: &Report{Template: "one", Outcome: c.outcome}, Pull: PullState{State: c.pull}}
 		if got := e.class(Target{}, "one"); got != c.want {

@@ -80,7 +80,8 @@ func TestWhatIsNotAsTheChainTells(t *testing.T) {
 		"missing": {func(t *testing.T, d *Directory) { d.Remove("outputs") }, []string{"outputs/a.log is missing"}, nil},
 		"all missing on the machine of the run": {
 			func(t *testing.T, d *Directory) { onlyUploaded(d) },
-			[]string{"changes/1.patch is missing", PackFile + " is missing", PatchFile + " is missing", "outputs/a.log is missing"}, nil,
+			[]string{"changes/1.patch is missing", PackFile + " is missing", PatchFile + " is missing", "outputs/a.log is missing"},
+			nil,
 		},
 		"added":           {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/z.log"), "") }, []string{"outputs/z.log was added"}, nil},
 		"an empty folder": {func(t *testing.T, d *Directory) { _, _ = d.MakeFolder("empty") }, nil, nil},
