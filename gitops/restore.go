@@ -276,7 +276,11 @@ func (c *Checkout) DropLocks() error {
 		if slices.Contains(c.locked, path) {
 			continue
 		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_, err := os.Lstat(path) // on a read-only file system, removing a missing file fails with EROFS
+		if err == nil {
+			err = os.Remove(path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = errors.Join(failed, err)
 		}
 	}

@@ -356,16 +356,22 @@ func TestACampaignTakesTheEndOfAKilledRun(t *testing.T) {
 	}
 }
 
-// The exit status tells what a wave came to; a plan of another job is refused.
+// The exit status tells of every target that failed, in an earlier start too. The draft of a change
+// whose checks are red is no open pull request like others. A plan of another job is refused.
 func TestACampaignThatFailsSaysSo(t *testing.T) {
 	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "run: test -f log.txt", "run: test ! -e new"))
-	cmd, out := w.command("run")
-	_ = cmd.Run()
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(out.String(), " verify_failed/red: ") {
-		t.Errorf("it ended with %d\n%s", code, out)
+	for _, want := range []string{" verify_failed/red: ", "2 targets: 2 checks red\n"} { // the second start has nothing to run
+		cmd, out := w.command("run")
+		_ = cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(out.String(), want) {
+			t.Errorf("it ended with %d\n%s", code, out)
+		}
+	}
+	if s := w.status(); s.Counts[campaign.Red] != 2 || w.published() != 2 {
+		t.Errorf("with %d drafts the targets are %v", w.published(), s.Counts)
 	}
 	w.write("bump.yml", campaignFile)
-	cmd, out = w.command("run")
+	cmd, out := w.command("run")
 	if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "make a new plan") {
 		t.Errorf("a plan of another job: %v\n%s", err, out)
 	}

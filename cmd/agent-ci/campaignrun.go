@@ -46,11 +46,7 @@ func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, 
 			return err
 		}
 		told := here.NewProgress(p.stderr, terminalWidth(p.stderr))
-		bad := false
-		o.Tell = func(s here.Step) {
-			told.Tell(s)
-			bad = bad || s.Report != nil && !s.Left && !s.Report.Good()
-		}
+		o.Tell = told.Tell
 		wait, err := here.Run(ctx, o)
 		told.End()
 		if err == nil && wait.Why == "" {
@@ -65,7 +61,7 @@ func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, 
 			return err
 		}
 		now := c.status(l.State, plan)
-		if status == exitOK && (bad || now.Stopped != nil) {
+		if status == exitOK && (now.Failed() || now.Stopped != nil) {
 			status = exitFailed
 		}
 		return show.Table(p.stdout, now)

@@ -21,7 +21,8 @@ that agent-ci runs lists, and --last is the newest of these. --format markdown p
 the run as one document. --verify follows the chain of digests through the
 transcript, compares its end with result.json, and this and all other files of
 the run but the page with what the transcript tells of them; the exit status is
-1 when something was altered, taken away or added.`,
+1 when something was altered, taken away or added. Files that a workflow did not
+upload are reported, and count as neither.`,
 		example: `
 agent-ci report --last
 agent-ci report run --format markdown > run.md

@@ -305,14 +305,14 @@ func (a *archive) putTold(ctx context.Context, told transcript.FileDigest, dir *
 	return err
 }
 
-// keeps says whether a name is one of the files of a run that are kept: what people
-// look at, and what agent-ci publish needs.
+// keeps says whether a name is one of the files of a run that are kept: those of which a run tells the
+// digests. A transcript that tells of others is not a run's.
 func keeps(name string) bool {
 	folder, file := path.Split(name)
 	switch folder {
 	case "":
-		return slices.Contains([]string{record.PatchFile, record.PackFile, record.WorkPackFile, record.PullRequestFile, "output.json"}, file)
-	case record.OutputsFolder + "/", record.PatchesFolder + "/":
+		return slices.Contains([]string{record.PatchFile, record.PackFile, record.WorkPackFile, record.PullRequestFile, "output.json", "skills.json"}, file)
+	case record.OutputsFolder + "/", record.PatchesFolder + "/", "extensions/":
 		return fs.ValidPath(name)
 	}
 	return false

@@ -42,6 +42,10 @@ func honest(t *testing.T) map[string]string {
 	_, err := rec.MakeFolder(record.OutputsFolder)
 	must(t, err)
 	must(t, rec.Write("outputs/1.txt", []byte("out")))
+	_, err = rec.MakeFolder("extensions")
+	must(t, err)
+	must(t, rec.Write("extensions/docs.json", []byte("[]")))
+	must(t, rec.Write("skills.json", []byte("{}")))
 	must(t, rec.Write(record.ReportFile, []byte(evilPage)))
 	files, err := rec.Digests(t.Context())
 	must(t, err)
@@ -136,7 +140,7 @@ func TestARunIsFetched(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
 	got, err := h.fetch(t)
 	must(t, err)
-	want := []string{"changes.patch", "outputs/1.txt", "report.html", "result.json", "transcript.jsonl"}
+	want := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}
 	if diff := cmp.Diff(want, filesIn(t, h.out)); diff != "" {
 		t.Error(diff)
 	}
@@ -156,13 +160,17 @@ func TestARunIsFetched(t *testing.T) {
 // What examples upload by default is three files, of which the page is not used.
 func TestThreeFilesAreEnough(t *testing.T) {
 	files := honest(t)
-	delete(files, "changes.patch")
-	delete(files, "outputs/1.txt")
+	for _, name := range []string{"changes.patch", "outputs/1.txt", "extensions/docs.json", "skills.json"} {
+		delete(files, name)
+	}
 	h := newHub(t, pack(t, files, nil))
 	got, err := h.fetch(t)
 	must(t, err)
 	if diff := cmp.Diff([]string{"report.html", "result.json", "transcript.jsonl"}, filesIn(t, h.out)); diff != "" || len(got.Notes) > 0 {
 		t.Error(diff, got.Notes)
+	}
+	if checked, err := record.CheckRun(t.Context(), h.out); err != nil || len(checked.Wrong) > 0 || len(checked.Notes) != 1 {
+		t.Errorf("%+v, %v", checked, err)
 	}
 }
 
@@ -217,7 +225,7 @@ func TestFilesThatAreLeftOut(t *testing.T) {
 	if diff := cmp.Diff([]string{want}, got.Notes); diff != "" {
 		t.Error(diff)
 	}
-	if is := filesIn(t, got.Directory); len(is) != 5 {
+	if is := filesIn(t, got.Directory); len(is) != 7 {
 		t.Errorf("there are %q", is)
 	}
 }
@@ -383,7 +391,7 @@ func TestWhatNoEventTellsOfIsLeftOut(t *testing.T) {
 	h := newHub(t, pack(t, files, nil))
 	got, err := h.fetch(t)
 	must(t, err)
-	if want := []string{"changes.patch", "outputs/1.txt", "report.html", "result.json", "transcript.jsonl"}; !slices.Equal(filesIn(t, h.out), want) {
+	if want := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}; !slices.Equal(filesIn(t, h.out), want) {
 		t.Errorf("%q", filesIn(t, h.out))
 	}
 	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], `"changes.pack", "checkout/.git/config", "index.html", "outputs/deep/1.txt", "outputs/more.html", "publish.json", "state/alive".`) {
@@ -443,7 +451,7 @@ func TestFetchedAgain(t *testing.T) {
 	if _, err := fetch(t.Context(), h.client, w, "", cache); err == nil {
 		t.Error("a download that failed is no error")
 	}
-	if left := filesIn(t, cache); len(left) != 5 || !strings.HasPrefix(left[0], "octo-widgets-7-") {
+	if left := filesIn(t, cache); len(left) != 7 || !strings.HasPrefix(left[0], "octo-widgets-7-") {
 		t.Errorf("there is %q", left)
 	}
 }

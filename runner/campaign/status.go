@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -42,7 +43,7 @@ type Class string
 const (
 	Waiting        Class = "waiting"
 	Running        Class = "running"
-	Opened         Class = "opened" // its pull request is open
+	Opened         Class = "opened" // its pull request is open, and its last run ended well
 	Merged         Class = "merged"
 	ClosedUnmerged Class = "closed"    // a person closed its pull request
 	Committed      Class = "committed" // a change without a pull request
@@ -77,8 +78,9 @@ const (
 	ReasonExisting      = "open_pull_request"
 )
 
-// ofPull are the classes of pull requests.
-var ofPull = map[string]Class{"open": Opened, "merged": Merged, "closed": ClosedUnmerged}
+// ofPull are the classes of pull requests that people have settled. An open one may be the draft of a
+// run that failed.
+var ofPull = map[string]Class{"merged": Merged, "closed": ClosedUnmerged}
 
 // Row is one target.
 type Row struct {
@@ -105,6 +107,8 @@ func (e Entry) class(t Target, template string) Class {
 		return Waiting
 	case ofPull[e.Pull.State] != "":
 		return ofPull[e.Pull.State]
+	case e.Pull.State == "open" && e.Last.Good():
+		return Opened
 	case e.Last.Reason == ReasonNotApplicable:
 		return NotApplicable
 	case e.Last.Reason == ReasonExisting:
@@ -113,6 +117,17 @@ func (e Entry) class(t Target, template string) Class {
 		return ofOutcome[e.Last.Outcome]
 	}
 	return Failed
+}
+
+// Bad says whether a target counts as failed until it runs again, or until a person settles its pull
+// request.
+func (c Class) Bad() bool {
+	return slices.Contains([]Class{Red, Budget, Refused, NeedsPerson, Failed}, c)
+}
+
+// Failed says whether the last run of any target came to no good end, in whichever start that was.
+func (s *Status) Failed() bool {
+	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Class.Bad() })
 }
 
 // Locate fills in the run directories that are in a folder of runs.

@@ -44,3 +44,25 @@ agents: {enabled: true, most: 9, roles: {reviewer: {model: dear}}}
 		t.Errorf("the agents are %+v with the defaults", with.Agents)
 	}
 }
+
+// A pull request that is open does not hide that the last run failed; one that people settled does.
+func TestClassesOfTargetsWithAPullRequest(t *testing.T) {
+	for _, c := range []struct {
+		outcome, pull string
+		want          Class
+	}{
+		{"changed", "open", Opened},
+		{"no_changes", "open", Opened},
+		{"verify_failed", "open", Red},
+		{"budget_exceeded", "open", Budget},
+		{"internal_error", "open", Failed},
+		{"verify_failed", "merged", Merged},
+		{"verify_failed", "closed", ClosedUnmerged},
+		{"changed", "", Committed},
+	} {
+		e := Entry{Last: &Report{Template: "one", Outcome: c.outcome}, Pull: PullState{State: c.pull}}
+		if got := e.class(Target{}, "one"); got != c.want {
+			t.Errorf("%s with a pull request that is %q is %s, want %s", c.outcome, c.pull, got, c.want)
+		}
+	}
+}

@@ -55,7 +55,7 @@ func TestTextOfModelsHasNoEffect(t *testing.T) {
 	f := finding{Path: "a`@b.go", Line: 1, EndLine: 1, Severity: "high", Title: hostile, Body: hostile}
 	for name, text := range map[string]string{
 		"finding": findingText(f),
-		"review":  speaker().reviewText(reviewObject{Summary: hostile}, []finding{f}),
+		"review":  speaker().reviewText(reviewObject{Summary: hostile}, nil, []finding{f}),
 		"comment": speaker().commentText(commentObject{Comment: hostile}),
 	} {
 		if found := alive.FindString(regexp.MustCompile("`[^`]*`").ReplaceAllString(text, "")); found != "" {
@@ -70,7 +70,7 @@ func TestTextsFitGitHub(t *testing.T) {
 	for i := range maxFindings {
 		beside = append(beside, finding{Path: fmt.Sprint(i), Line: 1, Severity: "low", Title: "Long", Body: long})
 	}
-	review := speaker().reviewText(reviewObject{Summary: long}, beside)
+	review := speaker().reviewText(reviewObject{Summary: long}, nil, beside)
 	if units := markdown.Units(review); units > 65_536 || !strings.Contains(review, "more findings that there is no room for") || !strings.HasSuffix(review, footerOf(speaker())) {
 		t.Errorf("a review has %d units and ends in %q", units, review[len(review)-200:])
 	}

@@ -24,7 +24,7 @@ func TestTextsAsTheyStandOnPages(t *testing.T) {
 	}
 	f := finding{Path: "loop.go", Line: 12, EndLine: 14, Severity: "high", Title: "The last one is <b>left out</b>", Body: words}
 	for name, text := range map[string]string{
-		"review.md":  s.reviewText(reviewObject{Summary: words}, []finding{f}),
+		"review.md":  s.reviewText(reviewObject{Summary: words}, nil, []finding{f}),
 		"finding.md": findingText(f),
 		"comment.md": s.commentText(commentObject{Comment: words + "\n\n" + strings.Repeat("and more of it ", 200)}),
 	} {

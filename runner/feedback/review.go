@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // review publishes a review that comments: an agent neither approves nor blocks. What
@@ -31,11 +33,11 @@ func (s Speaker) review(ctx context.Context, raw json.RawMessage) (*Said, error)
 		said.URL, said.Operation = there[i].url, "none"
 		return said, nil
 	}
-	made, err := s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, on, beside))
+	made, err := s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, on, nil, beside))
 	if forge.KindOf(err) == forge.Invalid && len(on) > 0 {
-		s.Record.Warn("review_lines", "GitHub took no finding on lines of the diff (%v); they stand in the text of the review.", err)
 		said.Findings, said.Beside = 0, len(o.Findings)
-		made, err = s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, nil, o.Findings))
+		s.Record.Warn("review_lines", "The forge took no comments on lines of the diff (%v). The text of the review has these findings instead: %s.", err, lines(on))
+		made, err = s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, nil, on, beside))
 	}
 	if err != nil {
 		return nil, intake.ForgeFailure(fmt.Sprintf("Pull request #%d cannot be reviewed", s.On.Number), err)
@@ -44,8 +46,8 @@ func (s Speaker) review(ctx context.Context, raw json.RawMessage) (*Said, error)
 	return said, nil
 }
 
-func (s Speaker) newReview(o reviewObject, on []placed, beside []finding) forge.NewReview {
-	review := forge.NewReview{CommitSHA: s.On.HeadSHA, Body: s.reviewText(o, beside)}
+func (s Speaker) newReview(o reviewObject, on, refused []placed, beside []finding) forge.NewReview {
+	review := forge.NewReview{CommitSHA: s.On.HeadSHA, Body: s.reviewText(o, refused, beside)}
 	for _, p := range on {
 		comment := p.at
 		comment.Body = findingText(p.finding)
@@ -58,6 +60,15 @@ func (s Speaker) newReview(o reviewObject, on []placed, beside []finding) forge.
 type placed struct {
 	finding
 	at forge.LineComment
+}
+
+// lines names findings by their places, for a warning.
+func lines(all []placed) string {
+	var places []string
+	for _, p := range all {
+		places = append(places, fmt.Sprintf("%s:%d", markdown.FileName(p.at.Path), p.at.Line))
+	}
+	return strings.Join(places, ", ")
 }
 
 // place tells findings on lines of the diff from those beside it. A run that goes on

@@ -33,7 +33,7 @@ func (s *Said) findings() string {
 	case s.Beside == 0:
 		return transcript.Count(s.Findings, "finding")
 	}
-	return fmt.Sprintf("%s, %d of them on no line of the diff", transcript.Count(s.Findings+s.Beside, "finding"), s.Beside)
+	return fmt.Sprintf("%s, %d of them in its text", transcript.Count(s.Findings+s.Beside, "finding"), s.Beside)
 }
 
 // Result is what was said, for result.json; nil for nothing.

@@ -44,20 +44,27 @@ func headline(f finding) string {
 	return fmt.Sprintf("**%s** (%s)", markdown.Text(markdown.Cut(f.Title, maxTitle)), markdown.Text(f.Severity))
 }
 
-// reviewText is the body of a review: the summary, what stands on no line of the diff,
-// and of what it was made.
-func (s Speaker) reviewText(o reviewObject, beside []finding) string {
+// reviewText is the body of a review: the summary, the findings without a comment on the diff, and
+// the commit. The forge refused comments for some of them, the others are on no line of the diff.
+func (s Speaker) reviewText(o reviewObject, refused []placed, beside []finding) string {
 	var b strings.Builder
 	b.WriteString(s.mark(s.On.HeadSHA) + "\n" + prose(o.Summary, mostOfFinding))
 	tail := "\n" + s.footer("Commit "+markdown.Code(gitops.Short(s.On.HeadSHA))+" was reviewed")
 	left := mostOfReview - markdown.Units(b.String()) - markdown.Units(tail)
-	for i, f := range beside {
+	all := beside
+	for _, p := range refused {
+		all = append(all, p.finding)
+	}
+	for i, f := range all {
 		part := fmt.Sprintf("\n%s, line %d: %s\n\n%s", markdown.Code(f.Path), f.Line, headline(f), prose(f.Body, mostOfFinding))
-		if i == 0 {
+		switch {
+		case i == len(beside):
+			part = "\n**On lines of the diff, where the forge took no comment**\n" + part
+		case i == 0:
 			part = "\n**On no line of the diff**\n" + part
 		}
 		if left -= markdown.Units(part); left < 100 {
-			b.WriteString("\n" + transcript.Count(len(beside)-i, "more finding") + " that there is no room for; the run's output.json has all.\n")
+			b.WriteString("\n" + transcript.Count(len(all)-i, "more finding") + " that there is no room for; the run's output.json has all.\n")
 			break
 		}
 		b.WriteString(part)

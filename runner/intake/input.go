@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,13 +51,24 @@ func (s *Source) withWords(t Task, in input, where string) (Task, error) {
 	}
 	title, removed := clean.Text(in.title)
 	t.Title, t.ProgressLike = strings.Join(strings.Fields(title), " "), in.progress
-	text, more := clean.Parts(in.parts)
+	text, more := clean.Parts(unmarked(in.parts))
 	t.Text = text
 	if removed.Add(more); removed.Any() {
 		s.Record.Warn("hidden_text", "%s held what its page does not show, which was removed: %s, %s.", where,
 			outcome.Counted(removed.Characters, "invisible character"), outcome.Counted(removed.Comments, "HTML comment"))
 	}
 	return t, nil
+}
+
+// unmarked returns the parts without agent-ci's own marks. What is shown as it stands keeps them.
+func unmarked(parts []clean.Part) []clean.Part {
+	parts = slices.Clone(parts) // the digest is of what was written
+	for i, p := range parts {
+		if !p.Shown {
+			parts[i].Text = withoutMarks(p.Text)
+		}
+	}
+	return parts
 }
 
 // readIssue reads an issue that can be worked on, what who counts wrote below it,

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
@@ -105,6 +106,23 @@ func IsFinished(body, commit string) bool {
 func FruitlessMark(snapshot, baseSHA string) string {
 	return fmt.Sprintf("\n<!-- agent-ci: no change came of %s on %s -->\n", snapshot, baseSHA)
 }
+
+// ownMarks matches every mark that agent-ci writes, and no other comment: a free text between the
+// same signs may be somebody's hidden order.
+var ownMarks = sync.OnceValue(func() *regexp.Regexp {
+	const commit, run = `[0-9a-f]{40,64}`, `[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}`
+	return regexp.MustCompile(`<!-- agent-ci(?:: (?:` + strings.Join([]string{
+		`progress|questions|finding|draft|transcript|template|end of template`,
+		`commit(?: unfinished| uncommented| ` + commit + `)?`,
+		`repair(?: of ` + commit + ` by ` + run + ` attempts=[0-9]{1,10} spent=[0-9]{1,9}\.[0-9]{4} rerun=(?:true|false))?`,
+		`feedback [0-9a-f]{8} ` + commit + ` ` + run,
+		`no change came of ` + commit + ` on ` + commit,
+		`requests [0-9A-Za-z+/]+={0,2}`, // base64
+	}, "|") + `)|-setup: [0-9A-Z_]+ ` + commit + `) -->`)
+})
+
+// withoutMarks returns a text without agent-ci's own marks, so that no warning calls them hidden.
+func withoutMarks(text string) string { return ownMarks().ReplaceAllString(text, "") }
 
 // IsProgress says whether a comment looks like a run's progress.
 func IsProgress(c forge.Comment) bool { return strings.HasPrefix(c.Body, ProgressMark) }

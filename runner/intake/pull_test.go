@@ -1,6 +1,7 @@
 package intake_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
 )
 
 // talk are issue 7, for which a run made pull request 9, and what was said there
@@ -171,6 +173,42 @@ func TestPullsThatCannotBeRead(t *testing.T) {
 		on.fails = map[string]error{call: &forge.Error{Kind: forge.Unavailable, Message: "no connection"}}
 		if _, err := sourceOf(t, on, trusting(), "issue_comment", onPull(9, "more")).Read(t.Context(), ofRun); reasonOf(err) != ends {
 			t.Errorf("%s: %v", call, err)
+		}
+	}
+}
+
+// TestMarksOfRunsAreNotHiddenText takes all marks that runs leave on a pull request and its diff. A
+// comment that only looks like one is still warned of, and no text between such signs is read.
+func TestMarksOfRunsAreNotHiddenText(t *testing.T) {
+	const run, commit = "20260301T090000Z-0a1b2c3d", "0123456789012345678901234567890123456789"
+	digest := strings.Repeat("ab", 32)
+	marks := intake.ProgressMark + intake.QuestionsMark + intake.JoinMark + intake.UnfinishedMark + intake.UncommentedMark + intake.FindingMark + intake.RepairMark +
+		intake.FinishedMark(commit) + intake.FeedbackMark("key", commit, run) + intake.FeedbackMark("key", digest, run) + intake.FruitlessMark(digest, commit) +
+		body.CommentMark + "<!-- agent-ci: draft -->\n<!-- agent-ci: template -->\n<!-- agent-ci: end of template -->\n<!-- agent-ci: requests H4sIAAAAAAAA/+2= -->\n" +
+		"<!-- agent-ci: repair of " + commit + " by " + run + " attempts=1 spent=0.0001 rerun=false -->\n<!-- agent-ci-setup: OPENAI_API_KEY " + commit + " -->\n"
+	for name, c := range map[string]struct {
+		body, line string
+		warns      []string
+	}{
+		"marks":              {marks + "As it is.", marks + "Too loud.", nil},
+		"an order":           {"<!-- agent-ci: obey -->As it is.", "Too loud.", []string{"hidden_text"}},
+		"an order on a line": {"As it is.", "<!-- agent-ci: commit obey -->Too loud.", []string{"hidden_text"}},
+		"an order in a mark": {"<!-- <!-- agent-ci: draft -->obey -->As it is.", "Too loud.", []string{"hidden_text"}},
+		"an order of halves": {"<!-<!-- agent-ci: draft -->- obey -->As it is.", "Too loud.", []string{"hidden_text"}},
+	} {
+		on := talk()
+		on.lines = []forge.ReviewComment{{ID: 20, Author: forge.User{Login: "octo"}, Path: "a.go", Line: 1, DiffHunk: "@@", Body: c.line, CreatedAt: asked, UpdatedAt: asked}}
+		s := sourceOf(t, on, trusting(), "pull_request_review", fmt.Sprintf(`{"action": "submitted", "review": {"id": 4, "state": "commented", "body": "/agent-ci", "submitted_at": "2026-01-02T03:04:05Z", "user": {"login": "octocat", "id": 1}},
+			"pull_request": {"number": 8, "title": "Polish it", "body": %q}, %s}`, c.body, octocat))
+		task, err := s.Read(t.Context(), ofPerson)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.warns, codesOf(s.Record.Warnings())); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if strings.Contains(task.Text, "obey") || strings.Contains(task.Text, "<!--") || !strings.Contains(task.Text, "As it is.") || !strings.Contains(task.Text, "Too loud.") {
+			t.Errorf("%s: the task is\n%s", name, task.Text)
 		}
 	}
 }

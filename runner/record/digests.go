@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
 // notDigested is what of a run directory the last event does not tell the digest of:
@@ -161,6 +162,8 @@ func (d *Directory) CheckResult(end *transcript.RunFinished) error {
 // bundle.
 var madeAgain = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile}
 
+// checkFiles compares the files of the directory with the digests in the transcript. A run of a workflow
+// of which only report, transcript and result are there is an artifact: the action uploads no more.
 func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *CheckedRun) error {
 	now, err := d.Digests(ctx)
 	if err != nil {
@@ -171,6 +174,7 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 		left[file.Path] = file
 	}
 	published := d.Has(PublishFile)
+	var missing []string
 	for _, was := range view.Finished.Files {
 		is, there := left[was.Path]
 		delete(left, was.Path)
@@ -179,10 +183,17 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 		case published && slices.Contains(madeAgain, was.Path):
 			checked.Notes = append(checked.Notes, was.Path+" was made again by agent-ci publish, and the transcript does not tell its digest")
 		case !there:
-			checked.Wrong = append(checked.Wrong, was.Path+" is missing")
+			missing = append(missing, was.Path)
 		default:
 			checked.Wrong = append(checked.Wrong, was.Path+" was altered")
 		}
+	}
+	if len(missing) > 0 && len(missing) == len(view.Finished.Files) && view.Started.Link != "" {
+		checked.Notes = append(checked.Notes, fmt.Sprintf("%s of the run were not uploaded by its workflow, and cannot be checked here: %s", transcript.Count(len(missing), "other file"), markdown.SomeFiles(missing)))
+		missing = nil
+	}
+	for _, name := range missing {
+		checked.Wrong = append(checked.Wrong, name+" is missing")
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		if published && slices.Contains(madeAgain, name) {

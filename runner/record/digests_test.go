@@ -18,6 +18,12 @@ import (
 // ended is the directory of a run with some files, which has ended as one does.
 func ended(t *testing.T) *Directory {
 	t.Helper()
+	return endedBy(t, transcript.RunStarted{RunID: "r1"})
+}
+
+// endedBy is such a directory with what its first event says.
+func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
+	t.Helper()
 	rec := New("r1", nil)
 	if err := rec.Make(t.TempDir(), nil); err != nil {
 		t.Fatal(err)
@@ -38,7 +44,7 @@ func ended(t *testing.T) *Directory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = rec.Begin(transcript.RunStarted{RunID: rec.ID})
+	err = rec.Begin(started)
 	if err == nil {
 		err = rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Files: files, Result: raw})
 	}
@@ -68,10 +74,15 @@ func TestWhatIsNotAsTheChainTells(t *testing.T) {
 		wrong  []string
 		notes  []string
 	}{
-		"nothing":         {func(*testing.T, *Directory) {}, nil, nil},
-		"altered":         {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/a.log"), "OF outputs/a.log") }, []string{"outputs/a.log was altered"}, nil},
-		"cut":             {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/a.log"), "") }, []string{"outputs/a.log was altered"}, nil},
-		"missing":         {func(t *testing.T, d *Directory) { d.Remove("outputs") }, []string{"outputs/a.log is missing"}, nil},
+		"nothing": {func(*testing.T, *Directory) {}, nil, nil},
+		"altered": {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/a.log"), "OF outputs/a.log") }, []string{"outputs/a.log was altered"}, nil},
+		"cut":     {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/a.log"), "") }, []string{"outputs/a.log was altered"}, nil},
+		"missing": {func(t *testing.T, d *Directory) { d.Remove("outputs") }, []string{"outputs/a.log is missing"}, nil},
+		"all missing on the machine of the run": {
+			func(t *testing.T, d *Directory) { onlyUploaded(d) },
+			[]string{"changes/1.patch is missing", PackFile + " is missing", PatchFile + " is missing", "outputs/a.log is missing"},
+			nil,
+		},
 		"added":           {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/z.log"), "") }, []string{"outputs/z.log was added"}, nil},
 		"an empty folder": {func(t *testing.T, d *Directory) { _, _ = d.MakeFolder("empty") }, nil, nil},
 		"renamed": {
@@ -135,6 +146,45 @@ func TestWhatIsNotAsTheChainTells(t *testing.T) {
 				t.Errorf("head %q: %s", checked.Head, diff)
 			}
 		})
+	}
+}
+
+// onlyUploaded leaves of a run directory what the action uploads.
+func onlyUploaded(d *Directory) {
+	for _, name := range []string{PatchFile, PackFile, "outputs", "changes", StateFolder, CheckoutFolder} {
+		d.Remove(name)
+	}
+}
+
+// What the action uploads of a run is told apart from a run directory that something is missing of.
+func TestWhatWasNotUploadedIsNotMissing(t *testing.T) {
+	for _, c := range []struct {
+		change func(d *Directory)
+		wrong  []string
+		notes  []string
+	}{
+		{onlyUploaded, nil, []string{"4 other files of the run were not uploaded by its workflow, and cannot be checked here: changes/1.patch, changes.pack, changes.patch, …"}},
+		{func(d *Directory) { d.Remove("outputs") }, []string{"outputs/a.log is missing"}, nil},
+		{func(d *Directory) { onlyUploaded(d); put(t, d.Join("more.log"), "") }, []string{"more.log was added"}, []string{"4 other files"}},
+		{func(d *Directory) { onlyUploaded(d); put(t, d.Join(PatchFile), "another") }, []string{PackFile + " is missing"}, nil},
+	} {
+		d := endedBy(t, transcript.RunStarted{RunID: "r1", Link: "https://github.com/o/r/actions/runs/7"})
+		dir, err := OpenDirectory(d.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dir.Close()
+		c.change(dir)
+		checked, err := CheckRun(t.Context(), d.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(checked.Wrong, "\n"); !strings.Contains(got, strings.Join(c.wrong, "\n")) || (got == "") != (c.wrong == nil) {
+			t.Errorf("wrong is %q, want %q", got, c.wrong)
+		}
+		if got := strings.Join(checked.Notes, "\n"); !strings.Contains(got, strings.Join(c.notes, "\n")) || (got == "") != (c.notes == nil) {
+			t.Errorf("the notes are %q, want %q", got, c.notes)
+		}
 	}
 }
 

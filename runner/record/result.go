@@ -82,7 +82,7 @@ type Feedback struct {
 	URL       string   `json:"url"`
 	Operation string   `json:"operation"` // created, updated; none where it stood there already
 	Findings  int      `json:"findings"`  // of a review, on lines of the diff
-	Beside    int      `json:"beside"`    // of a review, on no line of the diff
+	Beside    int      `json:"beside"`    // findings in the text of a review
 	Labels    []string `json:"labels"`    // that were added
 }
 

@@ -613,7 +613,7 @@ type Publish struct {
 
 	Labels   []string `json:"labels,omitempty"`   // that were added, or are to be
 	Findings int      `json:"findings,omitempty"` // on lines of the diff
-	Beside   int      `json:"beside,omitempty"`   // findings in the text of the review, on no line of the diff
+	Beside   int      `json:"beside,omitempty"`   // findings in the text of the review
 
 	Of string `json:"of,omitempty"` // what is published beside the change: lessons; empty for the change
 }

@@ -37,14 +37,19 @@ func Text(text string) (string, Removed) {
 	return strings.TrimSpace(text), Removed{Characters: characters, Comments: comments}
 }
 
+// emojiStyle behind a symbol asks for its picture: ⚠️ is two characters. It hides nothing there, and
+// is removed without being counted.
+const emojiStyle = '\ufe0f'
+
 // visible removes characters first: one between the marks of a comment would
 // hide the comment from what looks for it.
 func visible(text string) (string, int) {
 	var b strings.Builder
 	b.Grow(len(text))
-	removed := 0
+	removed, before := 0, rune(0)
 	for _, r := range strings.ReplaceAll(text, "\r\n", "\n") {
 		switch {
+		case r == emojiStyle && unicode.IsSymbol(before):
 		case r == '\r' || r == '\u2028' || r == '\u2029' || r == '\u0085':
 			b.WriteByte('\n')
 		case r == '\n' || r == '\t':
@@ -54,6 +59,7 @@ func visible(text string) (string, int) {
 		default:
 			b.WriteRune(r)
 		}
+		before = r
 	}
 	return b.String(), removed
 }

@@ -22,6 +22,8 @@ func TestClean(t *testing.T) {
 		"bidirectional":                    {"a\u202eb\u2066c\u2069\u061c", "abc", clean.Removed{Characters: 4}},
 		"tags":                             {"hi\U000E0049\U000E0067\U000E006E\U000E007F", "hi", clean.Removed{Characters: 4}},
 		"variation selectors":              {"x\ufe0f\U000E0101", "x", clean.Removed{Characters: 2}},
+		"symbols shown as pictures":        {"⚠\ufe0f a ❤\ufe0f", "⚠ a ❤", clean.Removed{}},
+		"more behind a symbol":             {"⚠\ufe0f\ufe0f\u200b", "⚠", clean.Removed{Characters: 2}},
 		"private use and unassigned":       {"x\ue000\U000F0001\u0378", "x", clean.Removed{Characters: 3}},
 		"control characters":               {"x\x00\x1b[31m\x07", "x[31m", clean.Removed{Characters: 3}},
 		"separators become line ends":      {"a\u2028b\u2029c\u0085d", "a\nb\nc\nd", clean.Removed{}},
