@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 )
@@ -34,9 +33,8 @@ func (w *workshop) sit(env []string, args ...string) *sitting {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	over := time.AfterFunc(4*time.Minute, func() { _ = cmd.Process.Kill() })
+	killLate(w.t, cmd)
 	w.t.Cleanup(func() {
-		over.Stop()
 		_ = cmd.Process.Kill()
 		terminal.Close()
 	})

@@ -7,6 +7,12 @@ if [ $# -ne 1 ]; then
 	echo "usage: $0 BINARY" >&2
 	exit 2
 fi
+for program in git go bash; do
+	if ! command -v "$program" >/dev/null; then
+		echo "The demonstration needs $program, and there is none in PATH." >&2
+		exit 2
+	fi
+done
 binary=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cd "$(dirname "$0")"
 example=$(pwd)
@@ -86,7 +92,8 @@ show 'The change as a pull request would show it:' pull_request.md
 show 'The run as a page, for a browser:           ' report.html
 show 'How the run ended, for programs:           ' result.json
 show 'What happened, event by event:             ' transcript.jsonl
-if grep -q '"branch": "agent-ci/fix-compare"' "$demo/$run/result.json" 2>/dev/null; then
+pushed=$(quiet_git --git-dir "$demo/origin.git" rev-parse --verify --quiet refs/heads/agent-ci/fix-compare || true)
+if [ -n "$pushed" ] && grep -q "\"head_sha\": \"$pushed\"" "$demo/$run/result.json" 2>/dev/null; then
 	echo 'The branch that was pushed:                  git --git-dir demo/origin.git log --patch main..agent-ci/fix-compare'
 fi
 exit "$status"

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 )
 
 // Network says what commands reach.
@@ -198,18 +196,7 @@ type Probed struct {
 
 // RemoveScratch removes a scratch folder, also where commands or the kernel
 // left folders in it that their owner may not change.
-func RemoveScratch(dir string) error {
-	if os.RemoveAll(dir) == nil { // as most often: the rights are looked at where they are in the way
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if entry != nil && entry.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
-}
+func RemoveScratch(dir string) error { return layer.Remove(dir) }
 
 func (o Options) check() error {
 	if !slices.Contains([]Network{NetworkNone, NetworkLoopback, NetworkProxied, NetworkFull}, o.Network) {

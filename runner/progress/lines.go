@@ -33,7 +33,6 @@ type Watch struct {
 	written time.Time               // when the last line was
 	group   string                  // the part of the log that has begun
 	opened  bool                    // it has a line
-	names   map[string]string       // of agents that others started, by their ids
 	outputs map[string]string       // the last ones of commands that failed, without their durations
 	comment atomic.Pointer[comment] // while it is shown
 }
@@ -91,23 +90,11 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 
 // named is the line of an event, behind the name of its agent where another one started that.
 func (w *Watch) named(e transcript.Event) string {
-	line, id := Line(e)+w.figures(e), e.By()
-	if id == "" {
+	line := Line(e) + w.figures(e)
+	if line == "" || e.Type == transcript.TypeAgentStarted {
 		return line
 	}
-	if e.Type == transcript.TypeAgentStarted {
-		if w.names == nil {
-			w.names = map[string]string{}
-		}
-		var d transcript.AgentStarted
-		_ = json.Unmarshal(e.Data, &d) // written by this process
-		w.names[id] = d.Name
-		return line
-	}
-	if line == "" {
-		return ""
-	}
-	return cmp.Or(w.names[id], id) + ": " + line
+	return w.status().by(e) + line
 }
 
 // figures returns what was used so far, for the end of the line of a request, of an agent's end and

@@ -17,6 +17,7 @@ type status struct {
 	began  time.Time
 	busy   []*activity // in the order of their starts
 	run    *transcript.Follower
+	left   map[session]*activity // the calls whose commands run on in a session
 	limits Limits
 	ending bool // a signal has ended the work
 }
@@ -40,6 +41,23 @@ type activityKey struct {
 	of          activityKind
 	agent, call string
 	ref         transcript.CallRef
+}
+
+// session is one in which a command runs on after its call has returned.
+type session struct {
+	agent string
+	id    float64
+}
+
+// sessionIn returns the session that an object of JSON names; false if it names none.
+func sessionIn(e transcript.Event, object []byte) (session, bool) {
+	var named struct {
+		ID float64 `json:"session_id"`
+	}
+	if json.Unmarshal(object, &named) != nil || named.ID == 0 {
+		return session{}, false
+	}
+	return session{e.By(), named.ID}, true
 }
 
 type activityKind int
@@ -92,11 +110,12 @@ func (s *status) take(e transcript.Event, now time.Time) {
 		var d transcript.ToolStarted
 		_ = json.Unmarshal(e.Data, &d)
 		if !d.Refused {
-			s.begin(&activity{key: callOf(e, d.CallID, d.Ref()), words: s.by(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.Shown())), since: now})
+			s.begin(s.call(e, d, now))
 		}
 	case transcript.TypeToolFinished:
 		var d transcript.ToolFinished
 		_ = json.Unmarshal(e.Data, &d)
+		s.leave(e, d)
 		s.end(callOf(e, d.CallID, d.Ref()))
 	case transcript.TypeAgentFinished:
 		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key.of != 0 && a.key.agent == e.By() })
@@ -105,12 +124,39 @@ func (s *status) take(e transcript.Event, now time.Time) {
 	}
 }
 
+// call returns the activity of a call. One that waits for a command that ran on is shown as the
+// call that started the command, with its time.
+func (s *status) call(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
+	a := &activity{key: callOf(e, d.CallID, d.Ref()), words: s.by(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.Shown())), since: now}
+	if in, names := sessionIn(e, []byte(d.Input)); names && s.left[in] != nil {
+		a.words, a.since = s.left[in].words, s.left[in].since
+	}
+	return a
+}
+
+// leave keeps the activity of a call whose command runs on.
+func (s *status) leave(e transcript.Event, d transcript.ToolFinished) {
+	var finished struct{ Detail json.RawMessage }
+	_ = json.Unmarshal(e.Data, &finished)
+	in, names := sessionIn(e, finished.Detail)
+	if !names {
+		return
+	}
+	key := callOf(e, d.CallID, d.Ref())
+	if i := slices.IndexFunc(s.busy, func(a *activity) bool { return a.key == key }); i >= 0 {
+		if s.left == nil {
+			s.left = map[session]*activity{}
+		}
+		s.left[in] = s.busy[i]
+	}
+}
+
 // by returns the name of the agent of an event with a colon; empty for the run's own agent.
 func (s *status) by(e transcript.Event) string {
 	if e.By() == "" {
 		return ""
 	}
-	return s.run.View().NameOf(e.By()) + ": "
+	return Printable(s.run.View().NameOf(e.By())) + ": "
 }
 
 // begin adds an activity in the place of one with its key.

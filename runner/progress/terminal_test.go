@@ -264,6 +264,45 @@ func TestTheStatusLineTellsWhatRuns(t *testing.T) {
 	})
 }
 
+// A call that waits for a command that ran on is shown as the command, with all its time.
+func TestTheStatusNamesTheCommandThatIsWaitedFor(t *testing.T) {
+	var lines bytes.Buffer
+	w := &Watch{Lines: &lines}
+	synctest.Test(t, func(t *testing.T) {
+		call := func(agent string, number int, tool, input string, took time.Duration, detail map[string]any, want string) {
+			t.Helper()
+			started := event(t, transcript.TypeToolStarted, transcript.ToolStarted{Number: number, Tool: tool, Input: input})
+			finished := event(t, transcript.TypeToolFinished, transcript.ToolFinished{Number: number, Tool: tool, Detail: detail})
+			started.Agent, finished.Agent = agent, agent
+			w.Show(started)
+			time.Sleep(took)
+			if got := w.status().plain(time.Now()); got != "… setup: "+want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			w.Show(finished)
+		}
+		runs := map[string]any{"session_id": 1000}
+		call(transcript.MainAgent, 1, "exec_command", `{"cmd":"make test"}`, 10*time.Second, runs, "exec_command make test, running for 10 s")
+		call(transcript.MainAgent, 2, "write_stdin", `{"session_id":1000}`, 50*time.Second, runs, "exec_command make test, running for 1 min 0 s")
+		call(transcript.MainAgent, 3, "write_stdin", `{"session_id":1000}`, 30*time.Second, nil, "exec_command make test, running for 1 min 30 s")
+		call(transcript.MainAgent, 4, "write_stdin", `{"session_id":1001}`, time.Second, nil, "write_stdin 1001, running for 1.0 s")
+		call("a1", 1, "write_stdin", `{"session_id":1000}`, time.Second, nil, "a1: write_stdin 1000, running for 1.0 s")
+	})
+}
+
+// A run that is resumed knows the names of its agents.
+func TestAgentsKeepTheirNamesInARunThatIsResumed(t *testing.T) {
+	var lines bytes.Buffer
+	w := &Watch{Lines: &lines}
+	w.Follow(&transcript.View{Agents: []*transcript.Agent{{ID: "a1", Name: "Ada\x1b[2J"}}}, Limits{})
+	e := event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."})
+	e.Agent = "a1"
+	w.Show(e)
+	if got, want := lines.String(), "agent-ci: Ada␛[2J: warning: Look.\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A run that is resumed has cost what it had cost.
 func TestTheStatusOfARunThatIsResumedGoesOn(t *testing.T) {
 	known := &transcript.View{

@@ -44,7 +44,8 @@ func Copy(ctx context.Context, from, to string) error {
 // CopyCaches copies the folder called name from one folder to another, where it is missing or
 // empty: what earlier commands cached, for later ones to begin with and to change for themselves.
 // Nothing that runs may change it meanwhile. A folder of over 1 GiB, and one that can't be copied
-// whole, is left out: caches only save time.
+// whole, is left out: caches only save time. A copy that is cut off leaves no part behind, since
+// tools trust what they find.
 func CopyCaches(ctx context.Context, from, to, name string) error {
 	if info, err := os.Lstat(filepath.Join(from, name)); err != nil || !info.IsDir() { // a link was made by commands
 		return nil
@@ -53,10 +54,18 @@ func CopyCaches(ctx context.Context, from, to, name string) error {
 	if err := os.Remove(copied); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil // it has something
 	}
-	if copyIn(ctx, from, to, name) == nil {
-		return nil
+	partial := copied + ".partial"
+	if err := Remove(partial); err != nil {
+		return err
 	}
-	return errors.Join(ctx.Err(), os.RemoveAll(copied), os.MkdirAll(copied, 0o700))
+	err := copyIn(ctx, from, partial, name)
+	if err == nil {
+		err = os.Rename(filepath.Join(partial, name), copied)
+	}
+	if err != nil {
+		err = errors.Join(ctx.Err(), os.MkdirAll(copied, 0o700))
+	}
+	return errors.Join(err, Remove(partial))
 }
 
 // checkSize refuses a layer that takes too much. A file with several names counts once.

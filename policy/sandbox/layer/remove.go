@@ -1,0 +1,22 @@
+package layer
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Remove removes a folder, also if commands or the kernel left folders in it that their owner may
+// not change.
+func Remove(dir string) error {
+	if os.RemoveAll(dir) == nil { // as most often: the rights are looked at where they are in the way
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
