@@ -33,11 +33,11 @@ var roomKnows = map[string][]string{
 		"runner/actions", "runner/intake", "runner/job", "runner/outcome", "runner/publish", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy",
 	},
 	"runner/campaign": {
-		"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "gitops/forge", "gitops/remote",
+		"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "gitops",
 	},
 	"runner/campaign/cluster": {"runner/campaign", "runner/job"},
 	"runner/campaign/here":    {"runner/campaign", "runner/given", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "gitops/forge", "gitops/remote"},
-	"runner/campaign/resolve": {"runner/campaign", "runner/given", "runner/intake", "runner/job", "gitops", "gitops/forge", "gitops/remote"},
+	"runner/campaign/resolve": {"runner/campaign", "runner/given", "runner/intake", "runner/job", "gitops"},
 	"runner/campaign/show":    {"runner/campaign", "runner/job", "runner/progress", "runner/transcript"},
 	"runner/confine": {
 		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",

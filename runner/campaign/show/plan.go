@@ -5,7 +5,6 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/progress"
@@ -27,7 +26,7 @@ func Plan(w io.Writer, s Planned) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "TARGET\tBASE\tCOMMIT\tNOTE")
 	for _, target := range s.Plan.Targets {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", cell(name(campaign.Row{Target: target})), cell(target.Base), gitops.Short(target.SHA), cell(s.note(target)))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", cell(name(campaign.Row{Target: target})), cell(target.Base), transcript.ShortSHA(target.SHA), cell(s.note(target)))
 	}
 	if err := t.Flush(); err != nil {
 		return err
