@@ -39,6 +39,7 @@ type Settings struct {
 	excludesFile string
 	attributes   string
 	Origin       string
+	Fetch        []string // refspecs of all remotes
 	Filters      map[string]FilterDriver
 }
 
@@ -209,6 +210,8 @@ func (s *Settings) takeRemote(remote, name string, v variable) {
 		if remote == "origin" && s.Origin == "" {
 			s.Origin = withoutCredentials(v.value)
 		}
+	case "fetch":
+		s.Fetch = append(s.Fetch, v.value)
 	case "promisor":
 		if v.bool() {
 			s.promisor = remote

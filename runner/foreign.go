@@ -1,0 +1,86 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// recordedHere says whether this machine wrote the record in a run directory. Any other one is a
+// stranger's, wherever it came from: who wrote it chose its settings and its base commit.
+func (in *invocation) recordedHere(dir *record.Directory) bool {
+	return dir.RecordedHere(record.NotesPath(in.env.Get))
+}
+
+// holdForeign refuses a stranger's record whose job allows more than the job file given here, the
+// base commit and the environment do. ws is on the recorded base, which counts once origin has it.
+func (in *invocation) holdForeign(ctx context.Context, h *history, ws *workspace.Workspace, goesOn bool) error {
+	base := ws.Base()
+	published, err := ws.Checkout().OnRemote(ctx, base.Branch, base.SHA)
+	if err != nil {
+		return workspace.CheckoutFailure(err)
+	}
+	if !published && (goesOn || in.env.InActions() && in.source.JobFile != "") {
+		return foreign("its base commit %s is not part of the branch %.100q of origin, as this checkout knows it; fetch that branch, or start a new run", gitops.Short(base.SHA), base.Branch)
+	}
+	commit := settings.Commit{}
+	if published {
+		commit = ws.Commit()
+	}
+	set, err := in.source.LoadTemplate(ctx, commit)
+	if err != nil {
+		return err
+	}
+	if over := h.job.Beyond(&set.Job, goesOn); over != nil {
+		return in.beyond(*over)
+	}
+	if !goesOn {
+		return nil
+	}
+	if branch := h.Workspace.Branch; branch != set.Job.PullRequest.Branch && !intake.OfRun(branch) {
+		return in.beyond(job.Excess{Key: "pull_request.branch", Value: branch})
+	}
+	project, err := in.findProject(&set.Job, ws, "")
+	if err == nil && h.Workspace.Repository != "" && !strings.EqualFold(project.name(), h.Workspace.Repository) {
+		err = in.beyond(job.Excess{Key: "repository.name", Value: h.Workspace.Repository})
+	}
+	return err
+}
+
+// holdResumed is holdForeign for a run that goes on, in the checkout that was named, else the one
+// here: where a stranger's run worked says nothing of this machine.
+func (in *invocation) holdResumed(ctx context.Context, h *history) error {
+	if in.recordedHere(in.rec.Directory) {
+		return nil
+	}
+	in.dir = cmp.Or(in.dir, ".")
+	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")})
+	if err != nil {
+		return workspace.CheckoutFailure(err)
+	}
+	defer ws.Close()
+	if err := ws.UseBase(gitops.BaseSpec{Branch: h.Workspace.Base, SHA: h.Workspace.BaseSHA}); err != nil {
+		return workspace.CheckoutFailure(err)
+	}
+	return in.holdForeign(ctx, h, ws, true)
+}
+
+func (in *invocation) beyond(over job.Excess) error {
+	given := "give the job that allows it with --job JOB.yml"
+	if in.source.JobFile != "" {
+		given = "the job file given with --job does not allow it"
+	}
+	return foreign("its %s (%.200s) goes beyond what the base commit and the settings here allow; read the record first, then %s", over.Key, over.Value, given)
+}
+
+func foreign(format string, args ...any) error {
+	return outcome.Stopf(outcome.InvalidInput, "foreign_record", "This machine did not record the run: "+format+".", args...)
+}
