@@ -74,11 +74,11 @@ func (in *invocation) holdResumed(ctx context.Context, h *history) error {
 }
 
 func (in *invocation) beyond(over job.Excess) error {
-	given := "give the job that allows it with --job JOB.yml"
+	here := "the base commit and the settings here"
 	if in.source.JobFile != "" {
-		given = "the job file given with --job does not allow it"
+		here += ", with the job " + in.source.JobFile + ","
 	}
-	return foreign("its %s (%.200s) goes beyond what the base commit and the settings here allow; read the record first, then %s", over.Key, over.Value, given)
+	return foreign("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", over.Key, over.Value, here)
 }
 
 func foreign(format string, args ...any) error {
