@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -39,6 +40,9 @@ func (in *invocation) holdForeign(ctx context.Context, h *history, ws *workspace
 	if err != nil {
 		return err
 	}
+	if _, err := job.LoadRecorded(h.Started.Job); err != nil {
+		return foreign("its job is none that agent-ci takes (%.300s); start a new run", firstProblem(err))
+	}
 	if over := h.job.Beyond(&set.Job, goesOn); over != nil {
 		return in.beyond(*over)
 	}
@@ -55,10 +59,31 @@ func (in *invocation) holdForeign(ctx context.Context, h *history, ws *workspace
 	return err
 }
 
+// strangersState finds out whether the run directory is a stranger's, and refuses one with a state
+// folder: what that says of checkouts would be put into the one here.
+func (in *invocation) strangersState() error {
+	if in.recordedHere(in.rec.Directory) {
+		return nil
+	}
+	if in.rec.Has(record.StateFolder) {
+		return foreign("the folder %s in its run directory is not trusted; remove it to resume with the change and the patches that its transcript tells of", record.StateFolder)
+	}
+	in.strangers = true
+	return nil
+}
+
+// leaveStranger removes the state folder that a stranger's record did not have, so that it can be
+// tried again.
+func (in *invocation) leaveStranger() {
+	if in.strangers {
+		in.rec.Remove(record.StateFolder)
+	}
+}
+
 // holdResumed is holdForeign for a run that goes on, in the checkout that was named, else the one
 // here: where a stranger's run worked says nothing of this machine.
 func (in *invocation) holdResumed(ctx context.Context, h *history) error {
-	if in.recordedHere(in.rec.Directory) {
+	if !in.strangers {
 		return nil
 	}
 	in.dir = cmp.Or(in.dir, ".")
@@ -79,6 +104,14 @@ func (in *invocation) beyond(over job.Excess) error {
 		here += ", with the job " + in.source.JobFile + ","
 	}
 	return foreign("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", over.Key, over.Value, here)
+}
+
+// firstProblem is the first mistake of a job.
+func firstProblem(err error) string {
+	if problems, is := errors.AsType[job.Problems](err); is {
+		return problems[0].String()
+	}
+	return err.Error()
 }
 
 func foreign(format string, args ...any) error {

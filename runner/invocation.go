@@ -58,6 +58,7 @@ type invocation struct {
 	engine   []string     // of scripts
 
 	foreign       bool // the run directory is a bundle, of whoever made it
+	strangers     bool // the record of the run that goes on is not this machine's
 	keepBaselines bool // what checks say of bases is kept, and what is kept believed
 }
 

@@ -46,8 +46,8 @@ type ReplayOptions struct {
 	Dir string
 	// JobFile is the job that a run was made by which this machine did not record; optional.
 	JobFile string
-	Out    string // run directory of the replay, kept; empty means a temporary one
-	Frozen bool   // tools are replayed too, none runs
+	Out     string // run directory of the replay, kept; empty means a temporary one
+	Frozen  bool   // tools are replayed too, none runs
 
 	Environ      []string
 	Reserved     []string // as in Surroundings

@@ -55,6 +55,7 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 			}
 		}
 		if !so.resumed {
+			in.leaveStranger()
 			return in.unrecorded(so, err)
 		}
 		return in.finish(ctx, so, left, err)
@@ -68,6 +69,9 @@ func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, 
 		return nil, err
 	}
 	if err := in.rec.LockSoon(ctx); err != nil {
+		return nil, err
+	}
+	if err := in.strangersState(); err != nil {
 		return nil, err
 	}
 	torn, err := in.rec.Reopen(in.watch.Show)

@@ -176,3 +176,9 @@ func encoded(value any) []byte {
 }
 
 func shownValue(value any) string { return strings.Trim(string(encoded(value)), `"`) }
+
+// LoadRecorded reads the job of a record that somebody else may have written: with the checks of a
+// job file.
+func LoadRecorded(raw []byte) (*Job, error) {
+	return LoadTemplate(Layer{Name: "the recorded job", Kind: File, Data: raw})
+}
