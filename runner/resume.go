@@ -71,9 +71,6 @@ func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, 
 	if err := in.rec.LockSoon(ctx); err != nil {
 		return nil, err
 	}
-	if err := in.strangersState(); err != nil {
-		return nil, err
-	}
 	torn, err := in.rec.Reopen(in.watch.Show)
 	if err != nil {
 		return nil, workspace.CannotResume("%s", outcome.Trimmed(err)).Because(err)
@@ -89,6 +86,9 @@ func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, 
 		return h, err
 	}
 	if err := h.sameAnswers(in.script); err != nil {
+		return h, err
+	}
+	if err := in.strangersState(); err != nil {
 		return h, err
 	}
 	if err := in.rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
