@@ -58,6 +58,7 @@ type invocation struct {
 	engine   []string     // of scripts
 
 	foreign       bool // the run directory is a bundle, of whoever made it
+	strangers     bool // the record of the run that goes on is not this machine's
 	keepBaselines bool // what checks say of bases is kept, and what is kept believed
 }
 
@@ -65,6 +66,7 @@ func newInvocation(id string, given settings.Given, s Surroundings) *invocation 
 	given.Env, given.Reserved = settings.Environment(s.Environ), s.Reserved
 	in := &invocation{version: s.Version, began: time.Now(), hurry: s.Hurry, env: given.Env, engine: s.ScriptEngine}
 	in.rec = record.New(id, settings.Secrets(in.env, nil))
+	in.rec.Notes = record.NotesPath(in.env.Get)
 	in.rec.Vanishes = in.env.Artifacts() != ""
 	in.source = &settings.Source{Given: given, Warn: in.rec.Warn}
 	in.watch = &progress.Watch{Events: s.Events, Step: s.Step}

@@ -214,6 +214,9 @@ func (in *invocation) resume(ctx context.Context, h *history, so *reached, left 
 // reenter opens what the run worked with, writes that the run goes on, and makes its
 // agent.
 func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left *departure) (guides []agent.Guide, err error) {
+	if err := in.holdResumed(ctx, h); err != nil {
+		return nil, err
+	}
 	if so.model, err = in.findModel(ctx, so.job(), h.scripted); err != nil {
 		return nil, err
 	}

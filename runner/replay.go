@@ -41,11 +41,16 @@ import (
 // ReplayOptions say which run is replayed and where.
 type ReplayOptions struct {
 	RunDir string
-	Dir    string // a checkout that has the base commit; empty means where the run worked
-	Out    string // run directory of the replay, kept; empty means a temporary one
-	Frozen bool   // tools are replayed too, none runs
+	// Dir is a checkout that has the base commit; empty means where the run worked, and for a run
+	// that this machine did not record the one here.
+	Dir string
+	// JobFile is the job that a run was made by which this machine did not record; optional.
+	JobFile string
+	Out     string // run directory of the replay, kept; empty means a temporary one
+	Frozen  bool   // tools are replayed too, none runs
 
 	Environ      []string
+	Reserved     []string // as in Surroundings
 	Version      string
 	ScriptEngine []string           // as in Surroundings
 	Progress     io.Writer          // may be nil
@@ -139,8 +144,8 @@ type replay struct {
 }
 
 func newReplay(recorded recordedRun, o ReplayOptions) *replay {
-	in := newInvocation("", settings.Given{}, Surroundings{Environ: o.Environ, Version: o.Version, ScriptEngine: o.ScriptEngine, Progress: o.Progress, Terminal: o.Terminal, Quiet: o.Progress == nil})
-	in.publish = publishNone
+	in := newInvocation("", settings.Given{JobFile: o.JobFile}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, ScriptEngine: o.ScriptEngine, Progress: o.Progress, Terminal: o.Terminal, Quiet: o.Progress == nil})
+	in.publish, in.rec.Notes = publishNone, "" // the settings of a replay are those of who wrote its record
 	return &replay{recorded: recorded, in: in, so: &reached{replays: true}, into: filepath.Join(o.Out, record.CheckoutFolder)}
 }
 
@@ -155,10 +160,21 @@ func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
 	p.so.learnt.proposed, p.so.learnt.written = nil, nil // by the calls, again
 	p.so.project.publish, p.in.rec.ID = publishNone, p.recorded.Started.RunID
 	p.in.keepOut(p.so.job())
-	if p.source, err = p.openTree(ctx, cmp.Or(o.Dir, was.Root), ""); err == nil {
+	own := p.in.recordedHere(p.recorded.rec.Directory)
+	from := was.Root
+	if !own { // who wrote the record may have named any folder
+		from = "."
+	}
+	if p.source, err = p.openTree(ctx, cmp.Or(o.Dir, from), ""); err == nil {
 		err = p.source.UseBase(gitops.BaseSpec{Branch: was.Base, SHA: was.BaseSHA})
 	}
-	return workspace.CheckoutFailure(err)
+	if err != nil {
+		return workspace.CheckoutFailure(err)
+	}
+	if own || o.Frozen { // which runs nothing
+		return nil
+	}
+	return p.in.holdForeign(ctx, p.recorded.history, p.source, false)
 }
 
 func (p *replay) openTree(ctx context.Context, dir, name string) (*workspace.Workspace, error) {

@@ -25,6 +25,7 @@ type ResumeOptions struct {
 	Set      []string // limits, which may be other ones: KEY=VALUE
 	Operator string   // path of the operator's file; empty for none
 	Replay   string   // the scripted session, of a run that had one; empty for none
+	JobFile  string   // the job that a run was made by which this machine did not record; optional
 	// Tools are those with which the run began: see Options.
 	Tools []tools.Tool
 
@@ -35,7 +36,7 @@ type ResumeOptions struct {
 // Before it has begun to, what fails leaves the run directory as it is, so that
 // it can be tried again.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
-	in := newInvocation("", settings.Given{}, o.Surroundings)
+	in := newInvocation("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
 	in.dir, in.operator, in.tools, in.script = o.Dir, o.Operator, o.Tools, o.Replay
 	return in.attended(ctx, func(so *reached, left *departure) record.Result {
 		in.maskSecrets()
@@ -54,6 +55,7 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 			}
 		}
 		if !so.resumed {
+			in.leaveStranger()
 			return in.unrecorded(so, err)
 		}
 		return in.finish(ctx, so, left, err)
@@ -84,6 +86,9 @@ func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, 
 		return h, err
 	}
 	if err := h.sameAnswers(in.script); err != nil {
+		return h, err
+	}
+	if err := in.strangersState(); err != nil {
 		return h, err
 	}
 	if err := in.rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {

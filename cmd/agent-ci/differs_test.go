@@ -59,8 +59,8 @@ func TestReplayComparesWhatARecordSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			rechain(t, altered, c.of, c.from, c.to)
-			w.replays(t, c.live, altered)
-			w.replays(t, c.frozen, altered, "--frozen")
+			w.replays(t, c.live, altered, "--repo", repo)
+			w.replays(t, c.frozen, altered, "--repo", repo, "--frozen")
 		})
 	}
 }

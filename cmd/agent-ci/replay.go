@@ -25,6 +25,11 @@ and addresses; what differs is shown as a diff. No model is asked and nothing is
 run again, confined as its job says. The pull request that would come of it
 (--out) is the same each time, but for durations.
 
+A run that this machine did not record, such as one of agent-ci fetch, gets no
+more than the base commit (once origin has it), the AGENT_CI_ variables here and
+the job file given with --job allow. Whatever goes beyond that ends the replay
+before anything is run, and is named.
+
 With --frozen nothing is run: it checks that the transcript makes up the
 requests that were sent, that the objects of the change are those it tells of,
 that the chain is whole, and that end and checks follow from the rest. It writes
@@ -45,7 +50,8 @@ func replay(flags *flagSet) deed {
 	var o runner.ReplayOptions
 	var quiet, last bool
 	flags.last(&last)
-	flags.text(&o.Dir, "repo", "DIR", "checkout that has the base commit (default: where the run worked)")
+	flags.text(&o.Dir, "repo", "DIR", "checkout that has the base commit (default: where the run worked,\nor the current folder for a run that this machine did not record)")
+	flags.text(&o.JobFile, "job", "JOB.yml", "the job of a run that this machine did not record: what it allows")
 	flags.text(&o.Out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
 	flags.on(&o.Frozen, "frozen", "replay the tools too: run nothing")
 	flags.on(&quiet, "quiet", "no progress on standard error")
@@ -54,7 +60,7 @@ func replay(flags *flagSet) deed {
 		if status != exitOK {
 			return status
 		}
-		o.RunDir, o.Environ, o.Version, o.ScriptEngine = dir, p.environ, version, scriptEngine()
+		o.RunDir, o.Environ, o.Reserved, o.Version, o.ScriptEngine = dir, p.environ, reserved(), version, scriptEngine()
 		if !quiet {
 			o.Progress, o.Terminal = p.stderr, terminalOf(p)
 		}

@@ -24,6 +24,10 @@ its end or, when it was killed, its patches.
 A run with a scripted session needs it again (--replay) and goes on with the turn
 after the last one that it was given.
 
+A run that this machine did not record resumes under the job given with --job,
+the base commit's settings and the AGENT_CI_ variables here. Where its own job
+goes beyond them, nothing is run, and the key is named.
+
 Of the settings only limits may be other ones (--set limits.turns=400): the one
 that ended a run must be raised.`,
 		example: `
@@ -40,7 +44,8 @@ func resume(flags *flagSet) deed {
 	var asJSON, last bool
 	flags.last(&last)
 	flags.variables = true
-	flags.text(&o.Dir, "repo", "DIR", "checkout to go on in (default: where the run worked)")
+	flags.text(&o.Dir, "repo", "DIR", "checkout to go on in (default: where the run worked,\nor the current folder for a run that this machine did not record)")
+	flags.text(&o.JobFile, "job", "JOB.yml", "the job of a run that this machine did not record: what it allows")
 	flags.text(&o.Replay, "replay", "FILE", "the scripted session, of a run that had one")
 	flags.text(&o.Operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
 	flags.list(&o.Set, "set", "LIMIT=VALUE", "set a limit anew (limits.…); may be repeated")

@@ -45,12 +45,21 @@ type Baselines struct{ root *os.Root }
 
 // OpenBaselines opens the folder, and makes it. One that others can change is refused.
 func OpenBaselines(path string) (*Baselines, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	root, err := openPrivate(path)
+	if err != nil {
 		return nil, fmt.Errorf("open the kept baselines: %w", err)
+	}
+	return &Baselines{root}, nil
+}
+
+// openPrivate opens a folder of the user's, and makes it. One that others can change is refused.
+func openPrivate(path string) (*os.Root, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, fmt.Errorf("open the kept baselines: %w", err)
+		return nil, err
 	}
 	info, err := os.Lstat(path)
 	if err == nil {
@@ -60,9 +69,9 @@ func OpenBaselines(path string) (*Baselines, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the kept baselines: %w", errors.Join(err, root.Close()))
+		return nil, errors.Join(err, root.Close())
 	}
-	return &Baselines{root}, nil
+	return root, nil
 }
 
 func (b *Baselines) Close() error { return b.root.Close() }

@@ -24,7 +24,12 @@ type Record struct {
 	// Onlooker is shown what takes a while, by Begins; nil where nobody looks on.
 	Onlooker Onlooker
 
+	// Notes is the folder in which the digests of this run's transcript are noted (NotesPath), so that
+	// this machine knows the record as its own later; empty where none are.
+	Notes string
+
 	log      *transcript.Log
+	notes    *notes
 	rest     func() // ends what notes that the run lives; nil while nothing does
 	begun    bool   // run.started is written
 	redactor atomic.Pointer[secrets.Redactor]
@@ -99,6 +104,7 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 	if err := r.Reserve(); err != nil {
 		return err
 	}
+	r.notes = &notes{folder: r.Notes}
 	if r.log, err = transcript.Create(r.Join(TranscriptFile), r.options(sink)); err != nil {
 		return fmt.Errorf("begin transcript: %w", err)
 	}
@@ -109,12 +115,13 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 // Reopen goes on with the transcript of a run that was killed or stopped. How many
 // bytes of a torn last line were cut off is the result.
 func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
+	r.notes = r.notesAgain(r.Notes)
 	r.log, torn, err = transcript.Reopen(r.Join(TranscriptFile), r.options(sink))
 	return torn, err
 }
 
 func (r *Record) options(sink func(transcript.Event)) transcript.Options {
-	return transcript.Options{Redact: r.Redact, Sink: sink} // the redactor may learn more
+	return transcript.Options{Redact: r.Redact, Ahead: r.notes.add, Sink: sink} // the redactor may learn more
 }
 
 // Log is the transcript for who appends many events; nil where there is none.
@@ -203,6 +210,7 @@ func (r *Record) SyncLog() error {
 	if r.log == nil {
 		return nil
 	}
+	r.notes.sync()
 	if err := r.log.Sync(); err != nil {
 		return fmt.Errorf("write transcript: %w", err)
 	}
@@ -254,6 +262,7 @@ func (r *Record) Close() {
 	if r.log != nil {
 		_ = r.log.Close()
 	}
+	r.notes.close()
 	if r.Directory != nil {
 		r.Directory.Close()
 	}

@@ -66,7 +66,7 @@ func (m Machine) Prune(o Prune) ([]Pruned, error) {
 		default:
 			p.Bytes = sizeOf(run.Directory)
 			if !o.DryRun {
-				p.remove()
+				p.remove(record.NotesPath(m.Get))
 			}
 		}
 		list = append(list, p)
@@ -74,8 +74,8 @@ func (m Machine) Prune(o Prune) ([]Pruned, error) {
 	return list, nil
 }
 
-// remove removes the directory, unless somebody has begun to work in it.
-func (p *Pruned) remove() {
+// remove removes the directory and the notes of its transcript, unless somebody has begun to work in it.
+func (p *Pruned) remove(notes string) {
 	dir, err := record.OpenDirectory(p.Directory)
 	if err != nil {
 		p.Err = err
@@ -86,6 +86,7 @@ func (p *Pruned) remove() {
 		p.Kept = KeptGoingOn
 		return
 	}
+	dir.ForgetRecorded(notes)
 	if err := sandbox.RemoveScratch(p.Directory); err != nil {
 		p.Err = fmt.Errorf("remove %s: %w", p.Directory, err)
 	}

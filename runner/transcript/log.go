@@ -39,6 +39,8 @@ type Options struct {
 	// string of an event's data, decoded. It is the last line of defence, behind
 	// the removal where text enters the run.
 	Redact func(string) string
+	// Ahead gets the digest of each line before the line is in the file.
+	Ahead func(digest string)
 	// Sink gets each event after it is in the file, in order and one at a time.
 	// It must not use the log.
 	Sink func(Event)
@@ -137,6 +139,10 @@ func (l *Log) write(e Event) error {
 	if len(line) > MaxLine {
 		return ErrTooLarge
 	}
+	head := digest(line)
+	if l.options.Ahead != nil {
+		l.options.Ahead(head)
+	}
 	if _, err := l.file.Write(append(line, '\n')); err != nil {
 		l.err = fmt.Errorf("transcript ends at event %d, free disk space and go on: %w", l.seq, err)
 		if err := l.file.Truncate(l.size); err != nil {
@@ -144,7 +150,6 @@ func (l *Log) write(e Event) error {
 		}
 		return l.err
 	}
-	head := digest(line)
 	l.head.Store(&head)
 	l.seq, l.size = e.Seq, l.size+int64(len(line))+1
 	return nil

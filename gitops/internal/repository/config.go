@@ -40,6 +40,7 @@ type Settings struct {
 	attributes   string
 	Origin       string
 	Pushes       Pushes
+	Fetch        []string // refspecs of all remotes
 	Filters      map[string]FilterDriver
 }
 
@@ -213,6 +214,8 @@ func (s *Settings) takeRemote(remote, name string, v variable) {
 		if remote == "origin" && s.Origin == "" {
 			s.Origin = withoutCredentials(v.value)
 		}
+	case "fetch":
+		s.Fetch = append(s.Fetch, v.value)
 	case "promisor":
 		if v.bool() {
 			s.promisor = remote

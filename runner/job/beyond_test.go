@@ -1,0 +1,89 @@
+package job
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestWhatARecordedJobHasBeyondAnAllowedOne(t *testing.T) {
+	load := func(text string) *Job {
+		t.Helper()
+		j, err := LoadTemplate(Layer{Name: "job.yml", Kind: File, Data: []byte("version: 1\n" + text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return recorded(t, j)
+	}
+	for name, c := range map[string]struct{ made, allowed, key string }{
+		"the same":            {"policy: {sandbox: danger-full-access}", "policy: {sandbox: danger-full-access}", ""},
+		"less":                {"policy: {sandbox: read-only, network: none}", "policy: {writable: [a]}", ""},
+		"another task":        {"name: a\nlimits: {turns: 7}\nmodel: {name: gpt-5.4}", "name: b", ""},
+		"more confinement":    {"policy: {require: full}", "policy: {require: landlock}", ""},
+		"less confinement":    {"policy: {require: landlock}", "policy: {require: full}", "policy.require"},
+		"some of the hosts":   {"policy: {network: {allow: [a.example]}}", "policy: {network: {allow: [a.example, b.example]}}", ""},
+		"other hosts":         {"policy: {network: {allow: [c.example]}}", "policy: {network: {allow: [a.example]}}", "policy.network"},
+		"hosts of any":        {"policy: {network: {allow: [c.example], proxy: inherit}}", "policy: {network: full}", ""},
+		"by a proxy":          {"policy: {network: {allow: [a.example], proxy: inherit}}", "policy: {network: {allow: [a.example]}}", "policy.network"},
+		"a setup's network":   {"setup: [{run: x, network: full}]", "setup: [{run: x, network: full}]", ""},
+		"of another command":  {"setup: [{run: y, network: full}]", "setup: [{run: x, network: full}]", "setup[].network"},
+		"what is hidden":      {"", "policy: {deny_read: [~/notes]}", "policy.deny_read"},
+		"fewer folders":       {"policy: {writable: [a]}", "policy: {writable: [a, b]}", ""},
+		"the same secret":     {"policy: {secrets: [{name: A, hosts: [a.example]}]}", "policy: {secrets: [{name: A, hosts: [a.example]}]}", ""},
+		"a secret to another": {"policy: {secrets: [{name: A, hosts: [b.example]}]}", "policy: {secrets: [{name: A, hosts: [a.example]}]}", "policy.secrets"},
+		"without a hook":      {"", "hooks: {gate: {on: pre_publish, run: [./gate]}}", "hooks"},
+	} {
+		over := load(c.made).Beyond(load(c.allowed), false)
+		if key := over; key == nil && c.key != "" || key != nil && key.Key != c.key {
+			t.Errorf("%s: %+v, want %q", name, over, c.key)
+		}
+	}
+	if over := load("verify: []").Beyond(load("verify: [{run: make test}]"), true); over == nil || over.Key != "verify" {
+		t.Errorf("a run that goes on without its checks: %+v", over)
+	}
+	if over := load("verify: []").Beyond(load("verify: [{run: make test}]"), false); over != nil {
+		t.Errorf("a replay without checks: %+v", over)
+	}
+}
+
+// recorded is a job as a record has it, which is checked like a job file.
+func recorded(t *testing.T, j *Job) *Job {
+	t.Helper()
+	raw, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := LoadRecorded(raw)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, raw)
+	}
+	return again
+}
+
+func TestARecordedJobIsCheckedLikeAFile(t *testing.T) {
+	files, err := filepath.Glob("testdata/good/*.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := 0
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j, err := LoadTemplate(Layer{Name: file, Kind: File, Data: raw}); err == nil {
+			again := recorded(t, j)
+			if over := again.Beyond(j, true); over != nil {
+				t.Errorf("%s: a record has more than its own job: %+v", file, over)
+			}
+			taken++
+		}
+	}
+	if taken == 0 {
+		t.Error("no job was read")
+	}
+	if _, err := LoadRecorded([]byte(`{"version":1,"repository":{"path":"../elsewhere"}}`)); err == nil {
+		t.Error("a path that leads out of the checkout is taken")
+	}
+}

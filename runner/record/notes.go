@@ -1,0 +1,180 @@
+package record
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// mostNoted is how many transcripts are known, the newest.
+const mostNoted = 5000
+
+// NotesPath is the user's folder with notes of the transcripts that this machine wrote; empty where
+// the environment names none. It is outside of the run directories, which may come from anybody.
+func NotesPath(get func(variable string) string) string {
+	state := StatePath(get)
+	if !filepath.IsAbs(state) {
+		return ""
+	}
+	return filepath.Join(state, "recorded")
+}
+
+// notes lists the digests of a transcript's lines in a file that is named by the digest of the
+// first line. A transcript without notes counts as one of a stranger, so a failure here ends no run.
+type notes struct {
+	folder string
+	file   *os.File // nil before the first line
+	size   int64    // of the whole digests in it
+}
+
+// add notes a line before it is in the transcript: one that is there is always noted.
+func (n *notes) add(digest string) {
+	if n == nil || n.folder == "" {
+		return
+	}
+	if n.file == nil {
+		n.open(digest, os.O_CREATE|os.O_EXCL)
+	}
+	if n.file == nil {
+		n.folder = ""
+		return
+	}
+	wrote, err := n.file.WriteString(digest + "\n")
+	if err != nil {
+		_ = n.file.Truncate(n.size) // else the next digest would be on a torn line
+		return
+	}
+	n.size += int64(wrote)
+}
+
+func (n *notes) open(first string, flags int) {
+	root, err := openPrivate(n.folder)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	if flags&os.O_CREATE != 0 {
+		dropOldNotes(root)
+	}
+	f, err := root.OpenFile(first, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK|flags, 0o600)
+	if err != nil {
+		return
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		n.file, n.size = f, info.Size()
+		return
+	}
+	_ = f.Close()
+}
+
+func (n *notes) sync() {
+	if n != nil && n.file != nil {
+		_ = n.file.Sync()
+	}
+}
+
+func (n *notes) close() {
+	if n != nil && n.file != nil {
+		_ = n.file.Close()
+	}
+}
+
+// dropOldNotes makes room for one more note.
+func dropOldNotes(root *os.Root) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	all, err := dir.Readdir(-1)
+	if err != nil || len(all) < mostNoted {
+		return
+	}
+	slices.SortFunc(all, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, old := range all[:len(all)-mostNoted+1] {
+		_ = root.Remove(old.Name())
+	}
+}
+
+// notesAgain are the notes of a transcript that this machine wrote, to be continued. Of another one
+// none are made, so that it stays a stranger's.
+func (d *Directory) notesAgain(folder string) *notes {
+	first := d.firstLine()
+	if first == "" || !d.RecordedHere(folder) {
+		return nil
+	}
+	n := &notes{folder: folder}
+	n.open(first, 0)
+	return n
+}
+
+// RecordedHere says whether this machine wrote the transcript, as far as its lines are whole: the
+// chain is, and its end is in the notes.
+func (d *Directory) RecordedHere(folder string) bool {
+	first := d.firstLine()
+	if folder == "" || first == "" {
+		return false
+	}
+	f, err := d.Open(TranscriptFile)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head, err := transcript.VerifyChain(f)
+	if err != nil && !errors.As(err, new(*transcript.TornError)) {
+		return false
+	}
+	root, err := openPrivate(folder)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	noted, err := given.OpenIn(root, first)
+	if err != nil {
+		return false
+	}
+	defer noted.Close()
+	for listed := bufio.NewScanner(noted); listed.Scan(); {
+		if listed.Text() == head {
+			return true
+		}
+	}
+	return false
+}
+
+// ForgetRecorded removes the notes of a transcript.
+func (d *Directory) ForgetRecorded(folder string) {
+	if first := d.firstLine(); folder != "" && first != "" {
+		_ = os.Remove(filepath.Join(folder, first))
+	}
+}
+
+// firstLine is the digest of the transcript's first line; empty where there is no whole one.
+func (d *Directory) firstLine() string {
+	f, err := d.Open(TranscriptFile)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, sum := bufio.NewReaderSize(f, 64<<10), sha256.New()
+	for {
+		part, err := line.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			sum.Write(part)
+		case err != nil:
+			return ""
+		default:
+			sum.Write(part[:len(part)-1])
+			return hex.EncodeToString(sum.Sum(nil))
+		}
+	}
+}
