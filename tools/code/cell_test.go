@@ -135,6 +135,26 @@ func TestManyTextsAreToldAtOnce(t *testing.T) {
 	}
 }
 
+// A text that takes long to redact holds up no yield: it is told once that is done.
+func TestAYieldDoesNotWaitForRedaction(t *testing.T) {
+	hold := make(chan struct{})
+	r := start(t, new(sandbox.Sandbox), &tools.Outputs{Redact: func(text string) string {
+		if strings.Contains(text, "slow") {
+			<-hold
+		}
+		return strings.ReplaceAll(text, "slow", "***")
+	}})
+	if got := said(r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 1000}\ntext('slow'); yield_control(); await tools.hang()")); got != head("running with cell ID 1") {
+		t.Errorf("got %s", got)
+	}
+	close(hold)
+	for got := ""; got != head("running with cell ID 1")+"\n***"; {
+		if got = said(r.call(t.Context(), "wait", `{"cell_id":"1","yield_time_ms":1}`)); !strings.HasPrefix(got, head("running with cell ID 1")) {
+			t.Fatalf("got %s", got)
+		}
+	}
+}
+
 func TestWhatIsStoredLastsForTheRun(t *testing.T) {
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 	for _, test := range []struct{ script, want string }{
