@@ -17,13 +17,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/worker"
 )
 
-// ClaimOf is what a run of a job may use at most. unpriced says why no cost can be claimed.
-func ClaimOf(j *job.Job, environ []string) (c campaign.Claim, unpriced string) {
-	var models []campaign.Model
+// ModelsOf returns the models that a run of a job may ask.
+func ModelsOf(j *job.Job, environ []string) (models []campaign.Model) {
 	for _, m := range worker.Models(j, settings.Environment(environ)) {
 		models = append(models, campaign.Model{Name: m.Name, Price: m.Profile.Price, Window: m.Profile.ContextWindow, Output: m.Profile.OutputLimit})
 	}
-	return campaign.ClaimOf(j, models)
+	return models
 }
 
 // Applies asks the applies_if of a job file in a fresh tree of its repository, as a run does before

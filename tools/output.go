@@ -168,14 +168,17 @@ func (o *Outputs) parts(call Call, r Result, limit int) (Result, Whole) {
 		if part.Image != nil {
 			images = append(images, part)
 		} else {
-			part.Text = o.clean(part.Text)
 			texts = append(texts, part.Text)
 		}
-		shown = append(shown, part)
 	}
 	text, whole := o.text(call, strings.Join(texts, "\n"), nil, limit)
 	if whole.Truncated {
 		shown = append([]Part{{Text: text}}, images...)
+	} else {
+		for _, part := range r.Parts {
+			part.Text = o.clean(part.Text)
+			shown = append(shown, part)
+		}
 	}
 	header := o.clean(r.Output)
 	r.Parts = append([]Part{{Text: header}}, shown...)
@@ -189,7 +192,7 @@ func (o *Outputs) parts(call Call, r Result, limit int) (Result, Whole) {
 func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (string, Whole) {
 	header := ""
 	if printed == nil {
-		printed = &Printed{head: []byte(output), bytes: int64(len(output)), lines: strings.Count(strings.TrimSuffix(output, "\n"), "\n") + 1}
+		printed = o.asPrinted(call, output)
 	} else {
 		header = o.clean(output)
 	}
@@ -199,6 +202,19 @@ func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (s
 		whole.parts = []outputPart{{header, whole.File}}
 	}
 	return header + text, whole
+}
+
+// asPrinted returns a text as if a command had printed it: only the ends of a long one are in
+// memory, and only they are redacted in one piece.
+func (o *Outputs) asPrinted(call Call, text string) *Printed {
+	const piece = 64 << 10
+	c := o.Capture(call.ID)
+	for rest := text; rest != ""; rest = rest[min(piece, len(rest)):] {
+		_, _ = c.Write([]byte(rest[:min(piece, len(rest))])) // it can't fail
+	}
+	printed := c.Take()
+	printed.lines = strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+	return printed
 }
 
 // and tells of two outputs; one File has to stand for both.
@@ -227,14 +243,19 @@ func (o *Outputs) fit(call Call, p *Printed, limit int) (string, Whole) {
 	if file == nil {
 		file = o.spool(call.ID)
 		file.writeClean(head)
-	} else {
+	} else { // a secret may lie across the inner end of either
 		tail = o.clean(string(p.tail))
+		head, tail = firstBytes(head, max(len(head)-innerEnd, 0)), lastBytes(tail, max(len(tail)-innerEnd, 0))
 	}
 	whole.Truncated = true
 	whole.Err = file.close()
 	whole.File = file.name
 	return p.cut(head, tail, limit, file.kept()), whole
 }
+
+// innerEnd is how many bytes next to the cut are left out of an output that was too long to be
+// redacted in one piece. A longer secret is found by its fragments.
+const innerEnd = 32 << 10
 
 // clean makes text fit to be sent: valid UTF-8, no NUL, no secrets.
 func (o *Outputs) clean(text string) string {

@@ -190,6 +190,45 @@ func TestASecretAcrossTheSpoolsWindowsIsRemoved(t *testing.T) {
 	}
 }
 
+// Much text is redacted in pieces, however it comes, and no secret stays where it is cut.
+func TestMuchTextIsRedactedInPieces(t *testing.T) {
+	line := strings.Repeat("x", 50) + "hunter2\n"
+	all := strings.Repeat(line, 140_000)
+	middle := len(all)/2 + 3
+	for name, r := range map[string]Result{
+		"one text": {Output: all},
+		"parts":    {Output: "header", Parts: []Part{{Text: all[:middle]}, {Text: all[middle:]}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, longest := t.TempDir(), 0
+			o := &Outputs{Create: folder(dir).Create, Redact: func(text string) string {
+				longest = max(longest, len(text))
+				return redactHunter(text)
+			}}
+			result, whole := finish(t, o, fake{name: "say", run: func(context.Context, Call) (Result, error) { return r, nil }})
+			kept, err := os.ReadFile(filepath.Join(dir, whole.File))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if longest > 2<<20 || !whole.Truncated || whole.Err != nil {
+				t.Errorf("%d bytes were redacted in one piece; whole is %+v", longest, whole)
+			}
+			if len(kept) < len(redactHunter(all)) || strings.Contains(string(kept)+result.Output, "hunter2") {
+				t.Errorf("%d bytes are kept; output\n%.300s", len(kept), result.Output)
+			}
+		})
+	}
+}
+
+// What is left of an output that is nearly all secrets ends with no part of one.
+func TestNoPartOfASecretIsLeftAtTheInnerEnds(t *testing.T) {
+	o := &Outputs{Redact: func(text string) string { return strings.ReplaceAll(text, "QZQZQZ7", "") }}
+	result, _ := finish(t, o, printing(o, func(w io.Writer) { io.WriteString(w, strings.Repeat("QZQZQZ7", 200_000)) }))
+	if strings.ContainsAny(result.Output, "QZ") {
+		t.Error(result.Output)
+	}
+}
+
 func TestNamesOfOutputFiles(t *testing.T) {
 	o := new(Outputs)
 	for _, test := range []struct{ id, want string }{

@@ -55,7 +55,7 @@ var roomKnows = map[string][]string{
 	},
 	"runner/judge":          {"runner/given", "runner/job", "runner/outcome", "runner/record", "runner/transcript/markdown", "gitops", "policy"},
 	"runner/sandboxcommand": {"runner/confine", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/workspace", "gitops", "policy"},
-	"runner/verify":         {"runner/confine", "runner/given", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "runner/workspace", "gitops", "policy"},
+	"runner/verify":         {"runner/confine", "runner/given", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "runner/workspace", "gitops", "policy", "policy/shell"},
 	"runner/verify/testresults": {
 		"runner/transcript/markdown",
 	},
@@ -80,7 +80,7 @@ var roomKnows = map[string][]string{
 	},
 	"runner/skills":               {"runner/record", "runner/transcript", "gitops", "tools"},
 	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},
-	"tools/code":                  {"policy/sandbox", "tools"},
+	"tools/code":                  {"policy/sandbox", "policy/secrets", "tools"},
 	"tools/agents":                {"tools"},
 	"tools/code/declare":          {"tools"},
 	"tools/code/engine":           {"tools/code/internal/message"},

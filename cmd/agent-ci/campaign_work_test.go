@@ -113,6 +113,29 @@ func TestAPodIsKilled(t *testing.T) {
 	w.settled(r)
 }
 
+// A run goes on although its limits are below its dearest request: the request that was lost was not
+// that one.
+func TestAPodIsKilledBelowItsDearestRequest(t *testing.T) {
+	file := strings.NewReplacer("{name: m,", "{name: m, context_window: 200000, max_output_tokens: 1000,", "{cost_usd: 0.1, tokens: 100000}", "{cost_usd: 0.3, tokens: 150000}").Replace(campaignFile)
+	w := &elsewhere{newCampaigning(t, 1, campaign.Claim{USD: 0.3 + 0.5025, Tokens: 150_000 + 201_000}, file), ""}
+	w.results = filepath.Join(w.dir, "results")
+	m := w.handOut()
+	cmd, _, release := w.held(m)
+	of := children(cmd.Process.Pid)
+	if err := cmd.Process.Kill(); err != nil || len(of) != 1 {
+		t.Fatalf("the runs are %v, %v", of, err)
+	}
+	_ = syscall.Kill(of[0], syscall.SIGKILL)
+	_ = cmd.Wait()
+	release()
+	r := w.ends(m, 0)
+	const answer = 4001 * 2.5 / 1e6
+	if lost := *r.CostUSD - 3*answer; lost < answer || lost > 0.3 {
+		t.Errorf("the lost answer is booked as %.4f dollars", lost)
+	}
+	w.settled(r)
+}
+
 func (w *elsewhere) runDirectory() string {
 	w.t.Helper()
 	found, _ := filepath.Glob(filepath.Join(w.results, "runs", "*", "transcript.jsonl"))

@@ -130,7 +130,7 @@ func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan
 		return nil, err
 	}
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: c.Name, Template: template, Made: time.Now().UTC().Truncate(time.Second)}
-	plan.Claim, plan.Unpriced = runner.ClaimOf(j, p.environ)
+	plan.Claim, plan.Unpriced = campaign.ClaimOf(j, runner.ModelsOf(j, p.environ))
 	plan.Targets, err = resolve.Targets(ctx, resolve.Options{
 		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server,
 		Reads: j.Publish.Feedback(), Environ: policy.Environment(p.environ, nil, nil), Said: p.stderr,

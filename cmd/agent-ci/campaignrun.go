@@ -91,8 +91,13 @@ func (c *openedCampaign) runOptions(p process) (o here.Options, publish string, 
 		}
 		args = append(args, "--replay", session)
 	}
+	j, err := c.sampleJob(p)
+	if err != nil {
+		return here.Options{}, "", err
+	}
 	return here.Options{
 		Campaign: c.Campaign, Program: program, Environ: p.environ, Args: args, Now: time.Now, Spare: spareTime, Farewell: farewell, Resumable: runner.Resumable,
+		Models: runner.ModelsOf(j, p.environ),
 	}, publish, nil
 }
 

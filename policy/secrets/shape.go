@@ -4,12 +4,15 @@ import "strings"
 
 // shape is what tokens of one kind look like: a prefix that its issuer chose,
 // and what follows. measure gives the length of what follows at the beginning
-// of a text, or -1 when it is not of the shape.
+// of a text, or -1 when it is not of the shape. Then nothing of the shape begins in
+// the next so many bytes either, which keeps the time for hostile text linear.
 type shape struct {
 	name     string
 	prefixes []string
-	measure  func(rest string) int
+	measure  measure
 }
+
+type measure func(rest string) (length, barren int)
 
 // shapes are the well-known ones, as their issuers publish them.
 var shapes = []shape{
@@ -78,16 +81,19 @@ var (
 // run measures a run of bytes of a set, of at least and, unless it is 0, at
 // most so many. A run of few different bytes is a placeholder, and so is one
 // that ends in EXAMPLE.
-func run(set *bytesOf, least, most int) func(string) int {
-	return func(rest string) int {
+func run(set *bytesOf, least, most int) measure {
+	return func(rest string) (int, int) {
 		n := 0
-		for n < len(rest) && set[rest[n]] {
+		for n < len(rest) && set[rest[n]] && (most == 0 || n <= most) {
 			n++
 		}
-		if n < least || most > 0 && n > most || isPlaceholder(rest[:n]) {
-			return -1
+		switch {
+		case most > 0 && n > most: // a shorter one may begin behind
+			return -1, 0
+		case n < least, isPlaceholder(rest[:n]):
+			return -1, n
 		}
-		return n
+		return n, 0
 	}
 }
 
@@ -110,30 +116,33 @@ func isPlaceholder(body string) bool {
 }
 
 // dotted measures two things with a dot between them.
-func dotted(first, second func(string) int) func(string) int {
-	return func(rest string) int {
-		n := first(rest)
-		if n < 0 || n >= len(rest) || rest[n] != '.' {
-			return -1
+func dotted(first, second measure) measure {
+	return func(rest string) (int, int) {
+		n, barren := first(rest)
+		if n < 0 {
+			return -1, barren
 		}
-		m := second(rest[n+1:])
+		if n >= len(rest) || rest[n] != '.' {
+			return -1, n
+		}
+		m, _ := second(rest[n+1:])
 		if m < 0 {
-			return -1
+			return -1, n
 		}
-		return n + 1 + m
+		return n + 1 + m, 0
 	}
 }
 
 // after measures what follows a prefix, with it.
-func after(prefix string, measure func(string) int) func(string) int {
-	return func(rest string) int {
+func after(prefix string, what measure) measure {
+	return func(rest string) (int, int) {
 		if !strings.HasPrefix(rest, prefix) {
-			return -1
+			return -1, 0
 		}
-		if n := measure(rest[len(prefix):]); n >= 0 {
-			return len(prefix) + n
+		if n, _ := what(rest[len(prefix):]); n >= 0 {
+			return len(prefix) + n, 0
 		}
-		return -1
+		return -1, 0
 	}
 }
 
@@ -142,11 +151,11 @@ const longestKey = 16 << 10
 
 // privateKey measures a PEM or OpenSSH private key behind its first words. One
 // without an end goes as far as its lines are those of a key.
-func privateKey(rest string) int {
+func privateKey(rest string) (length, barren int) {
 	line := rest[:min(len(rest), 64)]
 	kind, _, ok := strings.Cut(line, "-----")
 	if !ok || !strings.HasSuffix(kind, "PRIVATE KEY") && !strings.HasSuffix(kind, "PRIVATE KEY BLOCK") {
-		return -1
+		return -1, 0
 	}
 	body := rest[len(kind)+len("-----") : min(len(rest), longestKey)]
 	end := strings.Index(body, "-----END "+kind+"-----")
@@ -156,14 +165,14 @@ func privateKey(rest string) int {
 			end++
 		}
 		if end < 64 {
-			return -1
+			return -1, 0
 		}
-		return len(kind) + len("-----") + end
+		return len(kind) + len("-----") + end, 0
 	}
 	if end < 40 { // the two lines with nothing between them
-		return -1
+		return -1, 0
 	}
-	return len(kind) + len("-----") + end + len("-----END "+kind+"-----")
+	return len(kind) + len("-----") + end + len("-----END "+kind+"-----"), 0
 }
 
 // candidate is a prefix and what it may begin.
@@ -189,12 +198,13 @@ func headOf(text string, at int) uint64 {
 // shapesIn are the parts of text that have a shape.
 func shapesIn(text string) []span {
 	var spans []span
+	barren := map[*shape]int{} // up to where none begins
 	for at := 0; at+3 <= len(text); at++ {
 		head := headOf(text, at)
 		if !anchors.filter.has(head) {
 			continue
 		}
-		if s, ok := shapeAt(text, at, anchors.of[head]); ok {
+		if s, ok := shapeAt(text, at, anchors.of[head], barren); ok {
 			spans = append(spans, s)
 			at = s.end - 1
 		}
@@ -203,17 +213,20 @@ func shapesIn(text string) []span {
 }
 
 // shapeAt is the shape that begins at a place of text.
-func shapeAt(text string, at int, candidates []candidate) (span, bool) {
+func shapeAt(text string, at int, candidates []candidate, barren map[*shape]int) (span, bool) {
 	if len(candidates) == 0 || !beginsToken(text, at) {
 		return span{}, false
 	}
 	for _, c := range candidates {
-		if !strings.HasPrefix(text[at:], c.prefix) {
+		begin := at + len(c.prefix)
+		if !strings.HasPrefix(text[at:], c.prefix) || begin < barren[c.shape] {
 			continue
 		}
-		if n := c.shape.measure(text[at+len(c.prefix):]); n >= 0 {
-			return span{at, at + len(c.prefix) + n, mark(c.shape.name)}, true
+		n, none := c.shape.measure(text[begin:])
+		if n >= 0 {
+			return span{at, begin + n, mark(c.shape.name)}, true
 		}
+		barren[c.shape] = max(barren[c.shape], begin+none)
 	}
 	return span{}, false
 }

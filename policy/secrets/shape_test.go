@@ -225,3 +225,34 @@ func BenchmarkRedact(b *testing.B) {
 		}
 	})
 }
+
+// What looks like the beginning of a token again and again is measured once, and hides none behind.
+func TestBeginningsOfTokensTakeLinearTime(t *testing.T) {
+	looked := 0 // bytes that were measured
+	for i := range shapes {
+		of := shapes[i].measure
+		shapes[i].measure = func(rest string) (int, int) {
+			length, barren := of(rest)
+			looked += max(length, barren)
+			return length, barren
+		}
+		t.Cleanup(func() { shapes[i].measure = of })
+	}
+	secret := randomTexts()(word, 40)
+	for _, test := range []struct{ text, want string }{
+		{strings.Repeat("--eyJ", 20_000), ""},
+		{strings.Repeat("--sk-ant-", 20_000) + "EXAMPLE", ""},
+		{"hvs.short--hvs." + secret, "hvs.short--[secret Vault token]"},
+		{strings.Repeat("--eyJ", 1000) + " ghp_" + secret, strings.Repeat("--eyJ", 1000) + " [secret GitHub token]"},
+	} {
+		looked = 0
+		got := new(Redactor).Redact(test.text)
+		want := test.want
+		if want == "" {
+			want = test.text
+		}
+		if got != want || looked > 2*len(test.text) {
+			t.Errorf("%.40s…: %d bytes were measured, got %.60s… of %d bytes", test.text, looked, got, len(got))
+		}
+	}
+}

@@ -61,6 +61,9 @@ func (s *Stream) cut() (n int, clean string) {
 		if line := bytes.LastIndexByte(s.pending[:end], '\n') + 1; line > 0 {
 			n = line
 		}
+		if whole == string(s.pending) { // no secret is anywhere
+			return n, whole[:n]
+		}
 		if clean = s.Redact(string(s.pending[:n])); clean+s.Redact(string(s.pending[n:])) == whole {
 			return n, clean
 		}

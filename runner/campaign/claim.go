@@ -3,6 +3,7 @@ package campaign
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/price"
@@ -33,36 +34,75 @@ func LimitsOf(j *job.Job) Limits {
 	return l
 }
 
+// Request returns what a claim by these limits has for one request.
+func (l Limits) Request(claim Claim) Claim {
+	agents := max(l.Agents, 1)
+	return Claim{USD: max(price.Sum(claim.USD, -l.USD), 0) / float64(agents), Tokens: max(claim.Tokens-l.Tokens, 0) / int64(agents)}
+}
+
 // ClaimOf is what a run of a job may use at most: its limits, and beyond them the dearest request
 // that each of its agents may be waiting for when a limit ends the run. unpriced says why no cost
 // can be claimed; empty where one can.
 func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 	limits := LimitsOf(j)
-	var dearest float64
-	var longest int64
+	var dearest Claim
 	for _, m := range models {
-		output := cmp.Or(j.Model.MaxOutputTokens, m.Output, m.Window)
-		longest = max(longest, m.Window+output)
+		dearest = dearest.larger(m.request(j, m.Window))
 		switch {
 		case unpriced != "":
 		case !m.Price.Known():
 			unpriced = fmt.Sprintf("the price of %s is not known; give it as model.price", m.Name)
 		case m.Price.Bound(j.Model.ServiceTier) == price.AtLeast:
 			unpriced = fmt.Sprintf("the price of %s at the service tier %s is not known; give it as model.price.service", m.Name, j.Model.ServiceTier)
-		default:
-			tokens := price.Tokens{Input: m.Window, Output: output}
-			written := price.Tokens{Input: m.Window, CacheWrite: m.Window, Output: output}
-			for _, tier := range []string{"", j.Model.ServiceTier} {
-				dearest = max(dearest, m.Price.Of(tokens, tier), m.Price.Of(written, tier))
-			}
 		}
 	}
 	if unpriced == "" && limits.USD == 0 {
 		unpriced = "limits.cost_usd is 0, so that nothing ends a run by its cost"
 	}
-	c.Tokens = limits.Tokens + int64(limits.Agents)*longest
+	c.Tokens = limits.Tokens + int64(limits.Agents)*dearest.Tokens
 	if unpriced == "" {
-		c.USD = price.Sum(limits.USD, float64(limits.Agents)*dearest)
+		c.USD = price.Sum(limits.USD, float64(limits.Agents)*dearest.USD)
 	}
 	return c, unpriced
+}
+
+// request returns what one request of the job with so many tokens of input may use at most. It costs
+// nothing where the price of the model is not known.
+func (m Model) request(j *job.Job, input int64) Claim {
+	output := cmp.Or(j.Model.MaxOutputTokens, m.Output, m.Window)
+	most := Claim{Tokens: input + output}
+	if !m.Price.Known() {
+		return most
+	}
+	read := price.Tokens{Input: input, Output: output}
+	written := price.Tokens{Input: input, CacheWrite: input, Output: output}
+	for _, tier := range []string{"", j.Model.ServiceTier} {
+		most.USD = max(most.USD, m.Price.Of(read, tier), m.Price.Of(written, tier))
+	}
+	return most
+}
+
+func (c Claim) larger(other Claim) Claim {
+	return Claim{USD: max(c.USD, other.USD), Tokens: max(c.Tokens, other.Tokens)}
+}
+
+// Request is a request to a model.
+type Request struct {
+	Model string
+	Input int64 // tokens at most
+}
+
+// LostRequest returns what a request may have used whose answer was lost. Its input is known, unlike
+// that of a request still to come. A model that is not among models counts as the dearest of them.
+func LostRequest(j *job.Job, models []Model, r Request) (most Claim) {
+	known := slices.ContainsFunc(models, func(m Model) bool { return m.Name == r.Model })
+	for _, m := range models {
+		switch {
+		case !known:
+			most = most.larger(m.request(j, m.Window))
+		case m.Name == r.Model:
+			most = most.larger(m.request(j, min(r.Input, m.Window)))
+		}
+	}
+	return most
 }

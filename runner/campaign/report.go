@@ -19,8 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// noUsage is the warning of a run whose endpoint does not tell what it used.
-const noUsage = "no_usage"
+// NoUsage is the warning of a run whose endpoint does not tell what it used.
+const NoUsage = "no_usage"
 
 // mostMessage is how many characters of a run's message a report has.
 const mostMessage = 1000
@@ -44,7 +44,7 @@ func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 			r.Seconds = info.ModTime().Sub(began).Round(time.Millisecond).Seconds()
 		}
 	}
-	told := !slices.ContainsFunc(result.Warnings, func(w transcript.Warning) bool { return w.Code == noUsage })
+	told := !slices.ContainsFunc(result.Warnings, func(w transcript.Warning) bool { return w.Code == NoUsage })
 	tokens := result.Usage.Input + result.Usage.Output
 	if told || tokens == 0 {
 		r.Tokens = &tokens

@@ -284,8 +284,12 @@ func proofs(d transcript.Verify) string {
 	if len(all) > 0 {
 		said = "; red proof: " + strings.Join(all, ", ")
 	}
-	if old := len(d.OldTests()); old > 0 {
+	old, scripts := d.CountOldTests()
+	if old > 0 {
 		said += "; " + transcript.Count(old, "test") + " of the base gone or failing"
+	}
+	if scripts > 0 {
+		said += "; " + transcript.Count(scripts, "file") + " of the checks changed to pass"
 	}
 	return said
 }

@@ -26,7 +26,7 @@ type Proof struct {
 }
 
 // OldTest is a test of the base that is not what it was: gone, or failing on the change
-// where the tests of the base are put back.
+// where the tests of the base are put back. It may be a file that a check runs, too.
 type OldTest struct {
 	Name  string `json:"name,omitempty"` // empty: the file as a whole
 	File  string `json:"file"`
@@ -35,11 +35,17 @@ type OldTest struct {
 	Fails bool   `json:"fails,omitempty"`
 	// Shared says that it is this one or another that is shared.
 	Shared bool `json:"shared,omitempty"`
+	// Script says that it is no test: the check runs this file, and passes only as the change has it.
+	Script bool `json:"script,omitempty"`
 }
 
 // State is what became of the test, in words.
 func (o OldTest) State() string {
 	switch {
+	case o.Script && o.Shared:
+		return "a check runs it, and fails with this and others of these files as they were"
+	case o.Script:
+		return "a check runs it, and fails with the file as it was"
 	case o.Gone && o.Fails:
 		return "gone, and fails on the change"
 	case o.Gone:
@@ -95,7 +101,9 @@ func (v Verify) OldTests() []OldTest {
 	var all []OldTest
 	for _, row := range v.Rows {
 		for _, o := range row.OldTests {
-			same := func(other OldTest) bool { return other.File == o.File && other.Name == o.Name && other.Line == o.Line }
+			same := func(other OldTest) bool {
+				return other.File == o.File && other.Name == o.Name && other.Line == o.Line && other.Script == o.Script
+			}
 			if i := slices.IndexFunc(all, same); i >= 0 {
 				all[i].Gone, all[i].Fails = all[i].Gone || o.Gone, all[i].Fails || o.Fails
 				continue
@@ -104,6 +112,19 @@ func (v Verify) OldTests() []OldTest {
 		}
 	}
 	return all
+}
+
+// CountOldTests counts the tests of the base that are gone or fail, and the files that checks run
+// and pass only with as the change has them.
+func (v Verify) CountOldTests() (tests, scripts int) {
+	for _, o := range v.OldTests() {
+		if o.Script {
+			scripts++
+		} else {
+			tests++
+		}
+	}
+	return tests, scripts
 }
 
 // OldTestsUnknown is why more is not known of the tests of the base; empty where all is.

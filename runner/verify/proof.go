@@ -26,38 +26,37 @@ const (
 )
 
 // prove gives the test files of a change their classes, by each check that proves and
-// is green on the change. A red check has the change go back before.
+// is green on the change, and looks at what the change made of what checks run. A red check
+// has the change go back before.
 func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet, table *transcript.Verify) error {
-	if !c.Proving() || !table.Passed {
+	if c.Job.RedProof == "off" || !c.Clean() || !table.Passed {
 		return nil
 	}
-	t, err := c.testsOf(change)
-	if err != nil || len(t.judged)+len(t.old)+len(t.data) == 0 {
-		return err
+	var t tests
+	if slices.ContainsFunc(c.Job.Verify, func(check job.VerifyCheck) bool { return check.Proves }) {
+		var err error
+		if t, err = c.testsOf(change); err != nil {
+			return err
+		}
 	}
+	touched := len(t.judged)+len(t.old)+len(t.data) > 0
 	for i, check := range c.Job.Verify {
 		row := &table.Rows[i]
-		if !check.Proves || row.After != "green" && row.After != transcript.Flaky {
+		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, scripts: c.scripts(i, *row, change)}
+		if check.Proves && touched && (row.After == "green" || row.After == transcript.Flaky) {
+			p.tests, p.names = t, newNaming(c.Workspace.Checkout(), t.judged)
+			p.scripts = slices.DeleteFunc(p.scripts, func(path string) bool { return slices.Contains(t.back, path) })
+		} else if len(p.scripts) == 0 {
 			continue
 		}
-		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, tests: t, names: newNaming(c.Workspace.Checkout(), t.judged)}
 		if err := p.run(ctx); err != nil {
 			return fmt.Errorf("prove the tests by %s: %w", check.Name, err)
 		}
 		p.dropHelpers()
 		slices.SortStableFunc(p.classes, func(a, b transcript.Proof) int { return strings.Compare(a.File, b.File) })
-		row.Proof, row.ProofMore, row.OldTests, row.OldTestsUnknown = p.classes, t.more, p.old, p.oldUnknown
+		row.Proof, row.ProofMore, row.OldTests, row.OldTestsUnknown = p.classes, p.tests.more, p.old, p.oldUnknown
 	}
 	return nil
-}
-
-// Proving says whether the tests of a change are judged.
-func (c Checks) Proving() bool {
-	proves := false
-	for _, check := range c.Job.Verify {
-		proves = proves || check.Proves
-	}
-	return proves && c.Job.RedProof != "off" && c.Clean()
 }
 
 // proof judges the tests of a change by one check.
@@ -68,6 +67,7 @@ type proof struct {
 	attempt int
 	change  *gitops.ChangeSet
 	tests   tests
+	scripts []string // that the check runs, and that the change altered
 
 	names      *naming // of the files that are judged
 	classes    []transcript.Proof
@@ -99,6 +99,10 @@ func (p *proof) run(whole context.Context) error {
 	}
 	why, err := over(p.judgeOld)
 	if err != nil {
+		return err
+	}
+	p.oldUnknown = cmp.Or(why, p.oldUnknown)
+	if why, err = over(p.judgeScripts); err != nil {
 		return err
 	}
 	p.oldUnknown = cmp.Or(why, p.oldUnknown)

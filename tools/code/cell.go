@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code/internal/message"
 )
@@ -37,10 +38,11 @@ type cell struct {
 	cancel context.CancelFunc
 	ended  chan struct{} // closed once it has ended, with all of its calls
 
+	counted counts // by the one that listens
+
 	mu       sync.Mutex
 	news     chan struct{} // holds one token once the model is to hear of the script
 	items    []message.Item
-	counted  counts
 	stored   map[string]string // since it was last told
 	underWay map[int]bool
 	settled  []message.Settled
@@ -103,14 +105,15 @@ func (c *cell) take(report message.Report) (over bool, err error) {
 		words := fmt.Sprintf("[%d stored values were not kept, %.100q first: together with what other scripts stored they are too much]", len(refused), refused[0])
 		report.Items = append(report.Items, message.Item{Kind: message.Text, Value: words})
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, item := range report.Items {
 		c.counted.items++
 		if c.counted.bytes += len(item.Value); c.counted.bytes > message.MostShown || c.counted.items > message.MostItems {
 			return false, errors.New("it showed more than a script may")
 		}
 	}
+	c.redact(report.Items)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.items = append(c.items, report.Items...)
 	maps.Copy(c.stored, report.Stored)
 	if report.Yield {
@@ -126,6 +129,27 @@ func (c *cell) take(report message.Report) (over bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// redact removes secrets from texts as they come, so that whoever waits for the cell need not wait for
+// that. Outputs do it again, where it then is quick, for a secret in several texts.
+func (c *cell) redact(items []message.Item) {
+	if c.tools.options.Outputs == nil || c.tools.options.Outputs.Redact == nil {
+		return
+	}
+	const piece = 64 << 10
+	for i, item := range items {
+		if item.Kind != message.Text || c.ctx.Err() != nil { // nobody waits for a script that is ended
+			continue
+		}
+		var clean strings.Builder
+		stream := secrets.Stream{Redact: c.tools.options.Outputs.Redact, Put: func(text string) { clean.WriteString(text) }}
+		for rest := item.Value; rest != ""; rest = rest[min(piece, len(rest)):] {
+			_, _ = stream.Write([]byte(rest[:min(piece, len(rest))])) // it can't fail
+		}
+		stream.Flush()
+		items[i].Value = clean.String()
+	}
 }
 
 // tell has whoever waits for the cell answer the model.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -116,6 +117,42 @@ func TestCellsGoOn(t *testing.T) {
 			t.Errorf("got %s", got.Output)
 		}
 	})
+}
+
+// Many texts are joined once, and redacted in pieces: whoever waits for them does not wait for more.
+func TestManyTextsAreToldAtOnce(t *testing.T) {
+	longest := 0
+	r := start(t, new(sandbox.Sandbox), &tools.Outputs{Redact: func(text string) string { longest = max(longest, len(text)); return text }})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := r.call(t.Context(), "exec", `for (let i = 0; i < 8192; i++) text("x".repeat(1023)); yield_control(); await tools.hang()`)
+	runtime.ReadMemStats(&after)
+	if !strings.HasPrefix(said(got), head("running with cell ID 1")+"\nWarning: truncated output (original token count: 2097152)\n") {
+		t.Errorf("got %.300s", said(got))
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<30 || longest > 2<<20 {
+		t.Errorf("8 MiB took %d MiB of memory, and %d bytes were redacted in one piece", took>>20, longest)
+	}
+}
+
+// A text that takes long to redact holds up no yield: it is told once that is done.
+func TestAYieldDoesNotWaitForRedaction(t *testing.T) {
+	hold := make(chan struct{})
+	r := start(t, new(sandbox.Sandbox), &tools.Outputs{Redact: func(text string) string {
+		if strings.Contains(text, "slow") {
+			<-hold
+		}
+		return strings.ReplaceAll(text, "slow", "***")
+	}})
+	if got := said(r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 1000}\ntext('slow'); yield_control(); await tools.hang()")); got != head("running with cell ID 1") {
+		t.Errorf("got %s", got)
+	}
+	close(hold)
+	for got := ""; got != head("running with cell ID 1")+"\n***"; {
+		if got = said(r.call(t.Context(), "wait", `{"cell_id":"1","yield_time_ms":1}`)); !strings.HasPrefix(got, head("running with cell ID 1")) {
+			t.Fatalf("got %s", got)
+		}
+	}
 }
 
 func TestWhatIsStoredLastsForTheRun(t *testing.T) {

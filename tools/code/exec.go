@@ -178,18 +178,25 @@ const mostParts = 200
 // partsOf are items as the model gets them.
 func partsOf(ctx context.Context, images *tools.Images, items []message.Item) []tools.Part {
 	var parts []tools.Part
+	var texts []string // that become one part
+	flush := func() {
+		if len(texts) > 0 {
+			parts, texts = append(parts, tools.Part{Text: strings.Join(texts, "\n")}), nil
+		}
+	}
 	join := len(items) > mostParts
 	for _, item := range items {
 		part := partOf(ctx, images, item)
-		last := len(parts) - 1
 		switch {
 		case part.Image == nil && part.Text == "":
-		case join && part.Image == nil && last >= 0 && parts[last].Image == nil:
-			parts[last].Text += "\n" + part.Text
+		case join && part.Image == nil:
+			texts = append(texts, part.Text)
 		default:
+			flush()
 			parts = append(parts, part)
 		}
 	}
+	flush()
 	return parts
 }
 

@@ -47,6 +47,8 @@ type Options struct {
 	Outages bool
 	// Resumable says why the run in a directory cannot go on; nil where it can.
 	Resumable func(*record.Directory) error
+	// Models are those that runs may ask. Without them a lost answer counts as the dearest request.
+	Models []campaign.Model
 }
 
 // Step is a target that started or ended.

@@ -1,11 +1,13 @@
 package here
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // hangs is a program that ignores being told to end, where the job says so, and leaves nothing.
@@ -80,6 +83,48 @@ func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
 	hung := o.Ledger.Of("bump").Entry(o.Plan.Targets[0].Key).Last
 	if hung.CostUSD == nil || *hung.CostUSD != 0 || !strings.Contains(hung.Message, errHung.Error()) {
 		t.Errorf("the report of the hung one is %+v", hung)
+	}
+}
+
+// The input of a lost request is what the provider counted of the conversation, and what was added.
+func TestTheInputOfALostRequestIsKnown(t *testing.T) {
+	event := func(kind transcript.Type, data any) transcript.Event {
+		raw, err := json.Marshal(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return transcript.Event{Type: kind, Data: raw}
+	}
+	request := func(model string, bytes int) transcript.Event {
+		return event(transcript.TypeModelRequest, transcript.ModelRequest{Model: model, Bytes: bytes})
+	}
+	first, answer := request("m", 50_000), event(transcript.TypeModelResponse, transcript.ModelResponse{Usage: transcript.Usage{Input: 9000, Output: 100}})
+	for _, test := range []struct {
+		name   string
+		events []transcript.Event
+		want   []campaign.Request
+	}{
+		{"the first", []transcript.Event{first}, []campaign.Request{{Model: "m", Input: 50_000}}},
+		{"one that was answered", []transcript.Event{first, answer}, nil},
+		{"one that failed", []transcript.Event{first, event(transcript.TypeModelFailure, transcript.ModelFailure{})}, nil},
+		{"the second", []transcript.Event{first, answer, request("m", 50_400)}, []campaign.Request{{Model: "m", Input: 9500}}},
+		{"asked again after a kill", []transcript.Event{first, answer, request("m", 50_400), request("m", 50_400)}, []campaign.Request{{Model: "m", Input: 9500}, {Model: "m", Input: 9500}}},
+		{"another model", []transcript.Event{first, answer, request("n", 50_400)}, []campaign.Request{{Model: "n", Input: 50_400}}},
+		{"a conversation that was made shorter", []transcript.Event{first, answer, event(transcript.TypeCompaction, transcript.Compaction{}), request("m", 40_000)}, []campaign.Request{{Model: "m", Input: 40_000}}},
+		{"a provider that counts nothing", []transcript.Event{first, event(transcript.TypeModelResponse, transcript.ModelResponse{}), request("m", 50_400)}, []campaign.Request{{Model: "m", Input: 50_400}}},
+	} {
+		var c conversation
+		var got []campaign.Request
+		for _, e := range test.events {
+			lost, err := c.take(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, lost...)
+		}
+		if got = append(got, c.waiting...); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
 	}
 }
 

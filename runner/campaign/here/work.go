@@ -2,6 +2,7 @@ package here
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -89,10 +90,13 @@ func (w *work) untilEnded(ctx context.Context) (report campaign.Report, settled 
 	}
 }
 
-// unpaid takes the claim off a report of a run that had asked nobody.
+// unpaid takes off a report without usage what of the claim is known not to be used.
 func unpaid(r campaign.Report, at place) campaign.Report {
-	if at.fresh {
+	switch {
+	case at.fresh:
 		r.CostUSD, r.Tokens = new(float64), new(int64)
+	case at.spent != nil:
+		r.CostUSD, r.Tokens = at.spent.CostUSD, at.spent.Tokens
 	}
 	return r
 }
@@ -109,7 +113,8 @@ func superseded(c campaign.Claimed) campaign.Report {
 type place struct {
 	fresh  bool             // nobody was paid yet, and it begins anew
 	resume bool             // it can go on
-	lost   int              // requests to the model whose answers were paid, it may be, and not booked
+	lost   campaign.Claim   // what answers may have used that are not booked
+	spent  *campaign.Report // usage of a run that has no room to go on, its lost answers included
 	report *campaign.Report // of its end
 	ended  bool             // for good
 }
@@ -129,10 +134,11 @@ func (w *work) look(outages bool) (place, error) {
 		return place{}, err
 	}
 	defer dir.Close()
-	asked, lost, err := requests(dir)
+	asked, unanswered, err := requests(dir)
 	if err != nil {
 		return place{}, err
 	}
+	lost := w.lost(unanswered)
 	report, ended, err := campaign.ReportOf(dir, w.claimed)
 	if err != nil {
 		return place{}, err
@@ -151,7 +157,8 @@ func (w *work) look(outages bool) (place, error) {
 		at.resume = true
 		return at, nil
 	case unresumable == nil:
-		unresumable = fmt.Errorf("answers that it had asked for were lost %d times, and its claim has no room for them", lost)
+		at.spent, err = w.spent(dir, lost)
+		unresumable = errors.Join(err, fmt.Errorf("%d answers that it had asked for were lost and may have cost %.4f dollars and %d tokens, for which its limits have no room", len(unanswered), lost.USD, lost.Tokens))
 	case asked == 0:
 		return place{fresh: true}, os.RemoveAll(path)
 	}
@@ -162,65 +169,142 @@ func (w *work) look(outages bool) (place, error) {
 	return at, fmt.Errorf("it was killed and cannot go on: %w", unresumable)
 }
 
-// requests counts what a run asked of models, and how often it was killed before the answer was
-// booked.
-func requests(dir *record.Directory) (asked, lost int, err error) {
+// requests counts what a run asked of models, and returns the requests during which it was killed,
+// before the answer was booked.
+func requests(dir *record.Directory) (asked int, lost []campaign.Request, err error) {
 	f, err := dir.Open(record.TranscriptFile)
 	if err != nil {
-		return 0, 0, fmt.Errorf("read the transcript: %w", err)
+		return 0, nil, fmt.Errorf("read the transcript: %w", err)
 	}
 	defer f.Close()
-	booked := 0
+	agents := map[string]*conversation{}
 	for event, err := range transcript.Read(f) {
 		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) {
 			break
 		}
 		if err != nil {
-			return 0, 0, fmt.Errorf("read the transcript: %w", err)
+			return 0, nil, fmt.Errorf("read the transcript: %w", err)
 		}
-		switch event.Type {
-		case transcript.TypeModelRequest:
+		if agents[event.Agent] == nil {
+			agents[event.Agent] = &conversation{}
+		}
+		if event.Type == transcript.TypeModelRequest {
 			asked++
-		case transcript.TypeModelResponse, transcript.TypeModelFailure:
-			booked++
 		}
+		unanswered, err := agents[event.Agent].take(event)
+		if err != nil {
+			return 0, nil, fmt.Errorf("read the transcript: event %d: %w", event.Seq, err)
+		}
+		lost = append(lost, unanswered...)
 	}
-	return asked, max(asked-booked, 0), nil
+	for _, c := range agents {
+		lost = append(lost, c.waiting...)
+	}
+	return asked, lost, nil
 }
 
-// dearest is what one request may cost: what the claim has beyond the limits of the job.
-func (w *work) dearest() campaign.Claim {
+// conversation is what an agent asked its model.
+type conversation struct {
+	waiting []campaign.Request // for its answer: one, or none
+	bytes   int                // of the last request
+	counted campaign.Request   // the last one that the provider counted, with its answer
+	of      int                // the bytes of that
+}
+
+// take returns the request that an event shows to have got no answer.
+func (c *conversation) take(e transcript.Event) (unanswered []campaign.Request, err error) {
+	switch e.Type {
+	case transcript.TypeModelRequest:
+		var request transcript.ModelRequest
+		err = json.Unmarshal(e.Data, &request)
+		unanswered, c.waiting, c.bytes = c.waiting, []campaign.Request{{Model: request.Model, Input: c.input(request)}}, request.Bytes
+	case transcript.TypeModelResponse:
+		var response transcript.ModelResponse
+		err = json.Unmarshal(e.Data, &response)
+		if len(c.waiting) > 0 && !response.Aside {
+			c.counted, c.of = campaign.Request{Model: c.waiting[0].Model, Input: response.Usage.Input}, c.bytes
+			if c.counted.Input > 0 {
+				c.counted.Input += response.Usage.Output
+			}
+		}
+		c.waiting = nil
+	case transcript.TypeModelFailure:
+		c.waiting = nil
+	case transcript.TypeCompaction, transcript.TypeModelFallback:
+		c.counted = campaign.Request{} // the next request is another one
+	}
+	return unanswered, err
+}
+
+// input returns how many tokens a request has at most: those of the one before, as the provider
+// counted them, and one for each byte that was added.
+func (c *conversation) input(r transcript.ModelRequest) int64 {
+	most := int64(r.Bytes) // a token has a byte or more
+	if c.counted.Input > 0 && c.counted.Model == r.Model && !r.Aside {
+		most = min(most, c.counted.Input+int64(max(r.Bytes-c.of, 0)))
+	}
+	return most
+}
+
+// lost returns what requests may have used whose answers were lost.
+func (w *work) lost(requests []campaign.Request) (sum campaign.Claim) {
 	if w.job == nil {
-		return campaign.Claim{}
+		return sum
 	}
-	return campaign.Claim{USD: max(price.Sum(w.claimed.USD, -w.job.Limits.CostUSD), 0), Tokens: max(w.claimed.Tokens-w.job.Limits.Tokens, 0)}
+	most := campaign.LimitsOf(w.job).Request(w.claimed.Claim)
+	for _, r := range requests {
+		each := most
+		if len(w.Models) > 0 {
+			known := campaign.LostRequest(w.job, w.Models, r)
+			each = campaign.Claim{USD: min(most.USD, known.USD), Tokens: min(most.Tokens, known.Tokens)}
+		}
+		sum.USD, sum.Tokens = price.Sum(sum.USD, each.USD), sum.Tokens+each.Tokens
+	}
+	return sum
 }
 
-// limits are those under which the run stays within its claim, however many answers were lost. A
-// limit of 0 is none.
-func (w *work) limits(lost int) (usd float64, tokens int64) {
-	each, limits := w.dearest(), w.job.Limits
-	return price.Sum(limits.CostUSD, -float64(lost)*each.USD), limits.Tokens - int64(lost)*each.Tokens
+// limits are those under which the run stays within its claim, whatever answers were lost. A limit
+// of 0 is none.
+func (w *work) limits(lost campaign.Claim) (usd float64, tokens int64) {
+	limits := w.job.Limits
+	return price.Sum(limits.CostUSD, -lost.USD), limits.Tokens - lost.Tokens
 }
 
 // affords says whether a run that lost answers can go on within its claim.
-func (w *work) affords(lost int) bool {
-	if lost == 0 || w.job == nil {
+func (w *work) affords(lost campaign.Claim) bool {
+	if w.job == nil {
 		return true
 	}
 	usd, tokens := w.limits(lost)
 	return (w.job.Limits.CostUSD == 0 || usd > 0) && (w.job.Limits.Tokens == 0 || tokens > 0)
 }
 
+// spent returns the usage of a run that came to no end.
+func (w *work) spent(dir *record.Directory, lost campaign.Claim) (*campaign.Report, error) {
+	view, err := dir.Survey(func(*transcript.View, transcript.Event) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	r := &campaign.Report{}
+	if slices.ContainsFunc(view.Warnings, func(w transcript.Warning) bool { return w.Code == campaign.NoUsage }) {
+		return r, nil
+	}
+	tokens := view.Usage.Input + view.Usage.Output
+	r.Tokens = &tokens
+	if cost, known := transcript.CostOf(view.AllModels()); known {
+		r.CostUSD = &cost
+	}
+	return w.withLost(r, lost), nil
+}
+
 // withLost adds to a report what lost answers may have cost, up to the claim.
-func (w *work) withLost(r *campaign.Report, lost int) *campaign.Report {
-	each := w.dearest()
-	if lost > 0 && r.CostUSD != nil {
-		sum := min(price.Sum(*r.CostUSD, float64(lost)*each.USD), max(w.claimed.USD, *r.CostUSD))
+func (w *work) withLost(r *campaign.Report, lost campaign.Claim) *campaign.Report {
+	if lost.USD > 0 && r.CostUSD != nil {
+		sum := min(price.Sum(*r.CostUSD, lost.USD), max(w.claimed.USD, *r.CostUSD))
 		r.CostUSD = &sum
 	}
-	if lost > 0 && r.Tokens != nil {
-		sum := min(*r.Tokens+int64(lost)*each.Tokens, max(w.claimed.Tokens, *r.Tokens))
+	if lost.Tokens > 0 && r.Tokens != nil {
+		sum := min(*r.Tokens+lost.Tokens, max(w.claimed.Tokens, *r.Tokens))
 		r.Tokens = &sum
 	}
 	return r
@@ -358,7 +442,7 @@ func (w *work) arguments(ctx context.Context, at place) ([]string, error) {
 		return nil, fmt.Errorf("write the job of %s: %w", w.target.Key, err)
 	}
 	args := append([]string{"run", "--job", file, "--out", directory}, w.quiet()...)
-	args = append(append(args, w.limitFlags(0)...), w.Args...)
+	args = append(append(args, w.limitFlags(campaign.Claim{})...), w.Args...)
 	if w.Checkouts == nil {
 		return args, nil
 	}
@@ -372,7 +456,7 @@ func (w *work) arguments(ctx context.Context, at place) ([]string, error) {
 }
 
 // limitFlags hold the run to its claim, whatever variables of the surroundings say.
-func (w *work) limitFlags(lost int) (flags []string) {
+func (w *work) limitFlags(lost campaign.Claim) (flags []string) {
 	if w.job == nil {
 		return nil
 	}

@@ -81,10 +81,27 @@ func (s Planned) most() []string {
 	}
 }
 
+// narrow warns of limits that one request can exceed.
+func (s Planned) narrow() (warnings []string) {
+	warn := func(key, limit, request string) {
+		warnings = append(warnings, fmt.Sprintf(
+			"Warning: one request can use up all of %s (%s of %s). A run that is killed while it waits for an answer may be unable to resume. Raise the limit or set model.max_output_tokens.",
+			key, request, limit))
+	}
+	request := s.Limits.Request(s.Plan.Claim)
+	if s.Plan.Unpriced == "" && s.Limits.USD > 0 && s.Limits.USD <= request.USD {
+		warn("limits.cost_usd", fmt.Sprintf("%.2f", s.Limits.USD), fmt.Sprintf("%.2f", request.USD))
+	}
+	if s.Limits.Tokens > 0 && s.Limits.Tokens <= request.Tokens {
+		warn("limits.tokens", transcript.Thousands(s.Limits.Tokens), transcript.Thousands(request.Tokens))
+	}
+	return warnings
+}
+
 func (s Planned) lines() []string {
 	f := s.Forecast
 	lines := []string{fmt.Sprintf("%d targets: %d to run in %d waves, %d done, %d with a pull request already, %d that cannot run", f.Targets, f.Runs, f.Waves, f.Done, f.Existing, f.Lacking)}
-	lines = append(lines, s.most()...)
+	lines = append(append(lines, s.most()...), s.narrow()...)
 	e := f.Estimate
 	if e == nil {
 		return append(lines, "What they will cost cannot be estimated: no run of the campaign is in the ledger.")

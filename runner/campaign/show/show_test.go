@@ -127,7 +127,8 @@ func TestPlanExplainsItsSum(t *testing.T) {
 		Plan:   &campaign.Plan{Claim: campaign.Claim{USD: 2.62, Tokens: 1_410_000}, Targets: []campaign.Target{{Repository: "octo-org/widgets", Base: "main", SHA: strings.Repeat("ab", 20)}}},
 		Limits: campaign.Limits{USD: 1, Tokens: 1_000_000, Agents: 1}, Forecast: campaign.Forecast{Most: campaign.Claim{USD: 5.24, Tokens: 2_820_000}}, Budget: job.Spending{USD: 20},
 	}
-	unpriced, team := told, told
+	unpriced, team, narrow := told, told, told
+	narrow.Limits.USD, narrow.Plan = 0.25, &campaign.Plan{Claim: campaign.Claim{USD: 0.51, Tokens: told.Plan.Claim.Tokens}}
 	unpriced.Plan = &campaign.Plan{Claim: told.Plan.Claim, Unpriced: "the price of m is not known"}
 	team.Limits.Agents = 3
 	for want, told := range map[string]Planned{
@@ -136,6 +137,7 @@ func TestPlanExplainsItsSum(t *testing.T) {
 		"\nA run may use up to 1,410,000 tokens: 1,000,000 (limits.tokens) plus 410,000 for the dearest single request.": told,
 		"\nAll runs together may cost up to 5.24 of 20.00 dollars and use up to 2,820,000 tokens.\n":                     told,
 		"plus 1.62 for the dearest single request of each of its 3 agents. A limit":                                      team,
+		"\nWarning: one request can use up all of limits.cost_usd (0.26 of 0.25). A run that is killed":                  narrow,
 		"may use up to 2,820,000 tokens. Their cost is unknown: the price of m is not known.\n":                          unpriced,
 	} {
 		var out bytes.Buffer

@@ -54,11 +54,14 @@ func oldTests(v *transcript.Verify) section {
 		if o.Line > 0 {
 			place += fmt.Sprintf(":%d", o.Line)
 		}
-		name := "the file"
-		if o.Name != "" {
-			name = code(o.Name)
+		name := "the file "
+		switch {
+		case o.Name != "":
+			name = code(o.Name) + " "
+		case o.Script:
+			name = ""
 		}
-		return fmt.Sprintf("- %s: %s %s\n", code(place), name, text(o.State()))
+		return fmt.Sprintf("- %s: %s%s\n", code(place), name, text(o.State()))
 	})
 	if why := v.OldTestsUnknown(); why != "" {
 		rows = append(rows, fmt.Sprintf("- incomplete: %s\n", text(why)))
@@ -66,5 +69,9 @@ func oldTests(v *transcript.Verify) section {
 	if len(rows) == 0 {
 		return section{}
 	}
-	return section{head: "\n## Existing tests that are gone or fail\n\n", rows: rows, most: 50, share: 4_000, more: "test"}
+	head := "\n## Existing tests that are gone or fail\n\n"
+	if _, scripts := v.CountOldTests(); scripts > 0 {
+		head = "\n## Existing tests and files of checks that need a look\n\n"
+	}
+	return section{head: head, rows: rows, most: 50, share: 4_000, more: "test"}
 }

@@ -82,9 +82,14 @@ func verdictOnChecks(table *transcript.Verify) string {
 		sign = neither
 		add(transcript.Count(doubtful, "test file") + " not proven")
 	}
-	if old := len(table.OldTests()); old > 0 {
+	old, scripts := table.CountOldTests()
+	if old > 0 {
 		sign = neither
 		add(transcript.Count(old, "existing test") + " deleted or failing")
+	}
+	if scripts > 0 {
+		sign = neither
+		add(transcript.Count(scripts, "file") + " of the checks changed to pass")
 	}
 	return sign + strings.Join(parts, ", ")
 }

@@ -19,6 +19,8 @@ func TestVerdict(t *testing.T) {
 	doubtful := proven
 	doubtful.Proof = append(doubtful.Proof[:1:1], transcript.Proof{File: "b_test.go", Class: transcript.NotRed})
 	doubtful.OldTests = []transcript.OldTest{{Name: "TestOld", File: "c_test.go", Gone: true}}
+	scripted := check("tests", "red", "green", true)
+	scripted.OldTests = []transcript.OldTest{{File: "check.sh", Script: true, Fails: true}}
 	skipped := transcript.VerifyRow{Name: "docs", Passed: true, NotRun: transcript.NotConcerned}
 	waited := transcript.VerifyRow{Name: "e2e", NotRun: transcript.NeedsUnmet}
 	waitedAsBefore := waited
@@ -37,6 +39,7 @@ func TestVerdict(t *testing.T) {
 		"⚠️ 1 check passes, but read the warnings before you merge ($0.06, 7 s)":                                                     {1, []transcript.VerifyRow{check("tests", "red", "green", true)}, []string{"a budget ended the work."}},
 		"⚠️ 1 check passes, check `lint` fails as before, $0.06, 7 s":                                                                {1, []transcript.VerifyRow{check("tests", "red", "green", true), check("lint", "red", "red", true)}, []string{"lint was red."}},
 		"⚠️ 1 check passes, 2 tests proven, 1 test file not proven, 1 existing test deleted or failing, $0.06, 7 s":                  {1, []transcript.VerifyRow{doubtful}, nil},
+		"⚠️ 1 check passes, 1 file of the checks changed to pass, $0.06, 7 s":                                                        {1, []transcript.VerifyRow{scripted}, nil},
 		"⚠️ no check concerns the change, $0.06, 7 s":                                                                                {1, []transcript.VerifyRow{skipped}, nil},
 		"⚠️ no check ran, $0.06, 7 s":                                                                                                {0, nil, nil},
 		"⚠️ the checks did not run on the change, $0.06, 7 s":                                                                        {0, []transcript.VerifyRow{check("tests", "green", "", false)}, nil},

@@ -1,0 +1,55 @@
+package shell
+
+import (
+	"slices"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Deciding returns the commands of a script that can decide its exit status, with the words of
+// each. Commands that only feed a pipe, or whose output becomes a word, decide nothing. It returns
+// nothing for what is no script.
+func Deciding(script string) (all [][]string) {
+	r := newReader()
+	file, err := r.parse(script)
+	if err != nil || file == nil {
+		return nil
+	}
+	var look func(syntax.Node) bool
+	look = func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			return false
+		case *syntax.BinaryCmd:
+			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+				syntax.Walk(n.Y, look)
+				return false
+			}
+		case *syntax.CallExpr:
+			var argv []string
+			for _, word := range n.Args {
+				argv = append(argv, wordOf(word).Text)
+			}
+			if len(argv) > 0 {
+				all = append(all, decidingIn(argv)...)
+			}
+			return false
+		}
+		return true
+	}
+	syntax.Walk(file, look)
+	return all
+}
+
+// decidingIn are the commands of a script that a shell is given, else the command itself.
+func decidingIn(argv []string) [][]string {
+	if shells[base(argv[0])] {
+		option := func(word string) bool {
+			return len(word) > 1 && word[0] == '-' && word[1] != '-' && word[len(word)-1] == 'c'
+		}
+		if at := slices.IndexFunc(argv, option); at > 0 && at+1 < len(argv) {
+			return Deciding(argv[at+1])
+		}
+	}
+	return [][]string{argv}
+}
