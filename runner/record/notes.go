@@ -18,10 +18,12 @@ import (
 const mostNoted = 5000
 
 // NotesPath is the user's folder with notes of the transcripts that this machine wrote; empty where
-// the environment names none. It is outside of the run directories, which may come from anybody.
+// the environment names none. It is outside of the run directories, which may come from anybody. A
+// job of GitHub Actions leaves nothing in its home folder, which the next job has or nobody: there
+// XDG_STATE_HOME has to name the folder.
 func NotesPath(get func(variable string) string) string {
 	state := StatePath(get)
-	if !filepath.IsAbs(state) {
+	if get("RUNNER_TEMP") != "" && get("XDG_STATE_HOME") == "" || !filepath.IsAbs(state) {
 		return ""
 	}
 	return filepath.Join(state, "recorded")
