@@ -119,7 +119,7 @@ func TestNotesOfAJobOfActionsStayOutOfItsHome(t *testing.T) {
 		{"/temp", "/state", "/state/agent-ci/recorded"},
 	} {
 		variables := map[string]string{"HOME": "/home/x", "RUNNER_TEMP": c.temp, "XDG_STATE_HOME": c.state}
-		if got := record.NotesPath(func(name string) string { return variables[name] }); got != c.want {
+		if got := NotesPath(func(name string) string { return variables[name] }); got != c.want {
 			t.Errorf("%v: %q", c, got)
 		}
 	}
