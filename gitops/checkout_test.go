@@ -38,17 +38,20 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesAFilterOutOfTheCheckout(t *testing.T) {
+// A filter of the repository's own configuration came with the checkout, whoever made that.
+func TestFiltersOfTheRepositoryAreRefused(t *testing.T) {
 	r := newRepo(t)
 	r.Seed()
-	r.Write("tools/clean.sh", "cat\n")
-	r.Write(".gitattributes", "*.x filter=mine\n")
-	r.Git("config", "filter.mine.clean", "sh tools/clean.sh")
-	r.Git("add", "-A")
+	r.Git("config", "filter.mine.clean", "cat")
 	for _, git := range []string{gittest.Program(t), ""} {
-		_, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: git, State: t.TempDir()})
-		if !errors.As(err, new(*gitops.UnsupportedError)) {
-			t.Errorf("with git %q: %v, want an UnsupportedError", git, err)
+		c := r.open(git)
+		err := c.CheckFilters(t.Context())
+		if refused, is := errors.AsType[*gitops.FilterError](err); !is || refused.Key != "filter.mine.clean" {
+			t.Errorf("with git %q: %v, want a FilterError", git, err)
+		}
+		c.AllowFilters(map[string][]string{"mine": nil})
+		if err := c.CheckFilters(t.Context()); err != nil {
+			t.Errorf("with git %q, listed: %v", git, err)
 		}
 	}
 }
