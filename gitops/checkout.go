@@ -44,6 +44,8 @@ type Options struct {
 	State string // a private folder that exists, for objects that are not published yet
 	// OpenFilter opens a place that confines commands of a filter; nil where none may run.
 	OpenFilter OpenFilter
+	// Fresh says that the files of HEAD are not there yet: Open checks them out.
+	Fresh bool
 	// LFS is a folder for the contents of Git LFS files of changes; it is made when it is needed. Empty for none.
 	LFS string
 	// Mark is what the lock of the index has while it is held: by it DropHeld knows in a
@@ -104,12 +106,30 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	}
 	c.filters = worktree.Filters{Open: o.OpenFilter, LFS: lfs.Store{Own: o.LFS, Shared: []string{filepath.Join(c.repo.CommonDir, "lfs")}}}
 	c.work.SetFilters(c.filters)
+	if o.Fresh {
+		if err := c.checkOutHead(ctx); err != nil {
+			return err
+		}
+	}
 	if c.start, err = c.readPosition(ctx); err != nil {
 		return err
 	}
 	c.base = Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
 	c.noteLocks()
 	return c.work.CheckAttributes(c.start.index)
+}
+
+// checkOutHead writes the files and the index of a clone without any.
+func (c *Checkout) checkOutHead(ctx context.Context) error {
+	_, id, err := c.repo.Head()
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.repo.Root, err)
+	}
+	commit, err := c.objects.Commit(id)
+	if err != nil {
+		return err
+	}
+	return c.work.FillItself(ctx, commit.TreeHash)
 }
 
 func (c *Checkout) readPosition(ctx context.Context) (position, error) {

@@ -22,6 +22,12 @@ func (c *Checkout) AllowFilters(listed map[string][]string) {
 	c.work.SetFilters(c.filters)
 }
 
+// OpenFiltersBy says who opens places for filters from here on.
+func (c *Checkout) OpenFiltersBy(open OpenFilter) {
+	c.filters.Open = open
+	c.work.SetFilters(c.filters)
+}
+
 // CheckFilters refuses a repository whose own configuration has a filter that is not allowed, and
 // makes sure that the filters which the index asks for can run. It is a *FilterError.
 func (c *Checkout) CheckFilters(ctx context.Context) error {

@@ -56,6 +56,9 @@ type Options struct {
 	Path   string // the PATH that the git program is looked for on
 	Cloned bool   // by the run itself
 	Name   string // for a person; empty for "the checkout"
+	Fresh  bool   // the files are not there yet
+
+	OpenFilter gitops.OpenFilter
 }
 
 // Open opens a checkout. Its base is set by StartOn. The caller closes it.
@@ -64,7 +67,7 @@ func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error
 	if err != nil {
 		return nil, err
 	}
-	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Mark: holdMark(rec)})
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Mark: holdMark(rec), OpenFilter: o.OpenFilter, LFS: rec.Join(record.LFSFolder), Fresh: o.Fresh})
 	if err != nil {
 		return nil, err
 	}
@@ -267,6 +270,20 @@ func (w *Workspace) WarnOfOwner(level sandbox.Level) {
 		"run agent-ci as that user, or in a checkout of root's.", stat.Uid)
 }
 
+// FilterFailure is the outcome of a filter of git's that may not run, or failed; nil for another error.
+// Once commands have run, it may be that the filter does not like what they wrote.
+func (w *Workspace) FilterFailure(err error) *outcome.Stop {
+	failed, is := errors.AsType[*gitops.FilterError](err)
+	stop, known := errors.AsType[*outcome.Stop](err)
+	switch {
+	case !is || known && stop.Outcome != outcome.InternalError:
+		return nil
+	case w.Worked():
+		return outcome.Stopf(outcome.ExtensionFailed, "git_filter", "%s.", outcome.Sentence(failed.Error())).Because(err)
+	}
+	return outcome.Stopf(outcome.InvalidInput, "git_filter", "%s.", outcome.Sentence(failed.Error())).Because(err)
+}
+
 // CheckoutFailure is the outcome of a checkout that cannot be worked in; nil for no
 // error.
 func CheckoutFailure(err error) error {
@@ -288,6 +305,7 @@ func CheckoutFailure(err error) error {
 		{errors.Is(err, gitops.ErrBare), "bare_repository"},
 		{errors.Is(err, gitops.ErrNoCommit), "no_commit"},
 		{errors.As(err, new(*gitops.UnsupportedError)), "unsupported_checkout"},
+		{errors.As(err, new(*gitops.FilterError)), "git_filter"},
 		{errors.As(err, new(*gitops.UnknownBaseError)), "unknown_base"},
 		{errors.As(err, new(*gitops.DirtyError)), "dirty_checkout"},
 		{errors.As(err, new(*gitops.ObstructedError)), "dirty_checkout"},

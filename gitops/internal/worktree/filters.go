@@ -35,6 +35,7 @@ type Filters struct {
 // Filter is a filter whose commands are to run.
 type Filter struct {
 	Name  string   // of filter.NAME
+	Root  string   // the checkout
 	Reads []string // paths that its commands may read
 }
 
@@ -64,17 +65,13 @@ func (e *CommandError) Error() string {
 // FilterError is a filter that may not run here, or did not do its work.
 type FilterError struct {
 	Key    string // of git's configuration
-	Path   string // of the file; empty for all
 	Why    string
 	Remedy string
 	Err    error // of its command; may be nil
 }
 
 func (e *FilterError) Error() string {
-	text := e.Key + ": " + e.Why
-	if e.Path != "" {
-		text = fmt.Sprintf("%q, by %s", e.Path, text)
-	}
+	text := "git's setting " + e.Key + ": " + e.Why
 	if e.Remedy != "" {
 		text += "; " + e.Remedy
 	}
@@ -189,7 +186,7 @@ func (p *places) place(ctx context.Context, name string) (FilterPlace, error) {
 	if p.filters.Open == nil {
 		return nil, &FilterError{Key: "filter." + name, Why: "nothing confines its commands here"}
 	}
-	place, err := p.filters.Open(ctx, Filter{Name: name, Reads: p.filters.Listed[name]})
+	place, err := p.filters.Open(ctx, Filter{Name: name, Root: p.repo.Root, Reads: p.filters.Listed[name]})
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +221,7 @@ func (p *places) convert(ctx context.Context, name string, to direction, path st
 	}
 	err = errors.Join(result.Close(), err)
 	if ctx.Err() == nil && (errors.As(err, new(*CommandError)) || errors.As(err, new(*protocolError)) || errors.As(err, new(*lfs.DamagedError))) {
-		err = &FilterError{Key: "filter." + name, Path: path, Why: fmt.Sprintf("it failed to %s the file: %v", to, err), Err: err}
+		err = &FilterError{Key: "filter." + name, Why: fmt.Sprintf("the filter failed to %s %q: %v", to, path, err), Err: err}
 	}
 	return nil, err
 }

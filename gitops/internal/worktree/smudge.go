@@ -407,6 +407,11 @@ func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) 
 	return err
 }
 
+// FillItself checks a tree out into the work tree, which has no files and no index yet.
+func (w *Worktree) FillItself(ctx context.Context, tree plumbing.Hash) error {
+	return w.fillByItself(ctx, w.dir, tree)
+}
+
 func (w *Worktree) fillByItself(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
 	s := smudger{Worktree: w, dir: root, attributes: w.treeAttributes(tree)}
 	changes, err := w.objects.Differences(ctx, plumbing.ZeroHash, tree)
