@@ -280,3 +280,41 @@ func is[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)
 }
+
+// A clone without files gets them as git would write them, filters included.
+func TestOpenFillsAFreshClone(t *testing.T) {
+	origin := newRepo(t)
+	origin.Write(".gitattributes", "*.bat eol=crlf\n*.caps filter=caps\n")
+	origin.Write("x.bat", "a\n")
+	origin.Write("x.caps", "a\n")
+	origin.Link("x.bat", "link")
+	origin.Seed()
+	dir := filepath.Join(t.TempDir(), "clone")
+	origin.Git("clone", "-q", "--no-checkout", origin.Dir, dir)
+	r := at(t, dir)
+	r.Git("config", "filter.caps.smudge", "tr a-z A-Z")
+	r.Git("config", "filter.caps.clean", "tr A-Z a-z")
+	o := gitops.Options{Dir: dir, Git: gittest.Program(t), State: t.TempDir(), Fresh: true, OpenFilter: unconfined}
+	if _, err := gitops.Open(t.Context(), o); !errors.As(err, new(*gitops.FilterError)) {
+		t.Fatalf("with a filter that is not listed: %v", err)
+	}
+	r.Git("config", "--unset", "filter.caps.smudge")
+	r.Git("config", "--unset", "filter.caps.clean")
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "filter.caps.smudge")
+	t.Setenv("GIT_CONFIG_VALUE_0", "tr a-z A-Z")
+	for _, name := range []string{"x.bat", "x.caps", ".gitattributes", "link"} {
+		os.Remove(r.Path(name))
+	}
+	c, err := gitops.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	gittest.Same(t, "line endings", "a\r\n", r.Read("x.bat"))
+	gittest.Same(t, "filtered", "A\n", r.Read("x.caps"))
+	gittest.Same(t, "status", "", r.Git("status", "--porcelain"))
+	if dirty, err := c.Dirty(t.Context()); err != nil || len(dirty) > 0 {
+		t.Errorf("dirty: %q, %v", dirty, err)
+	}
+}

@@ -259,6 +259,7 @@ func (p *replay) notStarted(ctx context.Context, err error) error {
 // makeTree makes a fresh tree of the base commit, which borrows its objects.
 func (p *replay) makeTree(ctx context.Context) (err error) {
 	base := p.source.Base()
+	p.source.Checkout().AllowFilters(p.so.job().Git.Listed())
 	if err := p.source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: base.Tree}); err != nil {
 		return err
 	}

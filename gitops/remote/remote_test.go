@@ -665,22 +665,6 @@ func TestCloneOfOddTree(t *testing.T) {
 	}
 }
 
-func TestCloneKeepsLineEndingsByGit(t *testing.T) {
-	o := newOrigin(t)
-	write(t, filepath.Join(o.work, ".gitattributes"), "*.bat eol=crlf\n")
-	write(t, filepath.Join(o.work, "x.bat"), "a\n")
-	o.commit(t, "eol")
-	git(t, o.work, "push", "--quiet", o.bare, "main")
-	dir := t.TempDir()
-	if _, err := remote.Clone(t.Context(), remote.Remote{URL: o.bare}, remote.CloneOptions{Dir: dir, Git: gitProgram}); err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(filepath.Join(dir, "x.bat"))
-	if err != nil || string(content) != "a\r\n" {
-		t.Errorf("x.bat = %q, %v", content, err)
-	}
-}
-
 func TestCloneFails(t *testing.T) {
 	o := newOrigin(t)
 	server := serve(t, o.root)

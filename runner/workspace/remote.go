@@ -93,6 +93,7 @@ func RemoteFailure(what string, err error) error {
 		reason  string
 	}{
 		{errors.As(err, new(*remote.LeaseError)), outcome.Conflict, "branch_moved"},
+		{errors.As(err, new(*remote.LFSError)), outcome.ForgeFailed, "lfs"},
 		{errors.As(err, new(*remote.RejectedError)), outcome.ForgeFailed, "push_refused"},
 		{errors.Is(err, remote.ErrAuth), outcome.ForgeFailed, "bad_token"},
 		{errors.Is(err, remote.ErrNotFound), outcome.ForgeFailed, "not_found"},

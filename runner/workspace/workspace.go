@@ -58,7 +58,10 @@ type Options struct {
 	Name   string // for a person; empty for "the checkout"
 	Fresh  bool   // the files are not there yet
 
+	// OpenFilter opens places for filters of git; nil where none runs. Filters are those of the
+	// repository's own configuration that run, with what each may read.
 	OpenFilter gitops.OpenFilter
+	Filters    map[string][]string
 }
 
 // Open opens a checkout. Its base is set by StartOn. The caller closes it.
@@ -71,6 +74,7 @@ func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error
 	if err != nil {
 		return nil, err
 	}
+	checkout.AllowFilters(o.Filters)
 	return &Workspace{rec: rec, root: checkout.Root(), checkout: checkout, cloned: o.Cloned, name: cmp.Or(o.Name, ownCheckout)}, nil
 }
 
@@ -289,11 +293,14 @@ func (w *Workspace) FilterFailure(err error) *outcome.Stop {
 func CheckoutFailure(err error) error {
 	var damaged *gitops.ObjectError
 	var used *gitops.InUseError
+	var filter *gitops.FilterError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &damaged):
 		return damagedRepository(damaged, err)
+	case errors.As(err, &filter):
+		return outcome.Stopf(outcome.InvalidInput, "git_filter", "%s.", outcome.Sentence(filter.Error())).Because(err)
 	case errors.As(err, &used):
 		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use", "%s.", outcome.Sentence(used.Error())).Because(err)
 	}
@@ -305,7 +312,6 @@ func CheckoutFailure(err error) error {
 		{errors.Is(err, gitops.ErrBare), "bare_repository"},
 		{errors.Is(err, gitops.ErrNoCommit), "no_commit"},
 		{errors.As(err, new(*gitops.UnsupportedError)), "unsupported_checkout"},
-		{errors.As(err, new(*gitops.FilterError)), "git_filter"},
 		{errors.As(err, new(*gitops.UnknownBaseError)), "unknown_base"},
 		{errors.As(err, new(*gitops.DirtyError)), "dirty_checkout"},
 		{errors.As(err, new(*gitops.ObstructedError)), "dirty_checkout"},

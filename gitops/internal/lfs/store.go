@@ -59,7 +59,7 @@ func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 	if s.Own == "" {
 		return p, ErrNoStore
 	}
-	if err := os.MkdirAll(s.Own, 0o700); err != nil {
+	if err := os.MkdirAll(s.Own, 0o755); err != nil {
 		return p, err
 	}
 	f, err := os.CreateTemp(s.Own, "new-")
@@ -69,11 +69,11 @@ func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 	defer os.Remove(f.Name()) // it has another name by then, if all went well
 	p.Size, err = io.Copy(io.MultiWriter(sum, f), content)
 	p.OID = hex.EncodeToString(sum.Sum(nil))
-	if err = errors.Join(err, f.Close()); err != nil || s.Has(p) {
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil || s.Has(p) {
 		return p, err
 	}
 	to := PathOf(s.Own, p.OID)
-	return p, errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(f.Name(), to))
+	return p, errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(f.Name(), to))
 }
 
 func (s Store) folders() []string {

@@ -24,7 +24,7 @@ func (r *Repository) makePrivate(state string) (err error) {
 	return nil
 }
 
-// FillGitDir makes dir a git folder with the configuration, filters too, and with copies of the
+// FillGitDir makes dir a git folder with the configuration, its own filters too, and with copies of the
 // ignore and attribute rules that git would read for this repository: what is
 // changed there later does not count. It is seen by git at seenAt, in a sandbox.
 func (r *Repository) FillGitDir(dir, seenAt string) error {
@@ -86,12 +86,15 @@ func (r *Repository) encode(dir string) string {
 	return b.String()
 }
 
-// encodeFilters writes the filters that were configured when the checkout was opened. Only git
-// within a sandbox may read them.
+// encodeFilters writes the filters of the repository's own configuration, as they were when the
+// checkout was opened. Only git within a sandbox may read them; it knows the user's from elsewhere.
 func (r *Repository) encodeFilters() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[lfs]\n\tstorage = %s\n", Quote(filepath.Join(r.CommonDir, "lfs")))
 	for name, driver := range r.Settings.Filters {
+		if r.Settings.OwnFilter(name) == "" {
+			continue
+		}
 		fmt.Fprintf(&b, "[filter %s]\n", Quote(name))
 		for option, value := range driver {
 			fmt.Fprintf(&b, "\t%s = %s\n", option, Quote(value))

@@ -87,6 +87,15 @@ func (w *Worktree) SetFilters(f Filters) { w.filters = f }
 // LFS has the contents of Git LFS files.
 func (w *Worktree) LFS() lfs.Store { return w.filters.LFS }
 
+// LFSPaths returns which paths of a tree are Git LFS files by its attributes.
+func (w *Worktree) LFSPaths(tree plumbing.Hash) func(path string) bool {
+	attributes := w.treeAttributes(tree)
+	return func(path string) bool {
+		name := w.repo.Settings.FilterOf(attributes.of(path))
+		return name != "" && w.repo.Settings.Filters[name].LFS()
+	}
+}
+
 // CheckAttributes makes sure that git is there where the attributes of the index ask for
 // conversions that only git makes.
 func (w *Worktree) CheckAttributes(ix *index.File) error {
