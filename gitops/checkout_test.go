@@ -289,24 +289,26 @@ func TestOpenFillsAFreshClone(t *testing.T) {
 	origin.Write("x.caps", "a\n")
 	origin.Link("x.bat", "link")
 	origin.Seed()
-	dir := filepath.Join(t.TempDir(), "clone")
-	origin.Git("clone", "-q", "--no-checkout", origin.Dir, dir)
-	r := at(t, dir)
-	r.Git("config", "filter.caps.smudge", "tr a-z A-Z")
-	r.Git("config", "filter.caps.clean", "tr A-Z a-z")
-	o := gitops.Options{Dir: dir, Git: gittest.Program(t), State: t.TempDir(), Fresh: true, OpenFilter: unconfined}
-	if _, err := gitops.Open(t.Context(), o); !errors.As(err, new(*gitops.FilterError)) {
+	clone := func() repo {
+		dir := filepath.Join(t.TempDir(), "clone")
+		origin.Git("clone", "-q", "--no-checkout", origin.Dir, dir)
+		return at(t, dir)
+	}
+	options := func(r repo) gitops.Options {
+		return gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir(), Fresh: true, OpenFilter: unconfined}
+	}
+	own := clone()
+	own.Git("config", "filter.caps.smudge", "tr a-z A-Z")
+	if _, err := gitops.Open(t.Context(), options(own)); !errors.As(err, new(*gitops.FilterError)) {
 		t.Fatalf("with a filter that is not listed: %v", err)
 	}
-	r.Git("config", "--unset", "filter.caps.smudge")
-	r.Git("config", "--unset", "filter.caps.clean")
-	t.Setenv("GIT_CONFIG_COUNT", "1")
 	t.Setenv("GIT_CONFIG_KEY_0", "filter.caps.smudge")
 	t.Setenv("GIT_CONFIG_VALUE_0", "tr a-z A-Z")
-	for _, name := range []string{"x.bat", "x.caps", ".gitattributes", "link"} {
-		os.Remove(r.Path(name))
-	}
-	c, err := gitops.Open(t.Context(), o)
+	t.Setenv("GIT_CONFIG_COUNT", "2")
+	t.Setenv("GIT_CONFIG_KEY_1", "filter.caps.clean")
+	t.Setenv("GIT_CONFIG_VALUE_1", "tr A-Z a-z")
+	r := clone()
+	c, err := gitops.Open(t.Context(), options(r))
 	if err != nil {
 		t.Fatal(err)
 	}
