@@ -40,7 +40,7 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer remove()
 	binary = filepath.Join(os.TempDir(), "agent-ci")
-	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-test", "-o", binary, ".")
+	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-test -X "+module+"outside.auditVariable="+startsVariable, "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build agent-ci: %v\n%s", err, out)
