@@ -39,7 +39,7 @@ var (
 		Name:    "whatever a run starts under `policy.sandbox: danger-full-access`",
 		Program: "model, job or base commit, by the job's rules for commands",
 		Folder:  "the one that is asked for, else the checkout",
-		Taken:   []string{"*"}, Words: "that of [commands](policy.md#environment)",
+		Taken:   []string{"*"}, Words: "that of [commands](policy.md#secrets)",
 		Starts: "anything, with all rights of the user",
 	}
 	// Hook is a hook of the operator's file.
@@ -90,7 +90,7 @@ var (
 	// Targets is a command that prints the targets of a campaign.
 	Targets = &Use{
 		Name: "`targets.command` of a campaign", Program: "the campaign file, which the user names", Folder: "that of the campaign file",
-		Taken: []string{"*"}, Words: "that of [commands](policy.md#environment): no credential",
+		Taken: []string{"*"}, Words: "that of [commands](policy.md#secrets): no credential",
 		Starts: "anything, with all rights of the user",
 	}
 	// Run is a run of a campaign.
