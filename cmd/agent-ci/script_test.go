@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -39,14 +41,24 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer remove()
-	binary = filepath.Join(os.TempDir(), "agent-ci")
-	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-test", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build agent-ci: %v\n%s", err, out)
+	binary, err = build("agent-ci", ".", "-ldflags", "-X main.version=v0.0.0-test")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	heedSignals()
 	return m.Run()
+}
+
+// heedSignals lets the programs that tests start begin with the usual signals where this
+// process ignores some, as under nohup(1) and in the background of a shell. Programs inherit
+// what is ignored, but not what is caught.
+func heedSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -29,7 +29,7 @@ func newToolServerRun(t *testing.T, session string) toolServerRun {
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")
 	}
-	server, err := buildToolServer()
+	server, err := programs.toolserver()
 	if err != nil {
 		t.Fatal(err)
 	}
