@@ -33,13 +33,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// hang never returns. An empty select would end a program without cgo as a deadlock.
+func hang() int {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
 // programs answer calls.
 var programs = map[string]func() int{
 	"echo":     func() int { _, _ = io.Copy(os.Stdout, os.Stdin); return 0 },
 	"silent":   func() int { return 0 },
 	"fails":    func() int { fmt.Println("half"); fmt.Fprintln(os.Stderr, "no such word"); return 3 },
 	"grumbles": func() int { fmt.Println("fine"); fmt.Fprintln(os.Stderr, "but slow"); return 0 },
-	"hangs":    func() int { fmt.Fprintln(os.Stderr, "waiting"); select {} },
+	"hangs":    func() int { fmt.Fprintln(os.Stderr, "waiting"); return hang() },
 	"floods": func() int {
 		fmt.Print(strings.Repeat("a line of output\n", 200_000))
 		return 0
@@ -69,7 +76,7 @@ var programs = map[string]func() int{
 			return 1
 		}
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		select {}
+		return hang()
 	},
 }
 
@@ -96,7 +103,7 @@ func server() int {
 			fmt.Fprintln(os.Stderr, "dying")
 			return 4
 		case "hang":
-			select {}
+			hang()
 		case "fail":
 			say(call.CallID, "it can't be done", false)
 		case "late": // and for calls that nobody made
