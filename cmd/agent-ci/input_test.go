@@ -63,6 +63,7 @@ func awaitFile(path string, size int64) {
 // A pipe in the place of a file is not waited for where nobody writes to it, and
 // else until a signal comes.
 func TestPipesInThePlaceOfFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	w.git(w.dir, "init", "--quiet")
 	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")
@@ -124,6 +125,7 @@ func (w *workshop) piped(name string) string {
 // A run that is stuck, here in telling of an event to who does not read it, leaves
 // a result after the second signal, by which it goes on.
 func TestTheSecondSignalLeavesAResult(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	w.git(w.dir, "init", "--quiet")
 	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")

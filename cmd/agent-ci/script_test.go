@@ -124,6 +124,7 @@ func probeIn(dir string) sandbox.Options {
 
 // What scripts do without must be the machine's doing.
 func TestCommandsAreConfinedWhereTheMachineOffersIt(t *testing.T) {
+	t.Parallel()
 	o := probeIn(t.TempDir())
 	o.Require = sandbox.LevelFull
 	if _, err := sandbox.Probe(t.Context(), o); err != nil {
