@@ -169,6 +169,7 @@ func dispatch(t *testing.T, outputs *tools.Outputs, tool tools.Tool, inputs ...s
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		program, input string
 		failed         bool
@@ -191,6 +192,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestACallThatTakesTooLongIsEnded(t *testing.T) {
+	t.Parallel()
 	outputs := new(tools.Outputs)
 	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "hangs"), 100*time.Millisecond, outputs), `{}`)[0]
 	if !got.Failed || !strings.HasPrefix(got.Output, "lookup took longer than 100ms and was ended") || got.Detail["timed_out"] != true {
@@ -199,6 +201,7 @@ func TestACallThatTakesTooLongIsEnded(t *testing.T) {
 }
 
 func TestACallThatIsCancelledIsEnded(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	outputs := new(tools.Outputs)
 	tool := dynamic.Run(spec, program(t, "hangs"), time.Hour, outputs)
@@ -209,6 +212,7 @@ func TestACallThatIsCancelledIsEnded(t *testing.T) {
 }
 
 func TestAProgramThatIsNotThereFailsTheCall(t *testing.T) {
+	t.Parallel()
 	p := program(t, "echo")
 	p.Argv = []string{"no-such-program-anywhere"}
 	outputs := new(tools.Outputs)
@@ -219,6 +223,7 @@ func TestAProgramThatIsNotThereFailsTheCall(t *testing.T) {
 }
 
 func TestLongOutputsAreCutAndKept(t *testing.T) {
+	t.Parallel()
 	kept := &memory{files: map[string]*bytes.Buffer{}}
 	outputs := &tools.Outputs{Create: kept.create}
 	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "floods"), time.Hour, outputs), `{}`)[0]
@@ -244,6 +249,7 @@ func pixels(t *testing.T) string {
 }
 
 func TestItems(t *testing.T) {
+	t.Parallel()
 	data := "data:image/png;base64," + pixels(t)
 	for _, test := range []struct {
 		items  string
@@ -311,6 +317,7 @@ func serving(t *testing.T, again int) (*dynamic.Server, *log, *[]string) {
 }
 
 func TestServe(t *testing.T) {
+	t.Parallel()
 	s, l, ends := serving(t, 0)
 	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"hello"}`, `{"do":"late"}`, `{"say":"again"}`, `{"do":"fail"}`, `{"do":"empty"}`, `{"do":"flood"}`, `{"say":"`+strings.Repeat("y", 1<<20)+`"}`)
 	for i, want := range []string{
@@ -334,6 +341,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestAServerThatEndsIsStartedAnew(t *testing.T) {
+	t.Parallel()
 	s, l, ends := serving(t, 1)
 	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"a"}`, `{"do":"die"}`, `{"say":"b"}`, `{"do":"die"}`, `{"say":"c"}`)
 	for i, want := range []string{
@@ -353,6 +361,7 @@ func TestAServerThatEndsIsStartedAnew(t *testing.T) {
 }
 
 func TestAServerThatAnswersAndEndsHasAnswered(t *testing.T) {
+	t.Parallel()
 	s, _, ends := serving(t, 1)
 	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"do":"answer and die"}`, `{"say":"b"}`)
 	if results[0].Output != "my last" || results[0].Failed {
@@ -364,6 +373,7 @@ func TestAServerThatAnswersAndEndsHasAnswered(t *testing.T) {
 }
 
 func TestAServerThatTakesTooLongIsEnded(t *testing.T) {
+	t.Parallel()
 	s, _, ends := serving(t, 0)
 	hung := dispatch(t, new(tools.Outputs), s.Tool(spec, 300*time.Millisecond), `{"do":"hang"}`)[0]
 	if !hung.Failed || !strings.HasPrefix(hung.Output, "lookup took longer than 300ms. Its process was ended") {
@@ -376,6 +386,7 @@ func TestAServerThatTakesTooLongIsEnded(t *testing.T) {
 }
 
 func TestAServerThatDoesNotStart(t *testing.T) {
+	t.Parallel()
 	for _, argv := range [][]string{{"no-such-program-anywhere"}, {"false"}} {
 		p := program(t, "server")
 		p.Argv = argv
@@ -393,6 +404,7 @@ func TestAServerThatDoesNotStart(t *testing.T) {
 
 // TestAServerThatSaysThatItIsReadyIsWaitedForNoLonger waits an hour for one that does not say it.
 func TestAServerThatSaysThatItIsReadyIsWaitedForNoLonger(t *testing.T) {
+	t.Parallel()
 	l := new(log)
 	s := &dynamic.Server{Program: program(t, "greets"), Log: l}
 	t.Cleanup(s.Close)
@@ -412,6 +424,7 @@ func TestAServerThatSaysThatItIsReadyIsWaitedForNoLonger(t *testing.T) {
 
 // TestAnswersOfAnotherFormFailTheCallAtOnce has an hour for each call.
 func TestAnswersOfAnotherFormFailTheCallAtOnce(t *testing.T) {
+	t.Parallel()
 	const agreed = "lookup answered in another form than agreed, so that nobody knows what came of the call: "
 	texts := `"content_items":[{"type":"input_text","text":"a"}]`
 	for answer, want := range map[string]string{
@@ -440,6 +453,7 @@ func TestAnswersOfAnotherFormFailTheCallAtOnce(t *testing.T) {
 }
 
 func TestAServerThatClosesItsOutputIsEnded(t *testing.T) {
+	t.Parallel()
 	s := &dynamic.Server{Program: program(t, "turnsmute"), Log: io.Discard}
 	t.Cleanup(s.Close)
 	if err := s.Start(); err != nil {
@@ -454,6 +468,7 @@ func TestAServerThatClosesItsOutputIsEnded(t *testing.T) {
 }
 
 func TestImagesAreTriedBeforeTheyAreCounted(t *testing.T) {
+	t.Parallel()
 	broken := "iVBORw0KGgo=" // the beginning of a PNG
 	image := func(data string) string {
 		return `{"type":"input_image","image_url":"data:image/png;base64,` + data + `"}`
