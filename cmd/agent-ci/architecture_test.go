@@ -112,6 +112,7 @@ type goPackage struct {
 }
 
 func TestImportsRunOneWay(t *testing.T) {
+	t.Parallel()
 	for _, p := range packages(t) {
 		here := strings.TrimPrefix(p.ImportPath, module)
 		part, _, _ := strings.Cut(here, "/")
@@ -124,6 +125,7 @@ func TestImportsRunOneWay(t *testing.T) {
 }
 
 func TestRoomsRefuseToKnow(t *testing.T) {
+	t.Parallel()
 	found := map[string]bool{}
 	for _, p := range packages(t) {
 		here := strings.TrimPrefix(p.ImportPath, module)
@@ -144,6 +146,7 @@ func TestRoomsRefuseToKnow(t *testing.T) {
 // The stage runs before all else of the program is initialised, and in each
 // process of a sandbox: what it imports is paid for there.
 func TestTheStageImportsLittle(t *testing.T) {
+	t.Parallel()
 	const stage = module + "policy/sandbox/stage"
 	all := packages(t)
 	i := slices.IndexFunc(all, func(p goPackage) bool { return p.ImportPath == stage })
@@ -161,6 +164,7 @@ func TestTheStageImportsLittle(t *testing.T) {
 
 // What is text in and verdict out opens no files.
 func TestTextsAreReadByOthers(t *testing.T) {
+	t.Parallel()
 	texts := []string{module + "gitops/editformat", module + "gitops/merge", module + "gitops/rules", module + "gitops/v4a"}
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
@@ -185,6 +189,7 @@ func wantImports(t *testing.T, p goPackage, roots []string) {
 func within(name, root string) bool { return name == root || strings.HasPrefix(name, root+"/") }
 
 func TestPackagesSayWhatTheyOwn(t *testing.T) {
+	t.Parallel()
 	for _, p := range packages(t) {
 		if p.Doc == "" {
 			t.Errorf("%s has no doc comment", p.ImportPath)

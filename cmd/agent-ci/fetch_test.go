@@ -52,6 +52,7 @@ func zipped(dir string) ([]byte, error) {
 // On a terminal the page that was made here is shown, by a browser that gets no
 // token; where it can't be shown, its path is still there.
 func TestFetchOnATerminal(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	checkout := filepath.Join(w.dir, "checkout")
 	w.git(w.dir, "init", "--quiet", "--initial-branch=main", checkout)
