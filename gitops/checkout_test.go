@@ -13,6 +13,7 @@ import (
 )
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	plain := t.TempDir()
 	bare := newRepo(t)
 	bare.Seed()
@@ -39,6 +40,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestOpenRefusesAFilterOutOfTheCheckout(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	r.Write("tools/clean.sh", "cat\n")
@@ -54,6 +56,7 @@ func TestOpenRefusesAFilterOutOfTheCheckout(t *testing.T) {
 }
 
 func TestCloseLeavesNothing(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	state := t.TempDir()
@@ -71,6 +74,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 }
 
 func TestDirty(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		do   func(r repo)
 		want []string
@@ -122,6 +126,7 @@ func TestDirty(t *testing.T) {
 }
 
 func TestReadBase(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	c := r.open("")
@@ -145,6 +150,7 @@ func TestReadBase(t *testing.T) {
 
 // What fails says once of which file, and once of which object.
 func TestReadBaseOfADamagedObject(t *testing.T) {
+	t.Parallel()
 	for name, spec := range map[string]string{"file": "HEAD:src/main.go", "folder": "HEAD:src"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)
@@ -183,6 +189,7 @@ func twoBranches(t *testing.T) repo {
 }
 
 func TestSetBaseOnAnotherBranch(t *testing.T) {
+	t.Parallel()
 	for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
 		t.Run(variant.name, func(t *testing.T) {
 			r := twoBranches(t)
@@ -214,6 +221,7 @@ func TestSetBaseOnAnotherBranch(t *testing.T) {
 }
 
 func TestSetBaseToACommitAndSwitch(t *testing.T) {
+	t.Parallel()
 	r := twoBranches(t)
 	older := r.Git("rev-parse", "older")
 	c := r.open("")
@@ -231,6 +239,7 @@ func TestSetBaseToACommitAndSwitch(t *testing.T) {
 }
 
 func TestSetBaseOfTheRemote(t *testing.T) {
+	t.Parallel()
 	r := twoBranches(t)
 	clone := at(t, r.Path("../clone"))
 	r.Git("clone", "-q", r.Dir, clone.Dir)
@@ -244,6 +253,7 @@ func TestSetBaseOfTheRemote(t *testing.T) {
 }
 
 func TestSetBaseRefuses(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(r repo)
 		spec    gitops.BaseSpec

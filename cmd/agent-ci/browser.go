@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/agent-ci/agent-ci/outside"
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/settings"
 )

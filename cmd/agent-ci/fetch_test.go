@@ -18,7 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
-	"github.com/agent-ci/agent-ci/outside"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // artifactCommands are about what workflows upload.
@@ -53,6 +53,7 @@ func zipped(dir string) ([]byte, error) {
 // On a terminal the page that was made here is shown, by a browser that gets no
 // token; where it can't be shown, its path is still there.
 func TestFetchOnATerminal(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	checkout := filepath.Join(w.dir, "checkout")
 	w.git(w.dir, "init", "--quiet", "--initial-branch=main", checkout)

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/outside"
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
@@ -43,12 +43,13 @@ var starters = map[string][]string{
 
 // mayStart are the places that start programs by themselves: the one for programs outside of a
 // sandbox, the process inside one, and what that one starts there.
-var mayStart = []string{"outside/outside.go", "policy/sandbox/supervisor_linux.go: syscall.ForkExec", "policy/sandbox/stage/serve_linux.go: syscall.ForkExec"}
+var mayStart = []string{"policy/outside/outside.go", "policy/sandbox/supervisor_linux.go: syscall.ForkExec", "policy/sandbox/stage/serve_linux.go: syscall.ForkExec"}
 
 // mayHoldCommands are dependencies that can start programs, and that are part of agent-ci for something else.
 var mayHoldCommands = []string{"github.com/creack/pty", "github.com/modelcontextprotocol/go-sdk/mcp", "golang.org/x/sys/execabs", "modernc.org/libc"}
 
 func TestOnlyOutsideStartsPrograms(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,Imports,Standard", ".")
 	out, err := cmd.Output()
 	if err != nil {
@@ -141,6 +142,7 @@ func startsOf(t *testing.T, dir, folder string) (all []string) {
 // TestWhatIsStartedIsInTheList has each use of the list in whole runs, and looks at each start: as the
 // program notes it, and, where the machine has strace, as the kernel is asked for it.
 func TestWhatIsStartedIsInTheList(t *testing.T) {
+	t.Parallel()
 	if confines() == sandbox.LevelNone {
 		t.Skip("needs a sandbox")
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
-	"github.com/agent-ci/agent-ci/outside"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // stopPatience is how long a git program that was told to stop may tidy up.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/agent-ci/agent-ci/outside"
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 

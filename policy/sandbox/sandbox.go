@@ -27,7 +27,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-ci/agent-ci/outside"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // Sandbox starts the commands of one run. The zero value is ready and confines

@@ -9,7 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/guard"
-	"github.com/agent-ci/agent-ci/outside"
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/workspace"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/outside"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // AsUser is git with the configuration of who started this process.

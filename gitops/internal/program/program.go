@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-ci/agent-ci/outside"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // Program is git with an environment of its own.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/outside"
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/intake"
