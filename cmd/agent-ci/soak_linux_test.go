@@ -22,6 +22,7 @@ import (
 // same. AGENT_CI_SEED repeats: each run prints its own when it fails, with the
 // steps as a case is kept in testdata/soak.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	programs := besiegers(t)
 	plan := soaking(t)
 	tally := &tally{outcomes: map[string]int{}}
