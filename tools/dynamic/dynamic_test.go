@@ -113,6 +113,9 @@ func server() int {
 			fmt.Println(`{"call_id": 7}`)
 			say(call.CallID, "at last", true)
 			say(call.CallID, "once more", true)
+		case "ahead": // for the next call
+			say(fmt.Sprintf("call_%d", n+1), "a lie", true)
+			say(call.CallID, "ahead", true)
 		case "flood":
 			fmt.Println(strings.Repeat("x", 40<<20))
 		case "empty":
@@ -319,10 +322,10 @@ func serving(t *testing.T, again int) (*dynamic.Server, *log, *[]string) {
 func TestServe(t *testing.T) {
 	t.Parallel()
 	s, l, ends := serving(t, 0)
-	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"hello"}`, `{"do":"late"}`, `{"say":"again"}`, `{"do":"fail"}`, `{"do":"empty"}`, `{"do":"flood"}`, `{"say":"`+strings.Repeat("y", 1<<20)+`"}`)
+	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"hello"}`, `{"do":"late"}`, `{"say":"again"}`, `{"do":"fail"}`, `{"do":"empty"}`, `{"do":"flood"}`, `{"say":"`+strings.Repeat("y", 1<<20)+`"}`, `{"do":"ahead"}`, `{"say":"true"}`)
 	for i, want := range []string{
 		"1 lookup call_1 7 hello", "at last", "3 lookup call_3 7 again", "it can't be done", "lookup answered in another form than agreed",
-		"lookup answered with a line of more than", "7 lookup call_7 7 yyyy",
+		"lookup answered with a line of more than", "7 lookup call_7 7 yyyy", "ahead", "9 lookup call_9 7 true",
 	} {
 		failed := i >= 3 && i <= 5
 		if want != "" && (!strings.Contains(results[i].Output, want) || results[i].Failed != failed) {
@@ -333,7 +336,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("it ended: %v", *ends)
 	}
 	s.Close()
-	for _, want := range []string{"for nobody", "no JSON", "null", "once more"} {
+	for _, want := range []string{"for nobody", "no JSON", "null", "once more", "a lie"} {
 		if !strings.Contains(l.text(), "agent-ci: a line that answers no call under way: ") || !strings.Contains(l.text(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, l.text())
 		}
