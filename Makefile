@@ -13,6 +13,8 @@ BATTERY  = ^TestNothingGetsOutOfARun$$|^TestWhatLandlockLeavesToGitIsFoundOut$$|
 SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|WhileTheConversation|WhileAgentsWork|RunsGoOn|WhileItEnds|WhenItsTimeIsOver)|^TestNothingGetsOut(OfARun)?$$|^TestAnOverlayTells|^TestSoak$$|^TestReplayComparesWhatARecordSays$$|^TestBundleIsPinned$$
 SLOW   := $(SLOW)|^TestChangesInALayerAreThoseOfACopy$$|^TestRebaseAsGit$$|^TestOrdinaryWork$$|^TestToolchains
 SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof|hooks_replay|mcp_setup|lessons|kept_baseline|drift|repair_tests)$$
+# FRESH=-count=1 has make test run what the cache has results of.
+FRESH   ?=
 # How long the tests of one package may take. Where others use the cores, those of
 # cmd/agent-ci take more than the 10 minutes that go test gives them.
 LIMIT   ?= 20m
@@ -30,8 +32,10 @@ help: ## list these commands
 demo: build ## run a whole job on an example repository, with scripted answers instead of a model
 	@./examples/demo/run.sh bin/agent-ci
 
+# Packages wait for much of their time: twice as many as cores are tested at once. Test programs
+# without DWARF link in half of the time.
 test: ## the tests, except the slowest, which are in e2e
-	CGO_ENABLED=0 $(GO) test -timeout $(LIMIT) -skip '$(SLOW)' ./...
+	CGO_ENABLED=0 $(GO) test -ldflags=-w -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) -timeout $(LIMIT) -skip '$(SLOW)' $(FRESH) ./...
 
 # The tests of cmd/agent-ci drive the built binary, of which the race detector would see nothing.
 race: ## the tests under the race detector (needs a C compiler), but for those that drive the built binary

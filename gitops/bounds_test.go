@@ -22,6 +22,7 @@ func problemKinds(cs *gitops.ChangeSet) map[string]int {
 }
 
 func TestAFileThatIsTooLargeIsLeftOutUnread(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	c := r.open("")
@@ -40,6 +41,7 @@ func TestAFileThatIsTooLargeIsLeftOutUnread(t *testing.T) {
 }
 
 func TestFoldersDeeperThanGitGoesAreLeftOut(t *testing.T) {
+	t.Parallel()
 	for name, depth := range map[string]int{"d": 1500, strings.Repeat("long", 60): 30} {
 		t.Run(name[:1], func(t *testing.T) {
 			r := newRepo(t)
@@ -60,6 +62,7 @@ func TestFoldersDeeperThanGitGoesAreLeftOut(t *testing.T) {
 
 // What git keeps may be a pipe that nobody writes to.
 func TestOpeningDoesNotWaitForPipes(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{".git/info/exclude", ".git/info/attributes", ".git/index", ".git/HEAD", ".git/shallow", ".git/objects/info/alternates"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			r := newRepo(t)

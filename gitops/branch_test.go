@@ -22,6 +22,7 @@ func oneChange(t *testing.T, r repo) (*gitops.Checkout, *gitops.ChangeSet) {
 }
 
 func TestSwitchOverABranchThatIsThere(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(t *testing.T, r repo)
 		foreign bool
@@ -81,6 +82,7 @@ func TestSwitchOverABranchThatIsThere(t *testing.T) {
 }
 
 func TestSwitchRefusesABranchName(t *testing.T) {
+	t.Parallel()
 	for _, branch := range []string{"", "a..b", "x.lock", "../../HEAD", "with space", "-x/.y"} {
 		r := newRepo(t)
 		r.Seed()
@@ -94,6 +96,7 @@ func TestSwitchRefusesABranchName(t *testing.T) {
 }
 
 func TestSwitchToAPackChecksItOut(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	from := newRepo(t)
@@ -113,6 +116,7 @@ func TestSwitchToAPackChecksItOut(t *testing.T) {
 }
 
 func TestTip(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	r.Git("checkout", "-q", "-b", "agent-ci/x")
@@ -161,6 +165,7 @@ func date(t *testing.T, r repo, format string) time.Time {
 }
 
 func TestOurs(t *testing.T) {
+	t.Parallel()
 	const trailers = "x\n\nAgent-CI-Run: r\nAgent-CI-Base: abc\n"
 	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -186,6 +191,7 @@ func TestOurs(t *testing.T) {
 }
 
 func TestCommitSaysWhoAndWhat(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	c, cs := oneChange(t, r)
@@ -201,6 +207,7 @@ func TestCommitSaysWhoAndWhat(t *testing.T) {
 }
 
 func TestSwitchRefusesBeforeItMovesAnything(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range map[string]func(r repo){
 		"checked out elsewhere": func(r repo) { r.Git("worktree", "add", "-q", "-b", "agent-ci/x", r.Path("../linked")) },
 		"a packed reference in the way": func(r repo) {
@@ -228,6 +235,7 @@ func TestSwitchRefusesBeforeItMovesAnything(t *testing.T) {
 
 // A second run starts where the first has left HEAD: on the task's branch.
 func TestRunningTwice(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	main := r.Git("rev-parse", "main")
@@ -253,6 +261,7 @@ func TestRunningTwice(t *testing.T) {
 }
 
 func TestDropLocksLeavesThoseOfOthers(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	r.Write(".git/HEAD.lock", "")
@@ -270,6 +279,7 @@ func TestDropLocksLeavesThoseOfOthers(t *testing.T) {
 }
 
 func TestSettleKeepsTheFilesAndNothingElse(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	before := r.Git("for-each-ref")
@@ -289,6 +299,7 @@ func TestSettleKeepsTheFilesAndNothingElse(t *testing.T) {
 }
 
 func TestHolds(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	head := r.Git("rev-parse", "HEAD")

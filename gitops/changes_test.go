@@ -13,6 +13,7 @@ import (
 )
 
 func TestUntrackedFileThatBecomesAFolder(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	r.Write("notes", "the user's\n")
@@ -24,6 +25,7 @@ func TestUntrackedFileThatBecomesAFolder(t *testing.T) {
 }
 
 func TestChangesCountsLines(t *testing.T) {
+	t.Parallel()
 	for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
 		t.Run(variant.name, func(t *testing.T) {
 			r := newRepo(t)
@@ -51,6 +53,7 @@ func TestChangesCountsLines(t *testing.T) {
 }
 
 func TestChangesAgain(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	c := r.open("")
@@ -72,6 +75,7 @@ func TestChangesAgain(t *testing.T) {
 }
 
 func TestAnEmptyChangeSet(t *testing.T) {
+	t.Parallel()
 	var none *gitops.ChangeSet
 	if !none.Empty() || !new(gitops.ChangeSet).Empty() {
 		t.Error("a change set of nothing is not empty")
@@ -79,6 +83,7 @@ func TestAnEmptyChangeSet(t *testing.T) {
 }
 
 func TestChangesKeepsWhatCannotBeReadOut(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")
 	}
@@ -98,6 +103,7 @@ func TestChangesKeepsWhatCannotBeReadOut(t *testing.T) {
 }
 
 func TestAttributesThatOnlyGitKnowsWithoutGit(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	c := r.open("")
@@ -112,6 +118,7 @@ func TestAttributesThatOnlyGitKnowsWithoutGit(t *testing.T) {
 // The submodule of a checkout is never gone into; that it is on another commit
 // cannot be published.
 func TestAChangedSubmoduleIsAProblem(t *testing.T) {
+	t.Parallel()
 	other := newRepo(t)
 	other.Seed()
 	r := newRepo(t)
@@ -138,6 +145,7 @@ func TestAChangedSubmoduleIsAProblem(t *testing.T) {
 // sure, so an unchanged file is given other content of the same size behind
 // unchanged stat data: who does not read does not see it.
 func TestFilesThatDidNotChangeAreNotRead(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	r.Git("config", "core.trustctime", "false")
@@ -168,6 +176,7 @@ func TestFilesThatDidNotChangeAreNotRead(t *testing.T) {
 // A disk that is full must be told from a git that failed, also where git is
 // ended by its broken pipe.
 func TestAPatchThatCannotBeWrittenSaysWhy(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	c := r.open(gittest.Program(t))
@@ -184,6 +193,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestAFilterThatFailsTakesNoOtherFileWithIt(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write(".gitattributes", "*.bin filter=large\n")
 	r.Seed()

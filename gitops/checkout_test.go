@@ -13,6 +13,7 @@ import (
 )
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	plain := t.TempDir()
 	bare := newRepo(t)
 	bare.Seed()
@@ -40,6 +41,7 @@ func TestOpenRefuses(t *testing.T) {
 
 // A filter of the repository's own configuration came with the checkout, whoever made that.
 func TestFiltersOfTheRepositoryAreRefused(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	r.Git("config", "filter.mine.clean", "cat")
@@ -57,6 +59,7 @@ func TestFiltersOfTheRepositoryAreRefused(t *testing.T) {
 }
 
 func TestCloseLeavesNothing(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	state := t.TempDir()
@@ -74,6 +77,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 }
 
 func TestDirty(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		do   func(r repo)
 		want []string
@@ -125,6 +129,7 @@ func TestDirty(t *testing.T) {
 }
 
 func TestReadBase(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	c := r.open("")
@@ -148,6 +153,7 @@ func TestReadBase(t *testing.T) {
 
 // What fails says once of which file, and once of which object.
 func TestReadBaseOfADamagedObject(t *testing.T) {
+	t.Parallel()
 	for name, spec := range map[string]string{"file": "HEAD:src/main.go", "folder": "HEAD:src"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)
@@ -186,6 +192,7 @@ func twoBranches(t *testing.T) repo {
 }
 
 func TestSetBaseOnAnotherBranch(t *testing.T) {
+	t.Parallel()
 	for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
 		t.Run(variant.name, func(t *testing.T) {
 			r := twoBranches(t)
@@ -217,6 +224,7 @@ func TestSetBaseOnAnotherBranch(t *testing.T) {
 }
 
 func TestSetBaseToACommitAndSwitch(t *testing.T) {
+	t.Parallel()
 	r := twoBranches(t)
 	older := r.Git("rev-parse", "older")
 	c := r.open("")
@@ -234,6 +242,7 @@ func TestSetBaseToACommitAndSwitch(t *testing.T) {
 }
 
 func TestSetBaseOfTheRemote(t *testing.T) {
+	t.Parallel()
 	r := twoBranches(t)
 	clone := at(t, r.Path("../clone"))
 	r.Git("clone", "-q", r.Dir, clone.Dir)
@@ -247,6 +256,7 @@ func TestSetBaseOfTheRemote(t *testing.T) {
 }
 
 func TestSetBaseRefuses(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(r repo)
 		spec    gitops.BaseSpec

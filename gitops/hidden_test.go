@@ -13,6 +13,7 @@ import (
 // What is hidden is in no snapshot, no change and no copy, whether git ignores it
 // or not and whatever becomes of it.
 func TestWhatIsHiddenIsInNoChange(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write(".gitignore", "ignored/\n")
 	r.Write("conf/app", "a\n")
@@ -58,6 +59,7 @@ func TestWhatIsHiddenIsInNoChange(t *testing.T) {
 // A link that was put in the place of a folder is taken away before what was in
 // that is put back, and one that git ignores stands in the way.
 func TestNothingIsPutBackThroughALink(t *testing.T) {
+	t.Parallel()
 	for ignored, back := range map[string]string{"": "public\n", "/pub\n": "hidden\n"} {
 		r := newRepo(t)
 		r.Write(".gitignore", ignored)
@@ -88,6 +90,7 @@ func TestNothingIsPutBackThroughALink(t *testing.T) {
 }
 
 func TestHiddenNamesOfFileSystemsThatFold(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write("Conf/App", "a\n")
 	r.Seed()
@@ -104,6 +107,7 @@ func TestHiddenNamesOfFileSystemsThatFold(t *testing.T) {
 }
 
 func TestBaseTracks(t *testing.T) {
+	t.Parallel()
 	lib := newRepo(t)
 	lib.Write("in/words", "w\n")
 	lib.Seed()

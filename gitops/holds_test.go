@@ -7,6 +7,7 @@ import (
 )
 
 func TestBaseHolds(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	c := r.open(gittest.Program(t))

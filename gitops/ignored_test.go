@@ -7,6 +7,7 @@ import (
 )
 
 func TestWhatIgnoreRulesNeed(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	for _, name := range []string{"b", "a-b", "a/x", "build/kept"} {
 		r.Write(name, name)

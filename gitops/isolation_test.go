@@ -12,6 +12,7 @@ import (
 
 // What the agent writes into .git must never be run by us.
 func TestNothingOfTheAgentRuns(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(c *gitops.Checkout, cs *gitops.ChangeSet) error{
 		"switch": func(c *gitops.Checkout, cs *gitops.ChangeSet) error {
 			return c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs)

@@ -42,6 +42,7 @@ func layer(t testing.TB, lower ...string) layered {
 }
 
 func TestChangesInALayer(t *testing.T) {
+	t.Parallel()
 	for _, ordinary := range []bool{false, true} {
 		if ordinary && !gittest.AsOrdinaryUser(t) {
 			return
@@ -86,12 +87,14 @@ func TestChangesInALayer(t *testing.T) {
 // Whatever commands do, the change found in a layer is the one that is found where
 // they do the same in a copy of the checkout.
 func TestChangesInALayerAreThoseOfACopy(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(16) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { sameAsACopy(t, seed) })
 	}
 }
 
 func TestChangesOfAnOrdinaryUserInALayerAreThoseOfACopy(t *testing.T) {
+	t.Parallel()
 	if gittest.AsOrdinaryUser(t) {
 		for seed := range uint64(4) {
 			sameAsACopy(t, 100+seed)
@@ -333,6 +336,7 @@ func (s scribbler) repository(name string) {
 
 // A layer takes files of one owner: what another owns can't be changed in it.
 func TestWhatOfAnotherOwnerKeepsALayerOff(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give files away")
 	}

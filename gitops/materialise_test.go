@@ -12,6 +12,7 @@ import (
 )
 
 func TestMaterialise(t *testing.T) {
+	t.Parallel()
 	for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
 		t.Run(variant.name, func(t *testing.T) {
 			r := newRepo(t)
@@ -69,6 +70,7 @@ func TestMaterialise(t *testing.T) {
 
 // What the change has in the place of a folder of untracked files stays what it is.
 func TestMaterialiseWithALinkForAFolder(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write(".gitignore", "*.log\n")
 	r.Write("conf/plain", "x\n")
@@ -96,6 +98,7 @@ func TestMaterialiseWithALinkForAFolder(t *testing.T) {
 }
 
 func TestMaterialiseWithFilters(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Git("config", "filter.caps.clean", "tr A-Z a-z")
 	r.Git("config", "filter.caps.smudge", "tr a-z A-Z")
@@ -115,6 +118,7 @@ func TestMaterialiseWithFilters(t *testing.T) {
 }
 
 func TestSnapshotPassesOverItsOwnState(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	r.Write("state/.keep", "")
@@ -134,6 +138,7 @@ func TestSnapshotPassesOverItsOwnState(t *testing.T) {
 // Checks that need a submodule find its files in a fresh tree, where git takes
 // them for nothing of its own.
 func TestMaterialiseHasTheFilesOfSubmodules(t *testing.T) {
+	t.Parallel()
 	other := newRepo(t)
 	other.Seed()
 	r := newRepo(t)

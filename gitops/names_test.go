@@ -7,6 +7,7 @@ import (
 )
 
 func TestBaseFiles(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	r.Write(".github/Pull_Request_Template.md", "a\n")

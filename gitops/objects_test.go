@@ -44,6 +44,7 @@ func isDamaged(t *testing.T, what string, err error, id string) {
 
 // Whoever reads an object gets what its id says, or nothing.
 func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
+	t.Parallel()
 	small, large := "the key is hunter22\n", strings.Repeat("hunter22\n", 300_000)
 	for _, content := range []string{small, large} {
 		r := newRepo(t)
@@ -82,6 +83,7 @@ func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
 // An index of a pack says where in it an object is; one that was rewritten names
 // another.
 func TestAnIndexThatNamesAnotherObject(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write("check.sh", "exit 1\n")
 	r.Write("evil.sh", "exit 0\n")
@@ -135,6 +137,7 @@ func swapOffsets(t *testing.T, r repo, a, b string) {
 
 // An object that is gone is no reason to find nothing, or something else.
 func TestAnObjectThatIsGone(t *testing.T) {
+	t.Parallel()
 	for name, spec := range map[string]string{"file": "HEAD:src/main.go", "folder": "HEAD:src"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)
@@ -151,6 +154,7 @@ func TestAnObjectThatIsGone(t *testing.T) {
 // What somebody put under the id of a content to come is not taken for it: not
 // in the change, and not in what the next user of the checkout finds.
 func TestAnObjectPlantedForWhatIsToCome(t *testing.T) {
+	t.Parallel()
 	for name, git := range map[string]string{"without git": "", "with git": gittest.Program(t)} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)
@@ -180,6 +184,7 @@ func TestAnObjectPlantedForWhatIsToCome(t *testing.T) {
 
 // A large file is read through a copy, and still only as what it is.
 func TestALargeFileOfTheBase(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	text := strings.Repeat("a line of a large file\n", 100_000)
 	r.Write("large", text)
@@ -194,6 +199,7 @@ func TestALargeFileOfTheBase(t *testing.T) {
 
 // A file whose content can't be put back is not taken away.
 func TestRestoreWithADamagedObject(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	c := r.open("")
@@ -213,6 +219,7 @@ func TestRestoreWithADamagedObject(t *testing.T) {
 
 // Git does not hash what it reads, so it is given what was hashed.
 func TestGitReadsNoDamagedObject(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	c := r.open(gittest.Program(t))

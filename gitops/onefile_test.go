@@ -10,6 +10,7 @@ import (
 )
 
 func TestWithFile(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write("a", "1\n")
 	r.Write("dir/b", "2\n")
@@ -63,6 +64,7 @@ func TestWithFile(t *testing.T) {
 }
 
 func TestHasBase(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write("hooks/check.sh", "x\n")
 	r.Write("a", "1\n")

@@ -11,6 +11,7 @@ import (
 // The branch that is checked out at the time does not move under those who have it, no
 // matter which was when the checkout was opened.
 func TestMoveBranchLeavesTheOneThatIsCheckedOut(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		others func(r repo)
 		moves  bool
@@ -51,6 +52,7 @@ func TestMoveBranchLeavesTheOneThatIsCheckedOut(t *testing.T) {
 
 // Going back from the base goes over nothing of others, and does nothing by halves.
 func TestRestoreFromABaseGoesOverNothingOfOthers(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		others func(r repo)
 		back   bool

@@ -26,6 +26,7 @@ func packOf(r repo, objects ...string) io.Reader {
 }
 
 func TestReadPackNamesWhatIsDoubtful(t *testing.T) {
+	t.Parallel()
 	from := newRepo(t)
 	from.Write("README", "one\n")
 	from.Commit("base")
@@ -51,6 +52,7 @@ func TestReadPackNamesWhatIsDoubtful(t *testing.T) {
 }
 
 func TestReadPackRefusesATreeThatIsNoObject(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	_, err := r.open("").ReadPack(t.Context(), bytes.NewReader(nil), "../../etc/passwd")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestAPatchMakesTheTreeAgainThatItWasWrittenOf(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	binary := "\x00\x01\x02" + strings.Repeat("binary", 100)
 	for name, text := range map[string]string{
@@ -50,6 +51,7 @@ func TestAPatchMakesTheTreeAgainThatItWasWrittenOf(t *testing.T) {
 }
 
 func TestAPatchAppliesWhereItsLinesAre(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write("a", "1\n2\n3\n4\n5\n6\n7\n8\n")
 	r.Write("b", "b\n")
@@ -74,6 +76,7 @@ func TestAPatchAppliesWhereItsLinesAre(t *testing.T) {
 }
 
 func TestAPatchThatDoesNotFitChangesNothing(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write("a", "a\n")
 	r.Write("dir/b", "b\n")

@@ -103,6 +103,7 @@ func blobOf(t testing.TB, c *gitops.Checkout, id string) []byte {
 }
 
 func TestRebase(t *testing.T) {
+	t.Parallel()
 	nothing := func(repo) {}
 	three := func(r repo) { r.Write("a", "1\n2\n3\n4\n5\n"); r.Write("keep", "k\n") }
 	for _, c := range []struct {
@@ -175,6 +176,7 @@ func tryMergeTree(r repo, ours, theirs string) (string, error) {
 // TestRebaseAsGit compares with git's own merge: what Rebase merges, git merges
 // to the same tree.
 func TestRebaseAsGit(t *testing.T) {
+	t.Parallel()
 	lines := func(n int) string {
 		var s strings.Builder
 		for i := range n {
@@ -234,6 +236,7 @@ func TestRebaseAsGit(t *testing.T) {
 }
 
 func TestAddPack(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write("a", "a\n")
 	r.Commit("one")

@@ -26,6 +26,7 @@ func openAt(t *testing.T, dir, state string) *gitops.Checkout {
 // TestAnotherProcessGoesOn marks a checkout, changes it as an agent does, and
 // finds the same change from the mark, whatever became of HEAD.
 func TestAnotherProcessGoesOn(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
 	r.Write("mine\xff", "untracked before\n")
@@ -73,6 +74,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 }
 
 func TestAMarkIsOfOneCheckout(t *testing.T) {
+	t.Parallel()
 	a, b := newRepo(t), newRepo(t)
 	a.Seed()
 	b.Seed()

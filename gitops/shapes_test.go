@@ -575,6 +575,7 @@ var shapes = []shape{
 }
 
 func TestShapes(t *testing.T) {
+	t.Parallel()
 	for _, s := range shapes {
 		git := gittest.Program(t)
 		t.Run(s.name+"/switch", func(t *testing.T) { t.Parallel(); switchTo(t, s, git) })

@@ -10,6 +10,7 @@ import (
 )
 
 func TestSwap(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.Write("a", "base\n")
 	r.Write("sub/b", "base\n")

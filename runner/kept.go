@@ -1,10 +1,13 @@
 package runner
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -18,7 +21,7 @@ func (in *invocation) keptBaselines(so *reached) *verify.Kept {
 	if !in.keepBaselines || path == "" || len(so.job().Verify) == 0 || !so.boxes.OutOfReach(path) {
 		return nil
 	}
-	program, err := programDigest()
+	program, err := programID()
 	if err != nil {
 		in.rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
 		return nil
@@ -31,8 +34,9 @@ func (in *invocation) keptBaselines(so *reached) *verify.Kept {
 	return &verify.Kept{Baselines: kept, RunID: in.rec.ID, Machine: append(so.boxes.Machine(), program)}
 }
 
-// programDigest is the SHA-256 of this program.
-func programDigest() (string, error) {
+// programID returns what tells this build of agent-ci from others: the build ID that Go
+// gave it, which names its content, or else its SHA-256, which takes as long as a small run.
+func programID() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("find this program: %w", err)
@@ -42,9 +46,32 @@ func programDigest() (string, error) {
 		return "", fmt.Errorf("read this program: %w", err)
 	}
 	defer f.Close()
+	if id := buildID(f); id != "" {
+		return id, nil
+	}
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, math.MaxInt64)); err != nil {
 		return "", fmt.Errorf("read this program: %w", err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// buildID returns the build ID of a program, "" if it has none. Go writes it near the
+// beginning: into a note of ELF, and in front of the code of other formats
+// (cmd/internal/buildid of the Go distribution).
+func buildID(program io.ReaderAt) string {
+	head := make([]byte, 32<<10)
+	n, _ := program.ReadAt(head, 0)
+	head = head[:n]
+	if _, after, is := bytes.Cut(head, []byte("\xff Go build ID: \"")); is {
+		id, _, _ := bytes.Cut(after, []byte("\"\n \xff"))
+		return string(id)
+	}
+	const kind = "\x04\x00\x00\x00Go\x00\x00" // the type and the owner of the note; its length is before them
+	at := bytes.Index(head, []byte(kind))
+	if at < 4 {
+		return ""
+	}
+	length, id := binary.LittleEndian.Uint32(head[at-4:]), head[at+len(kind):]
+	return string(id[:min(int(length), len(id))])
 }

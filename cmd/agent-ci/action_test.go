@@ -67,6 +67,7 @@ func names(t *testing.T, node yaml.Node) ([]string, map[string]described) {
 
 // TestActionIsDocumented holds the tables of docs/action.md to action.yml.
 func TestActionIsDocumented(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/action.md")
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +108,7 @@ func TestActionIsDocumented(t *testing.T) {
 // TestActionPassesInputsByTheEnvironment keeps what a workflow gives out of
 // scripts, and other people's actions but the one that uploads out of this one.
 func TestActionPassesInputsByTheEnvironment(t *testing.T) {
+	t.Parallel()
 	file := readAction(t)
 	inputs, _ := names(t, file.Inputs)
 	used := ""
@@ -135,6 +137,7 @@ func TestActionPassesInputsByTheEnvironment(t *testing.T) {
 
 // TestInstallRefusesWhatARunTakes gives the command install each input that has no default.
 func TestInstallRefusesWhatARunTakes(t *testing.T) {
+	t.Parallel()
 	file, refused := readAction(t), 0
 	_, inputs := names(t, file.Inputs)
 	folders := filepath.Join(t.TempDir(), "folders")
@@ -160,6 +163,7 @@ func TestInstallRefusesWhatARunTakes(t *testing.T) {
 // TestActionUploadsWhatPeopleRead holds the last step to a few files of a run, whatever
 // became of it, and to changing nothing of how that ended.
 func TestActionUploadsWhatPeopleRead(t *testing.T) {
+	t.Parallel()
 	steps := readAction(t).Runs.Steps
 	step := steps[len(steps)-1]
 	if step.If != "always() && inputs.upload == 'true' && steps.agent-ci.outputs.artifact != ''" || !step.Continue {
@@ -195,6 +199,7 @@ var pins = map[string]string{
 // workflows: pinned, with no more permissions than written down, and without
 // anything of an event in a script.
 func TestWorkflowsAreCareful(t *testing.T) {
+	t.Parallel()
 	var files []string
 	for _, pattern := range []string{"../../examples/workflows/*.yml", "../../.github/workflows/*.yml", "recipes/*/workflow.yml"} {
 		found, err := filepath.Glob(pattern)
@@ -212,6 +217,7 @@ func TestWorkflowsAreCareful(t *testing.T) {
 // TestStrangersEndNoRunThatWaits reads the group of the workflow that anybody's
 // comment starts: GitHub ends what waits in a group when more comes to it.
 func TestStrangersEndNoRunThatWaits(t *testing.T) {
+	t.Parallel()
 	var w struct {
 		Jobs struct {
 			Agent struct{ Concurrency struct{ Group string } }
@@ -291,6 +297,7 @@ func checkWorkflow(t *testing.T, file string, inputs []string) {
 // TestExamplesAreWhatInitWrites holds examples/workflows to what init writes where the
 // commit is not known: there is no release that an example could name.
 func TestExamplesAreWhatInitWrites(t *testing.T) {
+	t.Parallel()
 	starters, err := filepath.Glob("starter/*.yml")
 	if err != nil || len(starters) != 7 {
 		t.Fatalf("%d starters, %v", len(starters), err)
@@ -314,6 +321,7 @@ func TestExamplesAreWhatInitWrites(t *testing.T) {
 
 // TestDocsNameNoReleaseThatIsNot reads what a person copies from.
 func TestDocsNameNoReleaseThatIsNot(t *testing.T) {
+	t.Parallel()
 	for _, pattern := range []string{"../../README.md", "../../docs/*.md", examples + "workflows/*.yml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {

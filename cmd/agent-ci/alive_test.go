@@ -13,6 +13,7 @@ import (
 
 // TestTimeInALongAnswerCounts kills a run that waits for the model.
 func TestTimeInALongAnswerCounts(t *testing.T) {
+	t.Parallel()
 	w := newKillWorld(t)
 	asked := make(chan time.Time, 1)
 	w.gate.answer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,7 @@ import (
 // A call with more arguments than a call may have is answered, and goes neither
 // into the transcript nor into a request.
 func TestArgumentsThatAreTooLongGoNowhere(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	w.git(w.dir, "init", "--quiet")
 	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")

@@ -49,10 +49,6 @@ func TestNothingGetsOutOfARun(t *testing.T) {
 	}
 }
 
-// everything says whether there is time for all attempts, calls, levels and
-// users, and not for some of them alone.
-func everything() bool { return os.Getenv("AGENT_CI_E2E") != "" }
-
 // The same finds breaches of every kind where nothing confines.
 func TestTheBatteryFindsWhatGetsOut(t *testing.T) {
 	t.Parallel()

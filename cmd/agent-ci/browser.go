@@ -1,15 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/settings"
 )
@@ -31,8 +33,10 @@ func openPage(p process, path string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(program, path)
-	cmd.Env = withoutSecrets(p.environ)
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	cmd := outside.Browser.Command(context.Background(), program, outside.Root, withoutSecrets(p.environ), path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C here does not end it
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the browser: %w", err)
@@ -40,19 +44,23 @@ func openPage(p process, path string) error {
 	return cmd.Process.Release()
 }
 
-// browser is the program that shows pages: the one that $BROWSER names first, else
+// browser is the path of the program that shows pages: the one that $BROWSER names first, else
 // the desktop's own.
 func browser(p process) (string, error) {
 	named, _, _ := strings.Cut(p.variable("BROWSER"), ":")
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
 	switch {
 	case named != "":
-		return exec.LookPath(named)
+		return outside.Find(named, here, p.environ)
 	case runtime.GOOS == "darwin":
 		return "/usr/bin/open", nil
 	case p.variable("DISPLAY") == "" && p.variable("WAYLAND_DISPLAY") == "":
 		return "", errors.New("there is no desktop; open it where there is one, or name a program in BROWSER")
 	}
-	program, err := exec.LookPath("xdg-open")
+	program, err := outside.Find("xdg-open", here, p.environ)
 	if err != nil {
 		return "", errors.New("there is no xdg-open; name a program in BROWSER")
 	}

@@ -28,6 +28,7 @@ turns:
 // TestBundleTellsOfItsLessons has bundles whose transcript tells reviewers of other lessons than
 // the change brings.
 func TestBundleTellsOfItsLessons(t *testing.T) {
+	t.Parallel()
 	harmless := object{"id": "l-0", "claim": "Water is wet.", "evidence": []string{"greet.sh@0123456"}, "run": "r", "date": "2026-01-01"}
 	for name, told := range map[string][]any{"none": {}, "others": {harmless}} {
 		t.Run(name, func(t *testing.T) {
@@ -47,6 +48,7 @@ func TestBundleTellsOfItsLessons(t *testing.T) {
 
 // TestBundleOfARunAsEvidence names a run as what shows a lesson, which nobody can look at.
 func TestBundleOfARunAsEvidence(t *testing.T) {
+	t.Parallel()
 	b := newLessonBundle(t, "pull_request")
 	b.alter("lesson", func(data map[string]any) { data["evidence"] = []string{"run:made-up"} })
 	out := b.publish("--set", "memory.propose=pull_request")

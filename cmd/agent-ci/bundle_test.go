@@ -125,6 +125,7 @@ func (b bundle) publish(args ...string) string {
 }
 
 func TestBundleIsPublished(t *testing.T) {
+	t.Parallel()
 	b := newBundle(t)
 	b.alter("task", func(map[string]any) {}) // what alter does beside is sound
 	if out := b.publish(); !strings.HasPrefix(out, "changed/pull_request: ") {
@@ -135,6 +136,7 @@ func TestBundleIsPublished(t *testing.T) {
 // TestBundleOfAnAttacker has what a first half could hand over that was taken
 // over by its agent. Nothing of it may reach the forge.
 func TestBundleOfAnAttacker(t *testing.T) {
+	t.Parallel()
 	set := func(kind, field string, value any) func(bundle) {
 		return func(b bundle) { b.alter(kind, func(data map[string]any) { data[field] = value }) }
 	}
@@ -240,6 +242,7 @@ func TestBundleOfAnAttacker(t *testing.T) {
 // TestBundleCreditsWhoAsked publishes a bundle that says somebody else asked for
 // the work than the event does.
 func TestBundleCreditsWhoAsked(t *testing.T) {
+	t.Parallel()
 	ann, bob := object{"login": "ann", "id": 5, "type": "User"}, object{"login": "bob", "id": 6, "type": "User"}
 	for _, c := range []struct {
 		event   string
@@ -266,6 +269,7 @@ func TestBundleCreditsWhoAsked(t *testing.T) {
 // TestBundleOnAnOlderBase names a commit of the base branch whose configuration
 // protects less than that of the newest: the newest counts.
 func TestBundleOnAnOlderBase(t *testing.T) {
+	t.Parallel()
 	b := newBundle(t)
 	seed := filepath.Join(b.publishing.dir, "seed")
 	b.write("seed/.github/agent-ci.yml", "version: 1\npolicy: {protect: [greet.sh]}\n")
@@ -280,6 +284,7 @@ func TestBundleOnAnOlderBase(t *testing.T) {
 // TestBundleInAShallowCheckout publishes in a checkout that has the newest
 // commit alone, which is not the one that the bundle is on.
 func TestBundleInAShallowCheckout(t *testing.T) {
+	t.Parallel()
 	b := newBundle(t)
 	b.moveBase()
 	shallow := filepath.Join(b.publishing.dir, "clone1")

@@ -94,6 +94,7 @@ func (w *elsewhere) settle(flags ...string) string {
 
 // A wave goes out once, comes back as reports, and what nobody tells of is booked at its claim.
 func TestACampaignRunsElsewhere(t *testing.T) {
+	t.Parallel()
 	w := newElsewhere(t, 4, campaignFile)
 	m := w.handOut()
 	if m.Wave != 1 || m.Targets != 4 || len(m.Matrix.Include) != 4 || m.AtOnce != 3 {
@@ -207,6 +208,7 @@ func mixed(w *campaigning) {
 // TestLedgersAreTheSame runs a campaign, whose targets end in different ways, here and by jobs of a
 // matrix.
 func TestLedgersAreTheSame(t *testing.T) {
+	t.Parallel()
 	one := newCampaigning(t, campaignTargets(), cheap, mixedFile, mixed)
 	cmd, out := one.command("run")
 	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 1 { // some are red

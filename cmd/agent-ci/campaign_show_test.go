@@ -24,6 +24,7 @@ func campaignSays(t *testing.T, subcommand string, flags ...string) (stdout, std
 }
 
 func TestCampaignIsToldInEachForm(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		subcommand, format string
 		want               []string
@@ -51,6 +52,7 @@ func TestCampaignIsToldInEachForm(t *testing.T) {
 }
 
 func TestExportsAgree(t *testing.T) {
+	t.Parallel()
 	asJSON, _, _ := campaignSays(t, "export", "--format", "json")
 	ofStatus, _, _ := campaignSays(t, "status", "--format", "json")
 	var told struct {
@@ -75,6 +77,7 @@ func TestExportsAgree(t *testing.T) {
 }
 
 func TestCampaignIsCalledWrongly(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		subcommand string
 		flags      []string
@@ -96,6 +99,7 @@ func TestCampaignIsCalledWrongly(t *testing.T) {
 
 // A ledger of which a line was changed tells nothing.
 func TestAChangedLedgerIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(shownCampaign)); err != nil {
 		t.Fatal(err)
@@ -113,6 +117,7 @@ func TestAChangedLedgerIsNotBelieved(t *testing.T) {
 
 // The help of a subcommand has its flags and no others, as completion does.
 func TestSubcommandsOfCampaignExplainThemselves(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command(binary, "campaign", "export", "--help").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +139,7 @@ func TestSubcommandsOfCampaignExplainThemselves(t *testing.T) {
 }
 
 func TestCampaignFilesAreValidated(t *testing.T) {
+	t.Parallel()
 	good, err := filepath.Glob(examples + "campaigns/*.yml")
 	if err != nil || len(good) != 4 {
 		t.Fatalf("%q, %v", good, err)

@@ -88,6 +88,7 @@ func (w *elsewhere) settled(r campaign.Report) {
 // A pod is killed whole while it waits for the model. The next one goes on under the claim: it counts
 // the answer that was lost at the dearest, and has so much less to spend.
 func TestAPodIsKilled(t *testing.T) {
+	t.Parallel()
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
 	cmd, _, release := w.held(m)
@@ -116,6 +117,7 @@ func TestAPodIsKilled(t *testing.T) {
 // A run goes on although its limits are below its dearest request: the request that was lost was not
 // that one.
 func TestAPodIsKilledBelowItsDearestRequest(t *testing.T) {
+	t.Parallel()
 	file := strings.NewReplacer("{name: m,", "{name: m, context_window: 200000, max_output_tokens: 1000,", "{cost_usd: 0.1, tokens: 100000}", "{cost_usd: 0.3, tokens: 150000}").Replace(campaignFile)
 	w := &elsewhere{newCampaigning(t, 1, campaign.Claim{USD: 0.3 + 0.5025, Tokens: 150_000 + 201_000}, file), ""}
 	w.results = filepath.Join(w.dir, "results")
@@ -147,6 +149,7 @@ func (w *elsewhere) runDirectory() string {
 
 // Only what started the run is killed: the next start waits for the run, and pays nothing again.
 func TestWhoStartedTheRunOfAPodIsKilled(t *testing.T) {
+	t.Parallel()
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
 	cmd, _, release := w.held(m)
@@ -170,6 +173,7 @@ func TestWhoStartedTheRunOfAPodIsKilled(t *testing.T) {
 // A pod that is told to end says so; nothing is booked before its index is over, and the next one goes
 // on.
 func TestAPodIsToldToEnd(t *testing.T) {
+	t.Parallel()
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
 	cmd, out, release := w.held(m)
@@ -187,6 +191,7 @@ func TestAPodIsToldToEnd(t *testing.T) {
 // An outage of the model ends the pod, for the cluster to try again; a key that is wrong would end all
 // of them.
 func TestAPodMeetsTrouble(t *testing.T) {
+	t.Parallel()
 	w := newElsewhere(t, 1, strings.Replace(campaignFile, "model: {", "model: {attempts: 1, ", 1))
 	m := w.handOut()
 	w.trouble.Store(http.StatusServiceUnavailable)
@@ -199,6 +204,7 @@ func TestAPodMeetsTrouble(t *testing.T) {
 
 // What would end every target of a wave so ends with 2.
 func TestAPodHasTheWrongKeys(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		env     string
 		trouble int64
@@ -222,6 +228,7 @@ func TestAPodHasTheWrongKeys(t *testing.T) {
 
 // What is wrong on the command line is told before anything is done.
 func TestWorkThatIsAskedForWrongly(t *testing.T) {
+	t.Parallel()
 	w := newElsewhere(t, 2, campaignFile)
 	m := w.handOut()
 	wave := filepath.Join(w.ledger(), m.File)
@@ -277,6 +284,7 @@ func TestWorkThatIsAskedForWrongly(t *testing.T) {
 
 // What is in an address beside the host would be read by everybody who may look at a Job.
 func TestNoSecretOfAnAddressReachesAManifest(t *testing.T) {
+	t.Parallel()
 	w := newElsewhere(t, 1, campaignFile+"kubernetes: {image: agent-ci}\n")
 	env := w.env
 	for name, address := range map[string]string{
@@ -296,6 +304,7 @@ func TestNoSecretOfAnAddressReachesAManifest(t *testing.T) {
 
 // A variable that sets the model has every run use another one than the claims are of.
 func TestNoVariableSetsWhatIsClaimed(t *testing.T) {
+	t.Parallel()
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
 	env := w.env

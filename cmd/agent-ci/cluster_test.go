@@ -157,6 +157,7 @@ func (w *clustered) settled(results ...string) campaign.Status {
 
 // One target is red, one out of budget, one has its pod killed and one has it evicted; these two go on.
 func TestClusterRunsACampaign(t *testing.T) {
+	t.Parallel()
 	w := newClustered(t, 8, "campaign", "r000/0", key)
 	var paid atomic.Int64
 	w.script = func(asked string) (stepwise, int) {
@@ -216,6 +217,7 @@ func TestClusterRunsACampaign(t *testing.T) {
 
 // What would end every target so, such as a key that is missing, fails the whole Job.
 func TestClusterFailsAJob(t *testing.T) {
+	t.Parallel()
 	w := newClustered(t, 4, "keyless", "")
 	w.kubectl(w.manifest(), "apply", "--filename=-")
 	if s := w.ended("Failed").Status; s.Conditions[len(s.Conditions)-1].Reason != "PodFailurePolicy" {
@@ -232,6 +234,7 @@ func TestClusterFailsAJob(t *testing.T) {
 
 // A cluster books what this machine does.
 func TestClusterBooksTheSame(t *testing.T) {
+	t.Parallel()
 	w := newClustered(t, campaignTargets(), "same", "", key)
 	w.kubectl(w.manifest(), "apply", "--filename=-")
 	w.ended("Complete")

@@ -58,6 +58,7 @@ func said(t *testing.T, file, shell, script string) string {
 }
 
 func TestBashCompletes(t *testing.T) {
+	t.Parallel()
 	needs(t, "bash")
 	file := completionScript(t, "bash")
 	for _, test := range []struct {
@@ -105,6 +106,7 @@ func TestBashCompletes(t *testing.T) {
 
 // Keys of a person make whole words, in bash and zsh as they are used.
 func TestShellsCompleteOnATerminal(t *testing.T) {
+	t.Parallel()
 	for _, shell := range []struct {
 		name, load string
 		argv       []string
@@ -153,6 +155,7 @@ func TestShellsCompleteOnATerminal(t *testing.T) {
 }
 
 func TestFishCompletes(t *testing.T) {
+	t.Parallel()
 	needs(t, "fish")
 	file := completionScript(t, "fish")
 	for _, test := range []struct{ line, want string }{
@@ -179,6 +182,7 @@ func TestFishCompletes(t *testing.T) {
 }
 
 func TestCompletionIsSyntax(t *testing.T) {
+	t.Parallel()
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {
 			needs(t, shell)
@@ -193,6 +197,7 @@ var helpFlag = regexp.MustCompile(`(?m)^  --([a-z-]+)`)
 
 // What the help shows is what is completed, for every command that there is.
 func TestCompletionHasWhatTheHelpHas(t *testing.T) {
+	t.Parallel()
 	needs(t, "bash")
 	file := completionScript(t, "bash")
 	for _, command := range commandNames(t) {

@@ -190,6 +190,7 @@ func killAt(t *testing.T, n int, moment string, want []forgetest.PullRequest, mo
 // TestTwoRunsAtOnce holds a run where it is about to push, or to open the pull
 // request, until another one of the same task has ended.
 func TestTwoRunsAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, session string // of the second
 		at            string // end of the path where the first is held
@@ -242,6 +243,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 // TestTwoRunsOpenOnePullRequest holds a run between its push and the pull
 // request.
 func TestTwoRunsOpenOnePullRequest(t *testing.T) {
+	t.Parallel()
 	w := newPublishing(t)
 	cmd, out := w.run("louder")
 	var once sync.Once

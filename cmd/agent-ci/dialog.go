@@ -75,7 +75,7 @@ func (d *dialog) askHidden(question string) (secret string, err error) {
 	hidden.Lflag &^= unix.ECHO | unix.ICANON | unix.ISIG
 	hidden.Cc[unix.VMIN], hidden.Cc[unix.VTIME] = 1, 0
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, unlessNohup(syscall.SIGTERM, syscall.SIGHUP)...)
 	defer signal.Stop(signals)
 	if err := unix.IoctlSetTermios(fd, setTermios, &hidden); err != nil {
 		return "", fmt.Errorf("hide what is typed: %w", err)

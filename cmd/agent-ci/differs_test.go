@@ -24,6 +24,7 @@ turns:
 // A record that says what the replay does not come to is found out, also where the
 // digests of its chain were made anew.
 func TestReplayComparesWhatARecordSays(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	repo := filepath.Join(w.dir, "repo")
 	w.write("repo/greet.sh", "echo hello nobody\n")

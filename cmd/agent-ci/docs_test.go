@@ -56,6 +56,7 @@ func anchors(page string) []string {
 }
 
 func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
+	t.Parallel()
 	pages, followed := documents(t), 0
 	for from, page := range pages {
 		text := inline.ReplaceAllStringFunc(fenced.ReplaceAllString(page, ""), func(code string) string { return strings.ReplaceAll(code, "](", "") })
@@ -112,6 +113,7 @@ func callsIn(page string) [][]string {
 
 // Commands and flags that documents name are those of the program.
 func TestCommandsOfDocumentsExist(t *testing.T) {
+	t.Parallel()
 	helps := map[string]string{}
 	for _, name := range commandNames(t) {
 		out, err := exec.Command(binary, name, "--help").Output()
@@ -143,6 +145,7 @@ func TestCommandsOfDocumentsExist(t *testing.T) {
 
 // What documents call by make is a target of the Makefile.
 func TestMakeTargetsOfDocumentsExist(t *testing.T) {
+	t.Parallel()
 	makefile, looked := read(t, "../../Makefile"), 0
 	for _, from := range []string{"README.md", "CONTRIBUTING.md", "docs/first-run.md", "docs/campaigns.md"} {
 		for _, found := range regexp.MustCompile("(?m)(?:^|`)make ([a-z][a-z0-9-]*)").FindAllStringSubmatch(documents(t)[from], -1) {
@@ -159,6 +162,7 @@ func TestMakeTargetsOfDocumentsExist(t *testing.T) {
 
 // An outcome and reason that a page for people in trouble names are in the list.
 func TestReasonsOfTroubleshootingExist(t *testing.T) {
+	t.Parallel()
 	pages := documents(t)
 	named := regexp.MustCompile("`([a-z_]+)/([a-z_]+)`")
 	for _, page := range []string{"docs/troubleshooting.md", "docs/first-run.md"} {
@@ -179,6 +183,7 @@ func TestReasonsOfTroubleshootingExist(t *testing.T) {
 
 // The sentences that docs/troubleshooting.md quotes are those of the code.
 func TestSentencesOfTroubleshootingAreSaid(t *testing.T) {
+	t.Parallel()
 	var code strings.Builder
 	for _, folder := range []string{"runner", "gitops", "policy"} {
 		if err := filepath.WalkDir(filepath.Join("../..", folder), func(path string, entry fs.DirEntry, err error) error {
@@ -212,6 +217,7 @@ func TestSentencesOfTroubleshootingAreSaid(t *testing.T) {
 
 // Every number of docs/limits.md is that of the code.
 func TestLimitsAreThoseOfTheCode(t *testing.T) {
+	t.Parallel()
 	row := regexp.MustCompile("(?m)^\\|.*\\| `(\\w+)(?: =|:) ([^`]+)` in \\[([^]]+)\\]")
 	rows := row.FindAllStringSubmatch(documents(t)["docs/limits.md"], -1)
 	if len(rows) < 40 {
@@ -230,6 +236,7 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 
 // Every test that docs/security.md names is in the file that it leads to.
 func TestTestsOfDocumentsAreThere(t *testing.T) {
+	t.Parallel()
 	named := regexp.MustCompile(`\[(Test\w+)\]\(\.\./([^)]+)\)`).FindAllStringSubmatch(documents(t)["docs/security.md"], -1)
 	if len(named) < 40 {
 		t.Fatalf("%d tests are named", len(named))
@@ -247,6 +254,7 @@ func TestTestsOfDocumentsAreThere(t *testing.T) {
 
 // TestJobsOfTheServersGuide validates the jobs of docs/mcp.md, the parts of jobs among them.
 func TestJobsOfTheServersGuide(t *testing.T) {
+	t.Parallel()
 	jobs := yamlBlocks(t, "docs/mcp.md")
 	for i, job := range jobs {
 		if !strings.HasPrefix(job, "version:") {

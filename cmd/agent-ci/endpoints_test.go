@@ -465,6 +465,7 @@ limits: {tool_calls: 5, cost_usd: 0}
 // TestEndpoints has each endpoint of docs/model.md asked by a run, with its settings and
 // without.
 func TestEndpoints(t *testing.T) {
+	t.Parallel()
 	var rows []string
 	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
 		name, settings, tools := row[1], row[2], cmp.Or(row[3], "function")
@@ -500,6 +501,7 @@ func TestEndpoints(t *testing.T) {
 
 // TestOpenCodeOverChat has a model with the tools of OpenCode work over the chat wire.
 func TestOpenCodeOverChat(t *testing.T) {
+	t.Parallel()
 	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
 		name, settings := row[1], row[2]
 		if !slices.Contains([]string{"Gemini", "LM Studio without a parser", "Ollama's own API behind a proxy", "vLLM"}, name) {
@@ -531,6 +533,7 @@ func quirksOf(text string) []string {
 // TestDoctorTriesEndpoints has doctor find what the table of docs/model.md says of each endpoint,
 // and a run work by what it prints.
 func TestDoctorTriesEndpoints(t *testing.T) {
+	t.Parallel()
 	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
 		name, settings, tools := row[1], row[2], cmp.Or(row[3], "function")
 		t.Run(name, func(t *testing.T) {
@@ -617,6 +620,7 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 
 // The job names the same quirks as there are.
 func TestQuirksOfJobs(t *testing.T) {
+	t.Parallel()
 	if diff := gocmp.Diff(model.Quirks(), job.ChatQuirks()); diff != "" {
 		t.Errorf("quirks (-of the model +of jobs):\n%s", diff)
 	}

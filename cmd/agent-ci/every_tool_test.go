@@ -30,6 +30,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // compares the transcript with the one that was looked through. The server
 // checks each request by the description of the API.
 func TestEveryTool(t *testing.T) {
+	t.Parallel()
 	events, refused, paths := play(t, "session.yml", "tools.hosted=[web_search]")
 	everyToolIsPlayed(t, events, refused)
 	compareTranscript(t, "transcript.json", normalised(t, responsesFirst(events), paths))
@@ -37,12 +38,14 @@ func TestEveryTool(t *testing.T) {
 
 // TestEveryToolInScripts is the same for a model that calls tools in scripts.
 func TestEveryToolInScripts(t *testing.T) {
+	t.Parallel()
 	events, _, paths := play(t, "code_mode.yml", "model.tools=code")
 	compareTranscript(t, "code_mode.json", normalised(t, responsesFirst(events), paths))
 }
 
 // TestEveryToolOfOpenCode is the same for a model with the tools of OpenCode.
 func TestEveryToolOfOpenCode(t *testing.T) {
+	t.Parallel()
 	events, _, paths := play(t, "opencode.yml", "model.tools=opencode")
 	text := normalised(t, responsesFirst(events), paths)
 	for _, name := range append(tools.OpenCode(), "bash") {

@@ -43,6 +43,7 @@ func TestExamples(t *testing.T) {
 // TestUnitsAreRight has systemd read the units, with this program for the one
 // they start, and looks for what would take its namespaces from it.
 func TestUnitsAreRight(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("there is no systemd-analyze to read the units")
 	}
@@ -64,6 +65,7 @@ func TestUnitsAreRight(t *testing.T) {
 }
 
 func TestServiceLeavesNamespacesToTheSandbox(t *testing.T) {
+	t.Parallel()
 	settings := map[string]string{}
 	for _, line := range strings.Split(read(t, examples+"systemd/agent-ci-weekly.service"), "\n") {
 		if key, value, ok := strings.Cut(line, "="); ok && !strings.HasPrefix(line, "#") {
@@ -96,6 +98,7 @@ func TestServiceLeavesNamespacesToTheSandbox(t *testing.T) {
 
 // TestExampleJobsAreValid reads each job of the examples as agent-ci does.
 func TestExampleJobsAreValid(t *testing.T) {
+	t.Parallel()
 	inCluster := filepath.Join(t.TempDir(), "weekly.yml")
 	if err := os.WriteFile(inCluster, []byte(readCluster(t).config.Data["weekly.yml"]), 0o644); err != nil {
 		t.Fatal(err)
@@ -183,6 +186,7 @@ func readCluster(t *testing.T) (c cluster) {
 }
 
 func TestPodIsRestricted(t *testing.T) {
+	t.Parallel()
 	job := readCluster(t).cronJob.Spec
 	pod := job.JobTemplate.Spec.Template.Spec
 	security := pod.SecurityContext
@@ -210,6 +214,7 @@ func TestPodIsRestricted(t *testing.T) {
 // TestPodWritesWhereTheImageDoes compares the pod's volumes with the folders that
 // the Dockerfile makes for its user.
 func TestPodWritesWhereTheImageDoes(t *testing.T) {
+	t.Parallel()
 	pod := readCluster(t).cronJob.Spec.JobTemplate.Spec.Template.Spec
 	empty := map[string]bool{}
 	for _, volume := range pod.Volumes {
@@ -245,6 +250,7 @@ func writableOfTheImage(t *testing.T) []string {
 // TestRunInTheImage gives examples/image/run.sh a docker that tells how it was
 // called.
 func TestRunInTheImage(t *testing.T) {
+	t.Parallel()
 	bin, work := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // artifactCommands are about what workflows upload.
@@ -52,6 +53,7 @@ func zipped(dir string) ([]byte, error) {
 // On a terminal the page that was made here is shown, by a browser that gets no
 // token; where it can't be shown, its path is still there.
 func TestFetchOnATerminal(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	checkout := filepath.Join(w.dir, "checkout")
 	w.git(w.dir, "init", "--quiet", "--initial-branch=main", checkout)
@@ -70,7 +72,7 @@ func TestFetchOnATerminal(t *testing.T) {
 	}
 	f := forgetest.New(t, forgetest.Options{})
 	f.AddRepository("octo", "widgets").AddArtifact(7, forgetest.Artifact{Name: "agent-ci-run", Zip: packed})
-	w.write("browser", "#!/bin/sh\n{ cat \"$1\"; echo \"$1 token: $GITHUB_TOKEN\"; } > \"$OPENED\"\n")
+	w.write("browser", "#!/bin/sh\n{ cat \"$1\"; echo \"$1 in $PWD token: $GITHUB_TOKEN\"; } > \"$OPENED\"\n")
 	if err := os.Chmod(filepath.Join(w.dir, "browser"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestFetchOnATerminal(t *testing.T) {
 	screen := func(more ...string) string {
 		cmd := exec.Command(binary, "fetch", "octo/widgets", "7")
 		cmd.Dir = w.dir
-		cmd.Env = append(append(w.env, "GITHUB_API_URL="+f.APIURL, "GITHUB_SERVER_URL="+f.URL, "GITHUB_TOKEN="+f.Token, "OPENED="+opened, "XDG_CACHE_HOME="+w.dir), more...)
+		cmd.Env = append(append(w.env, "GITHUB_API_URL="+f.APIURL, "GITHUB_SERVER_URL="+f.URL, "GITHUB_TOKEN="+f.Token, "OPENED="+opened, "XDG_CACHE_HOME="+w.dir, startsVariable+"="+filepath.Join(w.dir, "starts")), more...)
 		terminal, err := pty.Start(cmd)
 		if err != nil {
 			t.Fatal(err)
@@ -99,9 +101,14 @@ func TestFetchOnATerminal(t *testing.T) {
 	if !strings.Contains(page, "<!doctype html>") && !strings.Contains(page, "<!DOCTYPE html>") || strings.Contains(page, evil) {
 		t.Errorf("the page that was opened is not ours: %.200s", page)
 	}
-	if !strings.HasSuffix(page, "report.html token: \n") || strings.Contains(page, f.Token) {
+	if !strings.HasSuffix(page, "report.html in / token: \n") || strings.Contains(page, f.Token) {
 		t.Errorf("the browser got: %q", page[max(0, len(page)-200):])
 	}
+	started := noted(t, filepath.Join(w.dir, "starts"))
+	if len(started) != 1 || started[0].Use != outside.Browser.Name {
+		t.Errorf("outside of a sandbox it started %+v", started)
+	}
+	wantStarts(t, started)
 	if !strings.Contains(said, "/agent-ci/fetched/octo-widgets-7-") {
 		t.Errorf("the path is not told:\n%s", said)
 	}

@@ -13,6 +13,7 @@ import (
 
 // A run directory whose chain was made anew, with a job that allows more, runs nothing here.
 func TestRecordsOfStrangersGetNoMoreThanIsAllowedHere(t *testing.T) {
+	t.Parallel()
 	if confines() == sandbox.LevelNone {
 		t.Skip("needs a sandbox")
 	}

@@ -168,6 +168,7 @@ func schemaAt(t *testing.T, path ...string) *jobSchema {
 
 // Each row of the page has a check, each check a row, and what a row names is missing.
 func TestGapsAreGaps(t *testing.T) {
+	t.Parallel()
 	var rows []string
 	for _, found := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \|$`).FindAllStringSubmatch(documents(t)[gapsPage], -1) {
 		if found[1] != "missing" {
@@ -198,6 +199,7 @@ var absence = regexp.MustCompile(`(?i)\bnot (?:yet )?(?:supported|implemented|bu
 
 // A page or help text that says what is missing links to the page that is checked, in the same line.
 func TestGapsAreToldInOnePlace(t *testing.T) {
+	t.Parallel()
 	texts := documents(t)
 	delete(texts, gapsPage)
 	delete(texts, "CHANGELOG.md") // what was so once

@@ -8,6 +8,7 @@ import (
 )
 
 func TestGarbageIsCollectedEarlyOnceMuchIsInUse(t *testing.T) {
+	t.Parallel()
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	collectEarly()

@@ -88,6 +88,7 @@ func (r *release) get(t *testing.T) (string, error) {
 const program = "#!/bin/bash\necho agent-ci v1.2.3\n"
 
 func TestReleaseIsTakenByItsChecksum(t *testing.T) {
+	t.Parallel()
 	r := newRelease(t, program, checksums{binary: sum(program)})
 	out, err := r.get(t)
 	if err != nil || !strings.Contains(out, "not verified: there is no gh here") || !strings.Contains(out, "agent-ci v1.2.3") {
@@ -105,6 +106,7 @@ func TestReleaseIsTakenByItsChecksum(t *testing.T) {
 }
 
 func TestAttestation(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ gh, server, says string }{
 		"holds":            {"#!/bin/bash\nexit 0\n", "https://github.com", "checksum and attestation are right"},
 		"gh is too old":    {"#!/bin/bash\nexit 1\n", "https://github.com", "not verified: gh is too old"},
@@ -122,6 +124,7 @@ func TestAttestation(t *testing.T) {
 }
 
 func TestAlteredReleaseIsNotRun(t *testing.T) {
+	t.Parallel()
 	const refuses = "#!/bin/bash\n[ \"$3\" = --help ]\n"
 	const evil = "#!/bin/bash\necho evil\n"
 	for name, c := range map[string]struct {

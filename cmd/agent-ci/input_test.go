@@ -12,11 +12,25 @@ import (
 
 // A signal ends a run that waits for a prompt from an input that nobody closes.
 func TestASignalWhileThePromptIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	signalled(t, nil, syscall.SIGTERM)
+}
+
+// A run that nohup(1) started outlives its terminal.
+func TestARunUnderNohupIgnoresSIGHUP(t *testing.T) {
+	t.Parallel()
+	signalled(t, []string{"/bin/sh", "-c", `trap "" HUP; exec "$0" "$@"`}, syscall.SIGHUP, syscall.SIGTERM)
+}
+
+// signalled starts a run by a program, sends it signals while it reads its prompt, and
+// checks that SIGTERM ended it.
+func signalled(t *testing.T, by []string, signals ...syscall.Signal) {
 	w := newWorkshop(t)
 	w.git(w.dir, "init", "--quiet")
 	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")
 	out := filepath.Join(t.TempDir(), "run")
-	cmd := exec.Command(binary, "run", "--prompt-file", "-", "--quiet", "--publish", "none", "--out", out)
+	argv := append(by, binary, "run", "--prompt-file", "-", "--quiet", "--publish", "none", "--out", out)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -28,8 +42,10 @@ func TestASignalWhileThePromptIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitFile(filepath.Join(out, "transcript.jsonl"), 0)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	for _, s := range signals {
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
 	}
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.HasPrefix(told.String(), "cancelled/sigterm: ") {
@@ -47,6 +63,7 @@ func awaitFile(path string, size int64) {
 // A pipe in the place of a file is not waited for where nobody writes to it, and
 // else until a signal comes.
 func TestPipesInThePlaceOfFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	w.git(w.dir, "init", "--quiet")
 	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")
@@ -108,6 +125,7 @@ func (w *workshop) piped(name string) string {
 // A run that is stuck, here in telling of an event to who does not read it, leaves
 // a result after the second signal, by which it goes on.
 func TestTheSecondSignalLeavesAResult(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	w.git(w.dir, "init", "--quiet")
 	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")

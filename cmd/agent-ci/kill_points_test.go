@@ -377,6 +377,7 @@ func (w *killWorld) opensOne(repository *forgetest.Repository, repo string) {
 // it, at one request after the other. The last one finds its commit on the branch, puts the checkout
 // back where it stood when it went on, and is killed.
 func TestStoppedAgainAndAgainAfterItsPush(t *testing.T) {
+	t.Parallel()
 	w, forge := newKillWorld(t), forgetest.New(t, forgetest.Options{})
 	var program atomic.Pointer[os.Process]
 	var at string

@@ -10,6 +10,7 @@ import (
 // TestBinaryFilesHideNoSecret has changes whose patch does not show what they
 // add: git packs a file with a NUL in it.
 func TestBinaryFilesHideNoSecret(t *testing.T) {
+	t.Parallel()
 	token := "ghp_" + "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"
 	wide := strings.Join(strings.Split(token+"\n", ""), `\000`) + `\000`
 	for _, c := range []struct{ name, command, want string }{

@@ -55,6 +55,7 @@ var npmAnswers = []string{
 
 // TestNPMServers has a run call the tools of servers from npm.
 func TestNPMServers(t *testing.T) {
+	t.Parallel()
 	if !everything() {
 		t.Skip("servers from npm are run in make e2e only (AGENT_CI_E2E=1)")
 	}

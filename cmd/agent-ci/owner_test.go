@@ -13,6 +13,7 @@ import (
 // Confined commands of root write nothing in a checkout of somebody else, as
 // that of the runner in a container of a workflow.
 func TestRootIsWarnedOfACheckoutOfSomebodyElse(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 || confines() == sandbox.LevelNone {
 		t.Skip("needs root and confinement")
 	}

@@ -74,6 +74,7 @@ func ofRun(head string) object {
 // TestBundleIsPinned publishes bundles that are sound in themselves, where the
 // second half knows better, or does not.
 func TestBundleIsPinned(t *testing.T) {
+	t.Parallel()
 	labeled := object{"action": "labeled", "issue": object{"number": 7}}
 	dispatched := object{"inputs": object{"issue": "7"}}
 	for _, c := range []struct {

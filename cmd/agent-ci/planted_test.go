@@ -16,6 +16,7 @@ import (
 // that PATH names, as a virtual environment is. What the agent puts there must
 // not run outside of the sandbox, with the rights and keys of agent-ci.
 func TestNothingOfTheCheckoutIsExecuted(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, program string
 		path          func(clone string) string
@@ -74,6 +75,7 @@ func TestNothingOfTheCheckoutIsExecuted(t *testing.T) {
 // TestChecksStartNothingOfTheAgents has checks whose programs PATH finds in the
 // checkout. They are to be those from before the first turn.
 func TestChecksStartNothingOfTheAgents(t *testing.T) {
+	t.Parallel()
 	for name, path := range map[string]func(dir, clone string) string{
 		"by its path":    func(_, clone string) string { return filepath.Join(clone, ".venv", "bin") },
 		"through a link": func(dir, _ string) string { return filepath.Join(dir, "link", ".venv", "bin") },
@@ -109,6 +111,7 @@ func TestChecksStartNothingOfTheAgents(t *testing.T) {
 // TestChecksFindTheirTreeInThePlaceOfTheCheckout has a check that names the
 // checkout by its path, as the scripts of a virtual environment do.
 func TestChecksFindTheirTreeInThePlaceOfTheCheckout(t *testing.T) {
+	t.Parallel()
 	if level := confines(); level != sandbox.LevelFull && level != sandbox.LevelNamespaces {
 		t.Skip("there are no namespaces here, in which the tree could stand there")
 	}

@@ -199,6 +199,7 @@ func checkPermissions(ts *testscript.TestScript, neg bool, args []string) {
 // TestEachRecipeHasARun holds that a script runs each recipe that init writes, and that
 // docs/recipes.md tells of it.
 func TestEachRecipeHasARun(t *testing.T) {
+	t.Parallel()
 	folders, err := filepath.Glob("recipes/*")
 	if err != nil || len(folders) != 8 {
 		t.Fatalf("%d recipes, %v", len(folders), err)

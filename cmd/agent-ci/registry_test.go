@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,22 +23,12 @@ var registryCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"served":   showServed,
 }
 
-var buildClient = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "client")
-	build := exec.Command("go", "build", "-o", path, "./testdata/client")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build client: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
 // placeClient puts the program of testdata/client into the home folder: client.
 func placeClient(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: client")
 	}
-	built, err := buildClient()
+	built, err := programs.client()
 	ts.Check(err)
 	raw, err := os.ReadFile(built)
 	ts.Check(err)

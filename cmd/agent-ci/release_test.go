@@ -12,6 +12,7 @@ import (
 // with a forge that is a repository on this machine and a gh that notes what it
 // was asked.
 func TestReleaseIsPublished(t *testing.T) {
+	t.Parallel()
 	root, programs, bare := t.TempDir(), t.TempDir(), t.TempDir()
 	script, err := os.ReadFile("../../.ci/release")
 	if err != nil {

@@ -53,7 +53,7 @@ func runSandboxed(flags *flagSet) deed {
 	flags.text(&o.Dir, "repo", "DIR", "checkout or folder to run in (default: the current folder)")
 	return func(ctx context.Context, p process, argv []string) int {
 		signals := make(chan os.Signal, 8) // before there is anything to leave behind, and until this process ends
-		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+		signal.Notify(signals, unlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)...)
 		o.Environ, o.Reserved = p.environ, reserved()
 		session, err := sandboxcommand.Open(ctx, o)
 		if err != nil {

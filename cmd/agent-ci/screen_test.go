@@ -117,6 +117,7 @@ func (s *screen) shown(rows int) (all []string) {
 func (s *screen) status() string { return strings.Join(s.lines[s.row], "") }
 
 func TestAScreenShowsWhatATerminalDoes(t *testing.T) {
+	t.Parallel()
 	s := newScreen(10)
 	s.write([]byte("0123456789ab\r\n\x1b[?7l[one] é世 too long\x1b[?7h\r"))
 	if got := strings.Join(s.shown(9), "|"); got != "0123456789|ab|[one] é世g" {

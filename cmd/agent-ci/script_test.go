@@ -4,16 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -39,14 +43,40 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer remove()
-	binary = filepath.Join(os.TempDir(), "agent-ci")
-	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-test", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build agent-ci: %v\n%s", err, out)
+	binary, err = build("agent-ci", ".", "-ldflags", "-X main.version=v0.0.0-test -X "+module+"policy/outside.auditVariable="+startsVariable)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	heedSignals()
+	if err := waitTogether(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+// waitTogether lets more tests run at once than there are cores, where -parallel does not
+// say how many: much of their time they wait for the programs that they start.
+func waitTogether() error {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+}
+
+// heedSignals lets the programs that tests start begin with the usual signals where this
+// process ignores some, as under nohup(1) and in the background of a shell. Programs inherit
+// what is ignored, but not what is caught.
+func heedSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {
@@ -94,6 +124,7 @@ func probeIn(dir string) sandbox.Options {
 
 // What scripts do without must be the machine's doing.
 func TestCommandsAreConfinedWhereTheMachineOffersIt(t *testing.T) {
+	t.Parallel()
 	o := probeIn(t.TempDir())
 	o.Require = sandbox.LevelFull
 	if _, err := sandbox.Probe(t.Context(), o); err != nil {
@@ -399,3 +430,7 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Setenv(args[0], strings.TrimRight(ts.ReadFile("stdout"), "\n"))
 }
+
+// everything says whether there is time for all attempts, calls, levels and users, and not
+// for some of them alone.
+func everything() bool { return os.Getenv("AGENT_CI_E2E") != "" }

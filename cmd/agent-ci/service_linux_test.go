@@ -51,7 +51,7 @@ func TestServicesEndWithAKilledRun(t *testing.T) {
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")
 	}
-	keeper, err := buildKeeper()
+	keeper, err := programs.keeper()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,23 +16,13 @@ var serviceCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"listening": startListening,
 }
 
-var buildKeeper = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "keeper")
-	build := exec.Command("go", "build", "-o", path, "./testdata/keeper")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build keeper: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
 // placeKeeper puts the service of testdata/keeper into the home folder, where commands
 // see it: keeper.
 func placeKeeper(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: keeper")
 	}
-	built, err := buildKeeper()
+	built, err := programs.keeper()
 	ts.Check(err)
 	raw, err := os.ReadFile(built)
 	ts.Check(err)

@@ -17,6 +17,7 @@ import (
 // TestRunForPictures makes what the first picture of the README shows: an issue, and
 // the pull request that comes of it. .ci/pictures gives the folder for both.
 func TestRunForPictures(t *testing.T) {
+	t.Parallel()
 	to := os.Getenv("AGENT_CI_PICTURES")
 	if to == "" {
 		t.Skip("AGENT_CI_PICTURES is not set")

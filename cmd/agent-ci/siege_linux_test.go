@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -79,7 +78,7 @@ func (s *siege) overlaid() bool { return s.tier != "landlock" && s.tier != uncon
 // besiegers are the programs of a siege where every user finds them.
 func besiegers(t *testing.T) (folder string) {
 	t.Helper()
-	built, err := buildIntruder()
+	built, err := programs.intruder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,16 +94,6 @@ func besiegers(t *testing.T) (folder string) {
 	}
 	return folder
 }
-
-var buildIntruder = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "intruder")
-	build := exec.Command("go", "build", "-o", path, "../../policy/sandbox/sandboxtest/intruder")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build intruder: %w\n%s", err, out)
-	}
-	return path, nil
-})
 
 // newSiege makes the checkout and its surroundings, as files of user.
 func newSiege(t *testing.T, programs, tier string, user int) *siege {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,7 @@ func untilSignals(ctx context.Context, signalled int) (_, hurry context.Context,
 	ctx, cancel := context.WithCancelCause(ctx)
 	hurry, again := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, signalled)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, unlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)...)
 	pipes := make(chan os.Signal, 1)
 	signal.Notify(pipes, syscall.SIGPIPE)
 	ended, quit := make(chan struct{}), make(chan struct{})
@@ -54,6 +55,12 @@ func untilSignals(ctx context.Context, signalled int) (_, hurry context.Context,
 		cancel(nil)
 		again()
 	}
+}
+
+// unlessNohup returns the signals without SIGHUP where this process was started with it
+// ignored. nohup(1) does that: the program outlives its terminal.
+func unlessNohup(signals ...os.Signal) []os.Signal {
+	return slices.DeleteFunc(signals, func(s os.Signal) bool { return s == syscall.SIGHUP && signal.Ignored(s) })
 }
 
 // signalReasons are the reasons of the outcome cancelled.

@@ -13,6 +13,7 @@ import (
 const atStart = 72 << 10
 
 func TestPackagesAreLightAtStart(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(binary, "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var trace strings.Builder

@@ -120,6 +120,7 @@ turns:
 // A terminal shows at each moment what the run is waiting for, below the lines of what has
 // happened, and at the end nothing but these.
 func TestATerminalShowsWhatRuns(t *testing.T) {
+	t.Parallel()
 	w := newStatusWorkshop(t)
 	out := filepath.Join(w.dir, "run")
 	s := w.sit([]string{"TERM=xterm-256color"}, "run", "../job.yml", "--replay", "../session.yml", "--publish", "none", "--out", out)
@@ -165,6 +166,7 @@ func TestATerminalShowsWhatRuns(t *testing.T) {
 
 // What is no terminal that can be drawn on, and whoever wants no colour, get none of it.
 func TestTerminalsWithoutStatusOrColor(t *testing.T) {
+	t.Parallel()
 	w := newStatusWorkshop(t)
 	for _, gate := range []string{"setup", "base"} {
 		w.write(filepath.Join("gates", gate), "")

@@ -16,6 +16,7 @@ import (
 // A person's terminal reaches a sandboxed command as one of its own: keys, size,
 // Ctrl-C, and the exit status comes back.
 func TestSandboxOnATerminal(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(binary, "sandbox", "--", "sh", "-c", `trap 'echo interrupted; exit 5' INT; stty size; test -t 1 && echo terminal; read x; echo "got $x"; while :; do sleep 0.05; done`)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())

@@ -20,6 +20,7 @@ const mostForDeferred = 1 << 10
 // TestDeferredToolsTakeLittleOfARequest compares the first request of a run that has 500 tools
 // of its own with that of one that has none.
 func TestDeferredToolsTakeLittleOfARequest(t *testing.T) {
+	t.Parallel()
 	for _, model := range []string{"gpt-5.1-codex", "gpt-5.4", "qwen3-coder"} {
 		none := firstRequest(t, model, nil)
 		for name, tools := range map[string][]string{"500 tools": manyTools(500, ""), "5 deferred tools": manyTools(5, ", defer: true")} {

@@ -29,7 +29,7 @@ func newToolServerRun(t *testing.T, session string) toolServerRun {
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")
 	}
-	server, err := buildToolServer()
+	server, err := programs.toolserver()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +96,7 @@ func (r *toolServerRun) answer(t *testing.T) {
 // TestServersEndWithTheRun has a server leave a grandchild in a session of its own. No command is
 // run in that.
 func TestServersEndWithTheRun(t *testing.T) {
+	t.Parallel()
 	run := []string{"run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none"}
 	look := []string{"validate", "job.yml", "--mcp", "--repo", "checkout"}
 	for _, mode := range []string{"workspace-write", "danger-full-access"} {

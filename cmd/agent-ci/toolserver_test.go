@@ -2,12 +2,10 @@ package main_test
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,16 +15,6 @@ var toolServerCommands = map[string]func(*testscript.TestScript, bool, []string)
 	"toolserver": placeToolServer,
 	"serving":    startToolServer,
 }
-
-var buildToolServer = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "toolserver")
-	build := exec.Command("go", "build", "-o", path, "./testdata/toolserver")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build toolserver: %w\n%s", err, out)
-	}
-	return path, nil
-})
 
 // placeToolServer puts the server of testdata/toolserver on the PATH: toolserver.
 func placeToolServer(ts *testscript.TestScript, neg bool, args []string) {
@@ -40,7 +28,7 @@ func placeToolServer(ts *testscript.TestScript, neg bool, args []string) {
 
 // copyToolServer puts the server into the folder bin of a user's folder, where sandboxes see it.
 func copyToolServer(home string) (folder string, err error) {
-	built, err := buildToolServer()
+	built, err := programs.toolserver()
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +59,7 @@ func startToolServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: serving VARIABLE FLAG...")
 	}
-	built, err := buildToolServer()
+	built, err := programs.toolserver()
 	ts.Check(err)
 	server := exec.Command(built, append([]string{"-http", "127.0.0.1:0"}, args[1:]...)...)
 	out, err := server.StdoutPipe()

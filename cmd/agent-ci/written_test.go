@@ -31,6 +31,7 @@ var wordsAlone = []string{
 // TestEndpointWithoutTools has a model work behind an endpoint for chats that refuses whatever is about
 // tools.
 func TestEndpointWithoutTools(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		tools string
 		ends  string
@@ -77,6 +78,7 @@ func TestEndpointWithoutTools(t *testing.T) {
 // TestEveryToolInWords plays, for each edit format, a session of a model that has no tools, and compares
 // the transcript with the one that was looked through.
 func TestEveryToolInWords(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"diff", "udiff", "whole"} {
 		t.Run(format, func(t *testing.T) {
 			server, err := modeltest.Start(filepath.Join("testdata", "every_tool", "aider_"+format+".yml"), modeltest.Options{})

@@ -53,8 +53,14 @@ func Run(m *testing.M) int {
 
 // Apart gives the tests of a package a folder for temporary files above which nobody
 // looks for a work tree, wherever that of the machine lies. The function removes it.
+// The folder is in memory if there is room: most of a test's time would go to the disk.
+// TMPDIR chooses another place.
 func Apart() (remove func(), err error) {
-	dir, err := os.MkdirTemp("", "apart-")
+	parent := os.Getenv("TMPDIR")
+	if parent == "" {
+		parent = memory()
+	}
+	dir, err := os.MkdirTemp(parent, "apart-")
 	if err != nil {
 		return nil, err
 	}

@@ -66,3 +66,28 @@ func TestCheckOutOfAMirror(t *testing.T) {
 		t.Errorf("a checkout that failed is left behind: %v", err)
 	}
 }
+
+// A filter of the user's configuration would run among the files of the repository.
+func TestGitStartsNoFilterInACheckoutOfAMirror(t *testing.T) {
+	o := newOrigin(t)
+	proof := filepath.Join(t.TempDir(), "proof")
+	write(t, filepath.Join(o.work, ".gitattributes"), "* filter=shout\n")
+	tip := o.commit(t, "plant")
+	git(t, o.work, "push", "--quiet", o.bare, "HEAD:main")
+	config := filepath.Join(t.TempDir(), "config")
+	write(t, config, "[filter \"shout\"]\n\tsmudge = sh -c 'pwd >>"+proof+"; cat'\n\trequired = true\n")
+	t.Setenv("GIT_CONFIG_GLOBAL", config)
+	mirror := remote.Mirror{Remote: serve(t, o.root).remote(), Dir: filepath.Join(t.TempDir(), "mirror.git"), Git: gitProgram}
+	if err := mirror.Hold(t.Context(), tip); err != nil {
+		t.Fatal(err)
+	}
+	if err := mirror.CheckOut(t.Context(), filepath.Join(t.TempDir(), "checkout"), "main", tip); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := remote.Clone(t.Context(), mirror.Remote, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "checkout"), Git: gitProgram}); err != nil {
+		t.Fatal(err)
+	}
+	if where, err := os.ReadFile(proof); err == nil {
+		t.Errorf("git started the filter in %s", where)
+	}
+}

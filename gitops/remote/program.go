@@ -13,25 +13,28 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // stopPatience is how long a git program that was told to stop may tidy up.
 const stopPatience = 5 * time.Second
 
-// passedOn are the variables that a git program gets. Tokens and keys of this
-// process are not among them, nor what names another repository.
-var passedOn = map[string]bool{
-	"PATH": true, "HOME": true, "USER": true, "LOGNAME": true, "TMPDIR": true, "XDG_CONFIG_HOME": true,
-	"SSH_AUTH_SOCK": true, "GIT_SSH_COMMAND": true, "GIT_SSL_CAINFO": true, "SSL_CERT_FILE": true, "SSL_CERT_DIR": true,
-	"GIT_CONFIG_GLOBAL": true, "GIT_CONFIG_SYSTEM": true, "GIT_CONFIG_NOSYSTEM": true,
-	"http_proxy": true, "https_proxy": true, "HTTPS_PROXY": true, "no_proxy": true, "NO_PROXY": true, "ALL_PROXY": true, "all_proxy": true,
-}
-
+// gitEnvironment returns the environment of a git program. Tokens and keys of this process are not in it, nor
+// what names another repository. A relative part of PATH is left out: git works in checkouts, which could
+// hold a program of a filter's name.
 func gitEnvironment(more ...string) []string {
 	env := []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "SSH_ASKPASS_REQUIRE=never", "GIT_ASKPASS=", "GIT_SSH_COMMAND=ssh -o BatchMode=yes"}
 	for _, variable := range os.Environ() {
-		name, _, _ := strings.Cut(variable, "=")
-		if passedOn[name] {
+		name, value, _ := strings.Cut(variable, "=")
+		if name == "PATH" {
+			if value = program.PathOutside(value, ""); value == "" {
+				continue // an empty list names the current folder
+			}
+			variable = name + "=" + value
+		}
+		if outside.GitRemote.Takes(name) {
 			env = append(env, variable)
 		}
 	}
@@ -40,9 +43,8 @@ func gitEnvironment(more ...string) []string {
 
 // gitCommand is a git that stops, and tidies up, when ctx ends. It runs in the
 // root folder, where no repository's configuration is read.
-func gitCommand(ctx context.Context, git string, env []string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, git, args...)
-	cmd.Dir, cmd.Env = "/", env
+func gitCommand(ctx context.Context, use *outside.Use, git string, env []string, args ...string) *exec.Cmd {
+	cmd := use.Command(ctx, git, outside.Root, env, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopPatience
 	return cmd
@@ -55,7 +57,7 @@ func receiveHere(ctx context.Context, o PushOptions, path string) (*pipeSession,
 	if o.Path != "" {
 		env = append(env, "PATH="+o.Path)
 	}
-	cmd := gitCommand(ctx, o.Git, env, "receive-pack", path)
+	cmd := gitCommand(ctx, outside.GitReceive, o.Git, env, "receive-pack", path)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -163,7 +165,7 @@ func (t *httpTransport) gitConfig() []string {
 }
 
 func runGit(ctx context.Context, git string, env []string, args ...string) (string, error) {
-	cmd := gitCommand(ctx, git, env, args...)
+	cmd := gitCommand(ctx, outside.GitRemote, git, env, args...)
 	said, out := &words{}, &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()

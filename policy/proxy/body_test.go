@@ -22,6 +22,7 @@ import (
 // A host that answers at once takes no body, so that a short one has to be searched before
 // the host is asked.
 func TestABodyIsSearchedBeforeAnEarlyAnswer(t *testing.T) {
+	t.Parallel()
 	early := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "an early answer") }
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		var asked atomic.Int32
@@ -65,6 +66,7 @@ func plainly(t *testing.T, server *httptest.Server) func(*Options) {
 
 // A host that answers at once and does not end its answer: the search goes on.
 func TestTheSearchGoesOnAfterAnAnswer(t *testing.T) {
+	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		for _, status := range []int{http.StatusOK, http.StatusUnauthorized} {
 			if inside && status != http.StatusOK {
@@ -83,6 +85,7 @@ func TestTheSearchGoesOnAfterAnAnswer(t *testing.T) {
 }
 
 func TestTheSearchGoesOnOverPlainHTTP(t *testing.T) {
+	t.Parallel()
 	stop := make(chan struct{})
 	server := httptest.NewServer(standing(http.StatusUnauthorized, stop))
 	t.Cleanup(server.Close)
@@ -135,6 +138,7 @@ func searchedLate(t *testing.T, h *held, client *http.Client, address string, be
 
 // What the host still reads when its answer has begun comes whole.
 func TestABodyComesWholeAfterAnAnswer(t *testing.T) {
+	t.Parallel()
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		w.WriteHeader(http.StatusOK)
@@ -184,6 +188,7 @@ func dialled(t *testing.T, address string) net.Conn {
 
 // A trailer is announced by its name, before there is a value to search.
 func TestNamesOfAnnouncedTrailersAreSearched(t *testing.T) {
+	t.Parallel()
 	const value, holder = "0123456789abcdef0123456789abcdef", "agentci0aaaaaaaaaaaaaaaaaaaaaaaa"
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
@@ -201,6 +206,7 @@ func TestNamesOfAnnouncedTrailersAreSearched(t *testing.T) {
 
 // A reader that outlives its exchange does not end the next one on the connection.
 func TestAnExchangeThatIsOverIsNotEnded(t *testing.T) {
+	t.Parallel()
 	p := &Proxy{limits: DefaultLimits}
 	idle := p.whenIdle(func() {})
 	late := p.watch(strings.NewReader("it comes late"), idle)
@@ -215,6 +221,7 @@ func TestAnExchangeThatIsOverIsNotEnded(t *testing.T) {
 
 // Headers are held for all requests that wait, so that both are bounded.
 func TestWhatWaitsInsideIsBounded(t *testing.T) {
+	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(http.ResponseWriter, *http.Request) {})
 		r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil)

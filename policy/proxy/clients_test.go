@@ -39,6 +39,7 @@ func trusting(t *testing.T, a *authority.Authority) string {
 }
 
 func TestCurl(t *testing.T) {
+	t.Parallel()
 	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "Bearer "+secret {
 			fmt.Fprintf(w, "in: %s\n", r.Header.Get("Authorization"))
@@ -77,6 +78,7 @@ print(urllib.request.urlopen(urllib.request.Request("https://npm.example.org/tea
 
 // Other implementations of TLS trust the authority as it is, with its constraints.
 func TestOtherClients(t *testing.T) {
+	t.Parallel()
 	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "Bearer "+secret {
 			fmt.Fprintf(w, "in: %s\n", r.Header.Get("Authorization"))
@@ -118,6 +120,7 @@ func TestOtherClients(t *testing.T) {
 
 // git fetches with the credential, and pushes neither with it nor without.
 func TestGit(t *testing.T) {
+	t.Parallel()
 	repositories, dir := t.TempDir(), t.TempDir()
 	config := []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
 	programs, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()

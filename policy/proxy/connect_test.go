@@ -39,6 +39,7 @@ func privately(t *testing.T, addresses string, hosts ...string) func(*Options) {
 // What private: true opens and what it does not, by a tunnel and by HTTP, and that a name
 // without it opens none of it.
 func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ addresses, refused, opens string }{ // what each address is that is never reached, and whether the list could open it
 		{"10.0.0.1", "", "private"},
 		{"172.16.9.9", "", "private"},
@@ -102,6 +103,7 @@ func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
 
 // An entry that lets a host have private addresses opens no other one, and no other port.
 func TestAPrivateEntryOpensWhatItNames(t *testing.T) {
+	t.Parallel()
 	for target, want := range map[string]string{
 		"10.0.0.5:8443":        "HTTP/1.1 200 ",
 		"10.0.0.5:443":         "HTTP/1.1 403 ",
@@ -125,6 +127,7 @@ func TestAPrivateEntryOpensWhatItNames(t *testing.T) {
 // An address of this machine's own stays closed, private or not, dialled or asked for by
 // another proxy.
 func TestAPrivateAddressOfThisMachineStaysClosed(t *testing.T) {
+	t.Parallel()
 	own, err := ownAddresses()
 	if err != nil {
 		t.Fatal(err)

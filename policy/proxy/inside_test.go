@@ -282,6 +282,7 @@ func bothProtocols(t *testing.T, test func(t *testing.T, inside, outside bool)) 
 const bearer = "Bearer " + placeholder
 
 func TestAValueGoesToItsHost(t *testing.T) {
+	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		handler, sent := watching(t, func(w http.ResponseWriter, r *http.Request, s seen) {
 			w.Header().Set("X-Echo", r.Header.Get("Authorization"))
@@ -317,6 +318,7 @@ func TestAValueGoesToItsHost(t *testing.T) {
 
 // Each is a request with a placeholder where that has no business.
 func TestAPlaceholderInAWrongPlace(t *testing.T) {
+	t.Parallel()
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+placeholder))
 	const team = "https://npm.example.org/team/a"
 	type wrong struct {
@@ -389,6 +391,7 @@ func TestAPlaceholderInAWrongPlace(t *testing.T) {
 }
 
 func TestAPlaceholderOverPlainHTTP(t *testing.T) {
+	t.Parallel()
 	server := echo(t)
 	for name, request := range map[string]string{
 		"header":  "GET http://plain.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: " + bearer + "\r\n\r\n",
@@ -417,6 +420,7 @@ func TestAPlaceholderOverPlainHTTP(t *testing.T) {
 }
 
 func TestWhereATunnelLeads(t *testing.T) {
+	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, true, handler)
 	const get = "GET /team/a HTTP/1.1\r\n"
@@ -477,6 +481,7 @@ func TestWhereATunnelLeads(t *testing.T) {
 }
 
 func TestWhatIsNoTLSForTheTarget(t *testing.T) {
+	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, false, handler)
 	t.Run("another server name", func(t *testing.T) {
@@ -520,6 +525,7 @@ func TestWhatIsNoTLSForTheTarget(t *testing.T) {
 
 // A host without a credential for who asks keeps its own TLS.
 func TestOtherTunnelsAreNotOpened(t *testing.T) {
+	t.Parallel()
 	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Authorization")) })
 	client := h.client(false)
 	if _, err := client.Get("https://other.example.org/"); err == nil {
@@ -533,6 +539,7 @@ func TestOtherTunnelsAreNotOpened(t *testing.T) {
 
 // Of a host that the list opens as well, requests without a placeholder pass as they are.
 func TestAListedHostStaysOpen(t *testing.T) {
+	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, true, handler)
 	for _, method := range []string{"GET", "DELETE", "PROPFIND"} {
@@ -549,6 +556,7 @@ func TestAListedHostStaysOpen(t *testing.T) {
 
 // What comes before an answer is not given on, nor what the server calls its status.
 func TestWhatComesBeforeAnAnswer(t *testing.T) {
+	t.Parallel()
 	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
@@ -566,6 +574,7 @@ func TestWhatComesBeforeAnAnswer(t *testing.T) {
 
 // A query with a space in it, which HTTP/2 can have, would end the target of HTTP/1.1.
 func TestASpaceInAQuery(t *testing.T) {
+	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, false, handler)
 	r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil)
@@ -583,6 +592,7 @@ func TestASpaceInAQuery(t *testing.T) {
 }
 
 func TestUntrustedServersGetNothing(t *testing.T) {
+	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, false, handler, func(o *Options) { o.Roots = nil })
 	response, text := get(t, h.client(false), "GET", "https://npm.example.org/team/a", nil, "Authorization", bearer)
@@ -592,6 +602,7 @@ func TestUntrustedServersGetNothing(t *testing.T) {
 }
 
 func TestUsesThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, false, handler, func(o *Options) {
 		o.Used = func(string, reach.Target) error { return io.ErrClosedPipe }
@@ -604,6 +615,7 @@ func TestUsesThatCannotBeRecorded(t *testing.T) {
 
 // Where an authority on h2 differs, or Host stands beside it.
 func TestAnotherAuthorityOverHTTP2(t *testing.T) {
+	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, true, handler)
 	client := h.client(true)

@@ -169,6 +169,7 @@ func echo(t *testing.T) *httptest.Server {
 }
 
 func TestHTTPIsForwarded(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, echo(t).Listener.Addr())
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://API.example.com/a%2Fb?q=1", strings.NewReader("hello"))
 	if err != nil {
@@ -202,6 +203,7 @@ func TestHTTPIsForwarded(t *testing.T) {
 }
 
 func TestATunnelCarriesTLS(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %d %s", r.Host, len(body), r.Header.Get("Proxy-Authorization"))
@@ -224,6 +226,7 @@ func TestATunnelCarriesTLS(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, request string
 		status        string   // of the answer
@@ -278,6 +281,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestNamesThatLeadInside(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ name, what string }{
 		{"loopback", "a loopback address"},
 		{"mapped", "a loopback address"},
@@ -315,6 +319,7 @@ func TestNamesThatLeadInside(t *testing.T) {
 }
 
 func TestAnAddressOfThisMachineIsRefused(t *testing.T) {
+	t.Parallel()
 	own, err := ownAddresses()
 	if err != nil {
 		t.Fatal(err)
@@ -335,6 +340,7 @@ func TestAnAddressOfThisMachineIsRefused(t *testing.T) {
 // The addresses that were looked at are the ones that are dialled, one after
 // the other.
 func TestTheNextAddressIsTried(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, echo(t).Listener.Addr())
 	if answer := b.raw("GET http://b.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
 		t.Errorf("the answer is\n%s", answer)
@@ -348,6 +354,7 @@ func TestTheNextAddressIsTried(t *testing.T) {
 }
 
 func TestWhatIsListedIsReached(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ request, dialled string }{
 		{"GET http://port.example.net:8443/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "93.184.216.40:8443"},
 		{"CONNECT port.example.net:8443 HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: y\r\nConnection: close\r\n\r\n", "93.184.216.40:8443"},
@@ -369,6 +376,7 @@ func TestWhatIsListedIsReached(t *testing.T) {
 // The first line decides, and what a client does about framing and other
 // protocols does not get through.
 func TestHostileRequests(t *testing.T) {
+	t.Parallel()
 	const get = "GET http://api.example.com/ HTTP/1.1\r\n"
 	for _, test := range []struct{ name, request, want, never string }{
 		{"another Host header", get + "Host: evil.example.com\r\nConnection: close\r\n\r\n", "host=api.example.com ", "evil"},
@@ -401,6 +409,7 @@ func TestHostileRequests(t *testing.T) {
 }
 
 func TestBytesAreBounded(t *testing.T) {
+	t.Parallel()
 	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		part := []byte(strings.Repeat("x", 64<<10))
 		for {
@@ -429,6 +438,7 @@ func TestBytesAreBounded(t *testing.T) {
 }
 
 func TestSlowClientsAreLetGo(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -490,6 +500,7 @@ func (c *counted) Close() error {
 }
 
 func TestMoreConnectionsWait(t *testing.T) {
+	t.Parallel()
 	upstream := echo(t).Listener.Addr()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -516,6 +527,7 @@ func TestMoreConnectionsWait(t *testing.T) {
 }
 
 func TestCloseEndsTunnels(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -543,6 +555,7 @@ func TestCloseEndsTunnels(t *testing.T) {
 }
 
 func TestWhatIsNotReached(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ name, request, want string }{
 		{"no such name", "CONNECT gone.example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 502 agent-ci did not reach gone.example.org:443: no such name is known\r\n"},
 		{"a name without addresses", "CONNECT empty.example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 502 agent-ci did not reach empty.example.org:443: no such name is known\r\n"},
@@ -562,6 +575,7 @@ func TestWhatIsNotReached(t *testing.T) {
 }
 
 func TestWhatCannotBeRecordedIsNotReached(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, echo(t).Listener.Addr())
 	b.refuseTo = errors.New("disk full")
 	for _, request := range []string{"CONNECT api.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n", "GET http://api.example.com/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"} {
@@ -576,6 +590,7 @@ func TestWhatCannotBeRecordedIsNotReached(t *testing.T) {
 
 // A part of an answer must not look like the whole.
 func TestAnAnswerThatBreaksOffBreaksOff(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "10")
 		_, _ = io.WriteString(w, "abc")

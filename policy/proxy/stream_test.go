@@ -43,6 +43,7 @@ func tells(text string) bool {
 }
 
 func TestAnswersDoNotTell(t *testing.T) {
+	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
 			way := told()[0]
@@ -114,6 +115,7 @@ func TestAnswersDoNotTell(t *testing.T) {
 }
 
 func TestEncodedAnswers(t *testing.T) {
+	t.Parallel()
 	var zipped bytes.Buffer
 	zip := gzip.NewWriter(&zipped)
 	fmt.Fprint(zip, secret)
@@ -163,6 +165,7 @@ func TestEncodedAnswers(t *testing.T) {
 
 // Events come as they are sent, one by one.
 func TestEventsStream(t *testing.T) {
+	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		next := make(chan string)
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
@@ -202,6 +205,7 @@ func TestEventsStream(t *testing.T) {
 
 // A server that does not want a body is asked before the body is sent.
 func TestExpectContinue(t *testing.T) {
+	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/team/no" {
@@ -243,6 +247,7 @@ func (c *counting) Read(to []byte) (int, error) {
 }
 
 func TestRangesAndHEAD(t *testing.T) {
+	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		content := strings.Repeat("0123456789", 100)
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
@@ -262,6 +267,7 @@ func TestRangesAndHEAD(t *testing.T) {
 
 // Trailers tell what became of a call, as those of gRPC do.
 func TestTrailersOfAnswers(t *testing.T) {
+	t.Parallel()
 	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Content-Type", "application/grpc")
@@ -292,6 +298,7 @@ func TestTrailersOfAnswers(t *testing.T) {
 
 // Both sides speak at once, and nobody waits for letters that are held back.
 func TestBothWaysAtOnce(t *testing.T) {
+	t.Parallel()
 	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
@@ -329,6 +336,7 @@ func TestBothWaysAtOnce(t *testing.T) {
 }
 
 func TestALargeUpload(t *testing.T) {
+	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
 			n, err := io.Copy(io.Discard, r.Body)
@@ -417,6 +425,7 @@ func frame(text string) []byte {
 }
 
 func TestWebSockets(t *testing.T) {
+	t.Parallel()
 	for _, outside := range []bool{false, true} {
 		t.Run(fmt.Sprint(outside), func(t *testing.T) {
 			h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
@@ -479,6 +488,7 @@ func TestWebSockets(t *testing.T) {
 
 // A host that merely says that it switches protocols is not one that opens a WebSocket.
 func TestWhatOpensNoWebSocket(t *testing.T) {
+	t.Parallel()
 	for name, header := range map[string]string{
 		"no accept":      "Upgrade: websocket\r\n",
 		"another accept": "Upgrade: websocket\r\nSec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n",
@@ -503,6 +513,7 @@ func TestWhatOpensNoWebSocket(t *testing.T) {
 }
 
 func TestCloseEndsWhatIsInside(t *testing.T) {
+	t.Parallel()
 	asked := make(chan bool, 4)
 	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
@@ -527,6 +538,7 @@ func TestCloseEndsWhatIsInside(t *testing.T) {
 // Connections and requests that stand still are let go. On a busy machine a tunnel takes longer
 // than a short limit, which is doubled then.
 func TestWhatStandsStillInsideIsLetGo(t *testing.T) {
+	t.Parallel()
 	const host = "npm.example.org:443"
 	asking := func(request string, protocols ...string) func(*held) (net.Conn, error) {
 		return func(h *held) (net.Conn, error) {
@@ -567,6 +579,7 @@ func TestWhatStandsStillInsideIsLetGo(t *testing.T) {
 }
 
 func TestBytesInsideAreBounded(t *testing.T) {
+	t.Parallel()
 	limits := DefaultLimits
 	limits.Bytes = 1 << 20
 	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -593,6 +606,7 @@ func TestBytesInsideAreBounded(t *testing.T) {
 
 // smuggled are requests whose end two readers could find in different places.
 func TestRequestsAreNotSmuggled(t *testing.T) {
+	t.Parallel()
 	const (
 		post  = "POST /team/a HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: " + bearer + "\r\n"
 		inner = "GET /admin HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: " + bearer + "\r\n\r\n"

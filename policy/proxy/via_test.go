@@ -127,6 +127,7 @@ const (
 )
 
 func TestTargetsAreReachedByAnotherProxy(t *testing.T) {
+	t.Parallel()
 	for _, user := range []string{"", "me:p%40ss%3Aw%2Frd"} {
 		for _, tls := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%q/%t", user, tls), func(t *testing.T) {
@@ -160,6 +161,7 @@ func TestTargetsAreReachedByAnotherProxy(t *testing.T) {
 
 // The list and what no list opens hold all the same.
 func TestAnotherProxyIsAskedForWhatIsListedAlone(t *testing.T) {
+	t.Parallel()
 	relay := newRelay(t, echo(t).Listener.Addr(), "", false)
 	b := newBench(t, nil, by(t, relay.URL, nil))
 	for _, target := range []string{"evil.example.com:443", "127.0.0.1:443", "169.254.169.254:80", "metadata.google.internal:443", "localhost:443", "10.0.0.1:443", "api.example.com:22", "ruled.example.org:443", "2130706433:443"} {
@@ -179,6 +181,7 @@ func TestAnotherProxyIsAskedForWhatIsListedAlone(t *testing.T) {
 
 // What the other proxy does not lead to is told with its status, and nothing that it said.
 func TestAnotherProxyRefuses(t *testing.T) {
+	t.Parallel()
 	for _, given := range []string{"", "me:wrong"} {
 		relay := newRelay(t, echo(t).Listener.Addr(), "me:right", false)
 		b := newBench(t, nil, by(t, relay.address(given), nil))
@@ -227,6 +230,7 @@ func canned(t *testing.T, answer string, thenClose bool) string {
 }
 
 func TestAnswersOfAnotherProxy(t *testing.T) {
+	t.Parallel()
 	long := "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n"
 	many := "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 20<<10) + "\r\n"
 	for _, test := range []struct{ name, answer, status, says string }{
@@ -255,6 +259,7 @@ func TestAnswersOfAnotherProxy(t *testing.T) {
 }
 
 func TestAnotherProxyHangs(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -275,6 +280,7 @@ func TestAnotherProxyHangs(t *testing.T) {
 }
 
 func TestAnotherProxyIsNotThere(t *testing.T) {
+	t.Parallel()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -297,6 +303,7 @@ func TestAnotherProxyIsNotThere(t *testing.T) {
 
 // Where the record can't be kept, the other proxy is not asked either.
 func TestAnotherProxyIsNotAskedWithoutARecord(t *testing.T) {
+	t.Parallel()
 	relay := newRelay(t, echo(t).Listener.Addr(), "", false)
 	b := newBench(t, nil, by(t, relay.URL, nil))
 	b.refuseTo = errors.New("full")
@@ -307,6 +314,7 @@ func TestAnotherProxyIsNotAskedWithoutARecord(t *testing.T) {
 
 // A target that the other proxy is not for is dialled as ever.
 func TestSomeTargetsAreReachedByAnotherProxy(t *testing.T) {
+	t.Parallel()
 	relay := newRelay(t, echo(t).Listener.Addr(), "", false)
 	to, err := url.Parse(relay.URL)
 	if err != nil {
@@ -354,6 +362,7 @@ func telltale(t *testing.T, header http.Header, spell func(string) string) strin
 }
 
 func TestNobodyIsToldThePasswordOfAnotherProxy(t *testing.T) {
+	t.Parallel()
 	plainly := func(text string) string { return text }
 	decoded := func(text string) string {
 		_, encoded, _ := strings.Cut(text, "Proxy-Authorization: Basic ")
@@ -399,6 +408,7 @@ func TestNobodyIsToldThePasswordOfAnotherProxy(t *testing.T) {
 }
 
 func TestAShortPasswordIsLookedForInItsHeader(t *testing.T) {
+	t.Parallel()
 	to := telltale(t, nil, func(text string) string { return text + " YTpi a:b " })
 	b := newBench(t, nil, by(t, strings.Replace(to, "://", "://a:b@", 1), nil))
 	if answer := b.raw(viaPlain); strings.Contains(answer, "Basic YTpi") || !strings.Contains(answer, " YTpi a:b ") {
@@ -408,6 +418,7 @@ func TestAShortPasswordIsLookedForInItsHeader(t *testing.T) {
 
 // What can't be searched is not given on, and nobody is asked for it.
 func TestAnotherProxyEncodes(t *testing.T) {
+	t.Parallel()
 	to := telltale(t, http.Header{"Content-Type": {"text/html"}, "Content-Encoding": {"gzip"}}, func(text string) string {
 		if !strings.Contains(text, "Accept-Encoding: identity") {
 			t.Errorf("it is asked\n%s", text)
@@ -421,6 +432,7 @@ func TestAnotherProxyEncodes(t *testing.T) {
 }
 
 func TestAnotherProxyIsNotTraced(t *testing.T) {
+	t.Parallel()
 	relay := newRelay(t, echo(t).Listener.Addr(), "", false)
 	for _, method := range []string{"TRACE", "trace"} {
 		b := newBench(t, nil, by(t, relay.URL, nil))
@@ -440,6 +452,7 @@ func TestAnotherProxyIsNotTraced(t *testing.T) {
 
 // What goes wrong between agent-ci and the other proxy is told as that, over plain http too.
 func TestAnotherProxyFailsOverPlainHTTP(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ answer, says string }{
 		"says nothing":          {"", "the proxy of this machine gives no answer that is one of HTTP"},
 		"speaks something else": {"SSH-2.0-OpenSSH_9\r\n\r\n", "the proxy of this machine gives no answer that is one of HTTP"},

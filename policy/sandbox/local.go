@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -24,14 +26,13 @@ func newLocalChild(s *Sandbox, c Command) (*localChild, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &localChild{s, &exec.Cmd{
-		Path: path,
-		Args: c.Argv,
-		Dir:  c.Dir,
-		// Never nil: that would hand down agent-ci's own environment.
-		Env:         append([]string{}, c.Env...),
-		SysProcAttr: processAttributes(),
-	}}, nil
+	use := s.Unconfined
+	if use == nil {
+		use = outside.Unconfined
+	}
+	cmd := use.Command(context.Background(), path, c.Dir, c.Env, c.Argv[1:]...)
+	cmd.Args, cmd.SysProcAttr = c.Argv, processAttributes()
+	return &localChild{s, cmd}, nil
 }
 
 func (c *localChild) start(streams []*os.File, terminal bool) error {

@@ -26,6 +26,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // Sandbox starts the commands of one run. The zero value is ready and confines
@@ -36,6 +38,8 @@ type Sandbox struct {
 	// Close then kills every child of this process that is in another session
 	// than its own, so only one Sandbox of a process may be open with it.
 	AdoptOrphans bool
+	// Unconfined says what the commands are where nothing confines them; nil for those of a run.
+	Unconfined *outside.Use
 
 	opened func() error // opens a sandbox of Later, once; nil for others
 	confinement

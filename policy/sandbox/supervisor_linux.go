@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -39,9 +40,14 @@ func startSupervisor(control *os.File, attributes *syscall.SysProcAttr) (*superv
 		return nil, err
 	}
 	defer says.Close()
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{stage.Name}, &syscall.ProcAttr{
-		Dir: "/", Sys: attributes,
-		Env:   []string{"GOMAXPROCS=1"}, // it waits most of the time; for more processors the runtime only does more at the start
+	const program = "/proc/self/exe"
+	env := []string{"GOMAXPROCS=1"} // it waits most of the time; for more processors the runtime only does more at the start
+	if err := outside.Stage.Note(program, outside.Root, env); err != nil {
+		said.Close()
+		return nil, err
+	}
+	pid, err := syscall.ForkExec(program, []string{stage.Name}, &syscall.ProcAttr{
+		Dir: outside.Root, Sys: attributes, Env: env,
 		Files: []uintptr{nothing.Fd(), nothing.Fd(), says.Fd(), stage.ControlFD: control.Fd()},
 	})
 	if err != nil {

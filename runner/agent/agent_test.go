@@ -142,6 +142,7 @@ func (f fixture) types(t *testing.T) []string {
 }
 
 func TestRunTakesTurnsUntilTheModelIsDone(t *testing.T) {
+	t.Parallel()
 	f := converse(t, `
 version: 1
 turns:
@@ -192,6 +193,7 @@ turns:
 
 // TestCommentaryIsNotTheLastWord gives messages with a phase, as newer models do.
 func TestCommentaryIsNotTheLastWord(t *testing.T) {
+	t.Parallel()
 	message := func(phase, text string) string {
 		return fmt.Sprintf("{item: {type: message, role: assistant, phase: %s, content: [{type: output_text, text: %s, annotations: []}]}}", phase, text)
 	}
@@ -223,6 +225,7 @@ func TestCommentaryIsNotTheLastWord(t *testing.T) {
 }
 
 func TestBuiltInCallsAreAnsweredInKind(t *testing.T) {
+	t.Parallel()
 	f := converse(t, `
 version: 1
 turns:
@@ -248,6 +251,7 @@ turns:
 }
 
 func TestABuiltInCallThatFailedSaysSo(t *testing.T) {
+	t.Parallel()
 	f := converse(t, `
 version: 1
 turns:
@@ -264,6 +268,7 @@ turns:
 }
 
 func TestDefinitions(t *testing.T) {
+	t.Parallel()
 	definitions, err := agent.Definitions([]tools.Spec{
 		{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
 		{Name: "write", Description: "Writes.", Grammar: "start: /<x>/"},
@@ -291,6 +296,7 @@ func TestDefinitions(t *testing.T) {
 }
 
 func TestRunEnds(t *testing.T) {
+	t.Parallel()
 	failing := func(turns int) string {
 		return "version: 1\nturns:\n" + strings.Repeat("  - output: [{call: broken, arguments: {a: 1}}]\n", turns)
 	}
@@ -334,6 +340,7 @@ func TestRunEnds(t *testing.T) {
 }
 
 func TestRunForgivesFailuresThatDiffer(t *testing.T) {
+	t.Parallel()
 	var s strings.Builder
 	s.WriteString("version: 1\nturns:\n")
 	for i := range 8 {
@@ -350,6 +357,7 @@ func TestRunForgivesFailuresThatDiffer(t *testing.T) {
 }
 
 func TestCallsBeyondTheLimitAreNotRun(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns:\n  - output: [{call: read_file, arguments: {a: 1}}, {call: read_file, arguments: {a: 2}}, {call: read_file, arguments: {a: 3}}]\n")
 	f.Limits.Calls = 2
 	_, err := f.Run(t.Context())
@@ -360,6 +368,7 @@ func TestCallsBeyondTheLimitAreNotRun(t *testing.T) {
 }
 
 func TestRepeatsInOneAnswerCountOnce(t *testing.T) {
+	t.Parallel()
 	six := strings.Repeat("{call: broken, arguments: {a: 1}}, ", 6)
 	f := converse(t, "version: 1\nturns:\n  - output: ["+six+"]\n  - output: [{say: Gave up.}]\n")
 	if said, err := f.Run(t.Context()); err != nil || said != "Gave up." {
@@ -368,6 +377,7 @@ func TestRepeatsInOneAnswerCountOnce(t *testing.T) {
 }
 
 func TestStoredConversationSendsOnlyWhatIsNew(t *testing.T) {
+	t.Parallel()
 	f := converse(t, `
 version: 1
 turns:
@@ -395,6 +405,7 @@ turns:
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns:\n  - output: [{say: Done.}]\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -418,6 +429,7 @@ func dollarForToken() *price.List { return &price.List{Rates: price.Rates{Input:
 // TestAnImageIsShownAndNotRecorded sends an image over HTTP to a server that
 // holds requests against the API's description.
 func TestAnImageIsShownAndNotRecorded(t *testing.T) {
+	t.Parallel()
 	server, err := modeltest.StartScript("session.yml", strings.NewReader(`
 version: 1
 turns:

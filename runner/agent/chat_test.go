@@ -139,6 +139,7 @@ func chat(t *testing.T) (fixture, *chatServer) {
 }
 
 func TestChatCompletions(t *testing.T) {
+	t.Parallel()
 	for name, whole := range map[string]bool{"streamed": false, "in one piece": true} {
 		t.Run(name, func(t *testing.T) {
 			f, server := chat(t)
@@ -224,6 +225,7 @@ func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 }
 
 func TestChatHasOneSystemMessage(t *testing.T) {
+	t.Parallel()
 	f, server := chat(t)
 	for range 2 {
 		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
@@ -239,6 +241,7 @@ func TestChatHasOneSystemMessage(t *testing.T) {
 }
 
 func TestChatContentInParts(t *testing.T) {
+	t.Parallel()
 	f, server := chat(t)
 	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]}}]}` + "\n\n" +
 		`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"text","text":"All "},{"type":"text","text":"is well."}]}}]}` + "\n\n" +
@@ -251,6 +254,7 @@ func TestChatContentInParts(t *testing.T) {
 // TestChatExtrasOfCallsGoBack makes a call as Gemini does, which refuses calls that
 // come back without the signature that they came with.
 func TestChatExtrasOfCallsGoBack(t *testing.T) {
+	t.Parallel()
 	const extra = `"extra_content":{"google":{"thought_signature":"AbC+/="}}`
 	f, server := chat(t)
 	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"one","type":"function",` + extra +
@@ -269,6 +273,7 @@ func TestChatExtrasOfCallsGoBack(t *testing.T) {
 // TestChatThoughtsGoBack answers with thoughts: DeepSeek and Kimi refuse calls
 // that come back without the thoughts that they came with.
 func TestChatThoughtsGoBack(t *testing.T) {
+	t.Parallel()
 	const call = `"tool_calls":[{"index":0,"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"}}]`
 	for name, first := range map[string]http.HandlerFunc{
 		"in one piece": answer(200, "", `{"id":"c1","choices":[{"message":{"content":"","reasoning_content":"Hm. I look.",`+call+`},"finish_reason":"tool_calls"}]}`),
@@ -293,6 +298,7 @@ func TestChatThoughtsGoBack(t *testing.T) {
 // TestChatArgumentsAreAnObject makes calls whose arguments are none: vLLM and
 // others refuse a history with such calls for good.
 func TestChatArgumentsAreAnObject(t *testing.T) {
+	t.Parallel()
 	for arguments, sent := range map[string]string{
 		`{"a":1}`: `{"a":1}`, "": "{}", " ": "{}", `{"a":`: `{"malformed":"{\"a\":"}`, `"a"`: `{"malformed":"\"a\""}`, "null": `{"malformed":"null"}`,
 	} {
@@ -309,6 +315,7 @@ func TestChatArgumentsAreAnObject(t *testing.T) {
 }
 
 func TestAChatEndpointThatKnowsNoStreams(t *testing.T) {
+	t.Parallel()
 	f, server := chat(t)
 	server.replace[1], server.replace[2] = answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1])
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 3 || len(server.bodies) != 3 {
@@ -317,6 +324,7 @@ func TestAChatEndpointThatKnowsNoStreams(t *testing.T) {
 }
 
 func TestChatCallsAreToldApart(t *testing.T) {
+	t.Parallel()
 	chunk := func(calls string) string {
 		return `data: {"id":"c2","choices":[{"delta":{"tool_calls":[` + calls + `]}}]}` + "\n\n"
 	}
@@ -355,6 +363,7 @@ func TestChatCallsAreToldApart(t *testing.T) {
 
 // TestChatCallsWithoutIDs has calls told apart, and given ids of their own.
 func TestChatCallsWithoutIDs(t *testing.T) {
+	t.Parallel()
 	for name, calls := range map[string]string{
 		"none":              `{"function":{"name":"read_file","arguments":"{}"}},{"function":{"name":"read_file","arguments":"{}"}}`,
 		"none and no other": `{"index":0,"id":"","function":{"name":"read_file","arguments":"{}"}},{"index":0,"id":"","function":{"name":"read_file","arguments":"{}"}}`,
@@ -370,6 +379,7 @@ func TestChatCallsWithoutIDs(t *testing.T) {
 }
 
 func TestChatFailuresThatPass(t *testing.T) {
+	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
 		"500":             answer(500, "", "<html>"),
 		"429":             answer(429, "Retry-After-Ms: 1", `{"error":{"message":"later"}}`),
@@ -393,6 +403,7 @@ func TestChatFailuresThatPass(t *testing.T) {
 // TestChatStreamsCutAtEveryChunk cuts each answer after each of its chunks, and
 // has it fall silent there.
 func TestChatStreamsCutAtEveryChunk(t *testing.T) {
+	t.Parallel()
 	for turn, outputs := range []int{0, 1, 3} {
 		chunks := strings.SplitAfter(chatStreams[outputs], "\n\n")
 		for n := range chunks {
@@ -407,6 +418,7 @@ func TestChatStreamsCutAtEveryChunk(t *testing.T) {
 }
 
 func TestChatShowsTheImagesOfTheTask(t *testing.T) {
+	t.Parallel()
 	f, server := chat(t)
 	f.Add(json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]}`))
 	if _, err := f.Run(t.Context()); err != nil {
@@ -419,6 +431,7 @@ func TestChatShowsTheImagesOfTheTask(t *testing.T) {
 }
 
 func TestChatShowsImagesBehindTheOutputs(t *testing.T) {
+	t.Parallel()
 	f, server := chat(t)
 	f.box.answers["read_file"] = tools.Result{Output: "a picture", Images: []tools.Image{{MediaType: "image/png", Data: []byte("png")}}}
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
@@ -435,6 +448,7 @@ func TestChatShowsImagesBehindTheOutputs(t *testing.T) {
 }
 
 func TestChatFailuresThatLast(t *testing.T) {
+	t.Parallel()
 	for reason, handler := range map[string]http.HandlerFunc{
 		"unauthorized": answer(401, "", `{"error":{"message":"bad key"}}`),
 		"quota":        answer(429, "", `{"error":{"message":"pay","code":"insufficient_quota"}}`),

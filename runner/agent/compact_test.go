@@ -75,6 +75,7 @@ func survives(t *testing.T, items []json.RawMessage) {
 func kept() []string { return []string{"Say \"please\" <first> & \\ last."} }
 
 func TestCompactionByTheEndpoint(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, long(10, done), modeltest.Options{Compacts: true})
 	f.Window, f.Plan, f.Kept = 10_000, func() string { return "- [pending] mend it\n" }, kept
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
@@ -101,6 +102,7 @@ func TestCompactionByTheEndpoint(t *testing.T) {
 // TestWhatTheRunnerSaidSurvivesTheEndpoint keeps what only messages tell: a red
 // check that was given back, a budget.
 func TestWhatTheRunnerSaidSurvivesTheEndpoint(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, long(12, done), modeltest.Options{Compacts: true})
 	f.Window, f.Plan, f.Kept = 4_000, func() string { return "- [pending] mend it\n" }, kept
 	if err := f.Tell("The check lint is red."); err != nil {
@@ -126,6 +128,7 @@ func TestWhatTheRunnerSaidSurvivesTheEndpoint(t *testing.T) {
 }
 
 func TestCompactionBySummary(t *testing.T) {
+	t.Parallel()
 	session := long(8, "  - expect: [replaced by your summary]\n    output: [{say: I read nine files.}]\n    usage: {input: 9500}\n"+
 		done)
 	f, server := talk(t, session, modeltest.Options{})
@@ -149,6 +152,7 @@ func TestCompactionBySummary(t *testing.T) {
 }
 
 func TestBudgetsLeaveRoomForTheLastTurn(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		tokens int64
 		last   string
@@ -178,6 +182,7 @@ func TestBudgetsLeaveRoomForTheLastTurn(t *testing.T) {
 }
 
 func TestCompactionByTrimming(t *testing.T) {
+	t.Parallel()
 	session := long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done)
 	f, server := talk(t, session, modeltest.Options{})
 	f.Window, f.Plan, f.Kept = 10_000, func() string { return "- [pending] mend it\n" }, kept
@@ -196,6 +201,7 @@ func TestCompactionByTrimming(t *testing.T) {
 }
 
 func TestWhatIsKeptIsToldAgainOnlyWhereItIsGone(t *testing.T) {
+	t.Parallel()
 	session := long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done)
 	f, _ := talk(t, session, modeltest.Options{})
 	f.Window, f.Kept = 10_000, func() []string { return append(kept(), "gone") }
@@ -211,6 +217,7 @@ func TestWhatIsKeptIsToldAgainOnlyWhereItIsGone(t *testing.T) {
 }
 
 func TestARequestThatIsTooLongIsMadeShorter(t *testing.T) {
+	t.Parallel()
 	tooLong := answer(400, "", `{"error":{"message":"Your input exceeds the context window","code":"context_length_exceeded"}}`)
 	f, server := talk(t, long(6, done), modeltest.Options{})
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
@@ -235,6 +242,7 @@ func TestARequestThatIsTooLongIsMadeShorter(t *testing.T) {
 // TestARemovedShellOutputKeepsItsForm makes a conversation with the API's own
 // shell too long: the API takes the output of a shell_call only as a list.
 func TestARemovedShellOutputKeepsItsForm(t *testing.T) {
+	t.Parallel()
 	session := "version: 1\nturns:\n  - output: [{item: {type: shell_call, id: sh_1, call_id: c1, status: completed, action: {commands: [make]}}}]\n" + done
 	f, server := talk(t, session, modeltest.Options{})
 	f.box.answers["shell"] = tools.Result{Commands: []tools.Ran{{Output: strings.Repeat("x", 4000), ExitCode: 2}}}
@@ -261,6 +269,7 @@ var tooLongWords = map[string]http.HandlerFunc{
 }
 
 func TestATooLongRequestIsKnownByItsWords(t *testing.T) {
+	t.Parallel()
 	for name, handler := range tooLongWords {
 		f, server := talk(t, long(6, done), modeltest.Options{})
 		f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
@@ -272,6 +281,7 @@ func TestATooLongRequestIsKnownByItsWords(t *testing.T) {
 }
 
 func TestATaskThatIsTooLongEndsTheRun(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: never}]}]\n", modeltest.Options{})
 	server.Replace(1, answer(400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`))
 	_, err := f.Run(t.Context())
@@ -284,6 +294,7 @@ func TestATaskThatIsTooLongEndsTheRun(t *testing.T) {
 // TestTheTranscriptHasTheWholeConversation rebuilds each request from the
 // events, through compactions too.
 func TestTheTranscriptHasTheWholeConversation(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, long(20, done), modeltest.Options{Compacts: true})
 	f.Window = 10_000
 	if _, err := f.Run(t.Context()); err != nil {
@@ -337,6 +348,7 @@ func TestTheTranscriptHasTheWholeConversation(t *testing.T) {
 // TestTrimmingKeepsPairs makes conversations of all kinds too long; the server
 // checks that every call has its output.
 func TestTrimmingKeepsPairs(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		var s strings.Builder
 		s.WriteString("version: 1\nturns:\n")
@@ -375,6 +387,7 @@ func TestTrimmingKeepsPairs(t *testing.T) {
 
 // TestToolsInTheInputOutliveEveryCompaction makes a conversation shorter in each way.
 func TestToolsInTheInputOutliveEveryCompaction(t *testing.T) {
+	t.Parallel()
 	for method, of := range map[string]struct {
 		answers string
 		options modeltest.Options

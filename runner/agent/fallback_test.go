@@ -49,6 +49,7 @@ const begun = `[{"type":"message","role":"user","content":[{"type":"input_text",
 	{"type":"function_call_output","call_id":"one","output":"found"}]`
 
 func TestAnotherModelGoesOnWithWhatItCanRead(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{fail: {status: 404, code: model_not_found, message: gone}}, {output: [{say: Done.}], usage: {input: 1000000, output: 3}}]\n")
 	f.Use(agent.Speaker{Model: "first", Effort: "high", Window: 9, Price: &price.List{Rates: price.Rates{Input: 1}}})
 	f.Fallbacks = []agent.Speaker{{Model: "second", Serial: true, Window: 1 << 30, Price: &price.List{Rates: price.Rates{Input: 5}}}, {Model: "third"}}
@@ -84,6 +85,7 @@ func TestAnotherModelGoesOnWithWhatItCanRead(t *testing.T) {
 
 // What a program did goes with the program: no call may name one that is not there.
 func TestCallsOfAProgramGoWithIt(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{fail: {status: 404, code: model_not_found, message: gone}}, {output: [{say: Done.}]}]\n")
 	f.Use(agent.Speaker{Model: "first"})
 	f.Fallbacks = []agent.Speaker{{Model: "second"}}
@@ -115,6 +117,7 @@ func TestCallsOfAProgramGoWithIt(t *testing.T) {
 }
 
 func TestARunGoesOnWithTheModelThatItHadComeTo(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	f.Use(agent.Speaker{Model: "first"})
 	f.Settings.ServiceTier = model.FlexTier
@@ -143,6 +146,7 @@ func TestARunGoesOnWithTheModelThatItHadComeTo(t *testing.T) {
 }
 
 func TestACostIsKnownWhereEachPriceIs(t *testing.T) {
+	t.Parallel()
 	price := &price.List{Rates: price.Rates{Input: 1}}
 	used := transcript.Usage{Input: 1_000_000}
 	for i, test := range []struct {

@@ -92,6 +92,7 @@ const byFunction = "version: 1\nturns:\n" +
 	"  - output: [{call: search_tool_bm25, arguments: {query: weather}}]\n" + done
 
 func TestAFunctionPutsWhatItFindsBehindTheTools(t *testing.T) {
+	t.Parallel()
 	f, server := looking(t, search.FunctionName, byFunction, modeltest.Options{})
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
@@ -123,6 +124,7 @@ const byItem = "version: 1\nturns:\n" +
 	"  - expect: [query has no words, No tool has any of these words]\n    output: [{call: weather_now, arguments: {place: here}}]\n" + done
 
 func TestToolSearchIsAnsweredInKind(t *testing.T) {
+	t.Parallel()
 	f, server := looking(t, search.BuiltinName, byItem, modeltest.Options{})
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
@@ -157,6 +159,7 @@ func TestToolSearchIsAnsweredInKind(t *testing.T) {
 // TestWhatIsUsedOutlivesCompactions makes the conversation shorter in each way: of what was found
 // the model is told of that which it calls, and no more of the rest.
 func TestWhatIsUsedOutlivesCompactions(t *testing.T) {
+	t.Parallel()
 	for by, begin := range map[string]string{search.FunctionName: byFunction, search.BuiltinName: byItem} {
 		session := strings.Replace(begin, done, "", 1)
 		for n := range 10 {
@@ -196,6 +199,7 @@ func large(name string, bytes int) tools.Spec {
 // TestWhatIsFoundCounts has a large definition fill the window: the model is told of it once, and
 // as it does not call it, no more.
 func TestWhatIsFoundCounts(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, "version: 1\nturns:\n"+
 		"  - output: [{call: search_tool_bm25, arguments: {query: whale}}]\n    usage: {input: 14000}\n"+
 		"  - output: [{say: So far.}]\n"+ // a summary
@@ -223,6 +227,7 @@ func TestWhatIsFoundCounts(t *testing.T) {
 
 // TestWhatIsFoundHasBounds finds more than the model can be told of at once.
 func TestWhatIsFoundHasBounds(t *testing.T) {
+	t.Parallel()
 	for by, call := range map[string]string{
 		search.FunctionName: "{call: search_tool_bm25, arguments: {query: whale}}",
 		search.BuiltinName:  "{item: {type: tool_search_call, id: ts_1, call_id: look, status: completed, execution: client, arguments: {query: whale}}}",
@@ -257,6 +262,7 @@ func (s sent) found() (names []string) {
 // TestWhatWasFoundOutlivesARestart stops a run behind each of its events, and goes on: its
 // requests are those of the run that was not stopped.
 func TestWhatWasFoundOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	for by, session := range map[string]string{search.FunctionName: byFunction, search.BuiltinName: byItem} {
 		f, server := looking(t, by, session, modeltest.Options{})
 		if _, err := f.Run(t.Context()); err != nil {

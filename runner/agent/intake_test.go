@@ -81,6 +81,7 @@ func (f fixture) names() []string {
 }
 
 func TestACallRunsWhileItsAnswerIsOnItsWay(t *testing.T) {
+	t.Parallel()
 	var seen started
 	f, seen := conversing(t, func(ctx context.Context, o model.Observer) (*model.Response, error) {
 		o.Item(json.RawMessage(look("one")))
@@ -98,6 +99,7 @@ func TestACallRunsWhileItsAnswerIsOnItsWay(t *testing.T) {
 }
 
 func TestAnAnswerThatBreaksOffIsGoneOnFrom(t *testing.T) {
+	t.Parallel()
 	for _, stored := range []bool{false, true} {
 		var seen started
 		f, seen := conversing(t, whole(look("zero")), func(_ context.Context, o model.Observer) (*model.Response, error) {
@@ -135,6 +137,7 @@ func TestAnAnswerThatBreaksOffIsGoneOnFrom(t *testing.T) {
 }
 
 func TestAnAnswerWithoutACallThatRanIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	f, _ := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
 		o.Item(json.RawMessage(change))
 		o.Item(json.RawMessage(look("one")))
@@ -155,6 +158,7 @@ func TestAnAnswerWithoutACallThatRanIsAskedForAgain(t *testing.T) {
 }
 
 func TestTheRunEndsWithAnAnswerThatCannotBeHadAgain(t *testing.T) {
+	t.Parallel()
 	for name, failure := range map[string]error{
 		"refused":   &model.Failure{Kind: model.Refused, Message: "no"},
 		"cancelled": context.Canceled,
@@ -179,6 +183,7 @@ func TestTheRunEndsWithAnAnswerThatCannotBeHadAgain(t *testing.T) {
 }
 
 func TestCallsOfAnAnswerThatEndsTheRunAreEnded(t *testing.T) {
+	t.Parallel()
 	var seen started
 	f, seen := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
 		o.Item(json.RawMessage(look("one")))
@@ -192,6 +197,7 @@ func TestCallsOfAnAnswerThatEndsTheRunAreEnded(t *testing.T) {
 }
 
 func TestACallThatIsCutOffIsNotRun(t *testing.T) {
+	t.Parallel()
 	half := strings.Replace(look("half"), `"type"`, `"status":"incomplete","type"`, 1)
 	f, _ := conversing(t, whole(look("one"), half, look("two")), says("Done."))
 	if _, err := f.Run(t.Context()); err != nil {
@@ -208,6 +214,7 @@ func TestACallThatIsCutOffIsNotRun(t *testing.T) {
 }
 
 func TestShellItemsAreAnsweredInKind(t *testing.T) {
+	t.Parallel()
 	const action = `{"commands":["ls","false"],"timeout_ms":null,"max_output_length":4096}`
 	ran := []tools.Ran{{Output: "a\n"}, {Output: "late", ExitCode: 124, TimedOut: true}}
 	for _, test := range []struct {
@@ -250,6 +257,7 @@ func TestShellItemsAreAnsweredInKind(t *testing.T) {
 }
 
 func TestCallsThatTheAPIRunsAreCounted(t *testing.T) {
+	t.Parallel()
 	search := `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"x"}}`
 	container := `{"type":"shell_call","id":"sh_1","call_id":"far","status":"completed","environment":{"type":"container_reference","container_id":"c"},"action":{"commands":["ls"]}}`
 	output := `{"type":"shell_call_output","id":"sho_1","call_id":"far","status":"completed","output":[],"max_output_length":null}`
@@ -267,6 +275,7 @@ func TestCallsThatTheAPIRunsAreCounted(t *testing.T) {
 }
 
 func TestNobodyApproves(t *testing.T) {
+	t.Parallel()
 	f, _ := conversing(t, whole(`{"type":"mcp_approval_request","id":"mcpr_1","server_label":"docs","name":"ask","arguments":"{}"}`), says("Done."))
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)

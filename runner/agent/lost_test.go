@@ -32,6 +32,7 @@ func event(kind transcript.Type, data string) transcript.Event {
 }
 
 func TestCallsOfAnAnswerThatIsLostAreTold(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{expect: [make all], output: [{call: read_file, id: two}]}, {output: [{say: Done.}]}]\n")
 	p := pastOf(
 		t,
@@ -51,6 +52,7 @@ func TestCallsOfAnAnswerThatIsLostAreTold(t *testing.T) {
 }
 
 func TestAnImageThatTheTranscriptDoesNotHaveIsSentAsWords(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	image := `{"type":"input_image","image_url":"sha256:` + strings.Repeat("a", 64) + ` (image/png, 6 bytes)","detail":"auto"}`
 	p := pastOf(t, event(transcript.TypeModelRequest,
@@ -68,6 +70,7 @@ func TestAnImageThatTheTranscriptDoesNotHaveIsSentAsWords(t *testing.T) {
 }
 
 func TestACallThatIsCutOffIsNotRunAfterARestart(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	half := strings.Replace(look("half"), `"type"`, `"status":"incomplete","type"`, 1)
 	p := pastOf(
@@ -91,6 +94,7 @@ func TestACallThatIsCutOffIsNotRunAfterARestart(t *testing.T) {
 }
 
 func TestCallsThatALimitRefusedAreNotRunAfterARestart(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	p := &agent.Past{CallLimit: 5, OthersCalls: 2}
 	for i, e := range []transcript.Event{
@@ -124,6 +128,7 @@ func TestCallsThatALimitRefusedAreNotRunAfterARestart(t *testing.T) {
 }
 
 func TestCallsInWordsThatWereAskedForAreAnsweredAfterARestart(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	p := pastOf(
 		t,
@@ -143,6 +148,7 @@ func TestCallsInWordsThatWereAskedForAreAnsweredAfterARestart(t *testing.T) {
 }
 
 func TestALastTurnIsTheLastAfterARestart(t *testing.T) {
+	t.Parallel()
 	first := []transcript.Event{
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`],"usage":{"input":96}}`),
@@ -180,6 +186,7 @@ func TestALastTurnIsTheLastAfterARestart(t *testing.T) {
 // TestASummaryThatReplacedNothingIsDropped stops a run at each event of a
 // compaction, and resumes it twice.
 func TestASummaryThatReplacedNothingIsDropped(t *testing.T) {
+	t.Parallel()
 	f, _ := talk(t, long(8, "  - output: [{say: I read nine files.}, {call: read_file, id: aside}]\n    usage: {input: 9500}\n"+done), modeltest.Options{})
 	f.Window = 10_000
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}

@@ -46,6 +46,7 @@ func named(id, group, name string) string {
 }
 
 func TestToolsAreToldOfAndCalledInNamespaces(t *testing.T) {
+	t.Parallel()
 	for form, want := range map[string]string{
 		"tools": `"tools":[` + inGroup + `,{"type":"function","name":"look",`,
 		"input": `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","description":"Tools of the runner.","tools":[{"type":"function","name":"look",` +
@@ -82,6 +83,7 @@ func TestToolsAreToldOfAndCalledInNamespaces(t *testing.T) {
 // TestAnEndpointWithoutNamespaces refuses them once: from then on tools stand by themselves, after
 // a restart too.
 func TestAnEndpointWithoutNamespaces(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, "version: 1\nturns:\n  - fail: {status: 400, message: \"Invalid value: 'namespace'. Supported values are: 'function' and 'custom'.\"}\n"+
 		"  - output: [{call: spawn_agent, id: one, arguments: {}}]\n  - output: [{say: Done.}]\n", modeltest.Options{})
 	led(t, f)
@@ -121,6 +123,7 @@ func TestAnEndpointWithoutNamespaces(t *testing.T) {
 
 // TestARunThatGoesOnKeepsItsNamespaces is of one whose endpoint knows them.
 func TestARunThatGoesOnKeepsItsNamespaces(t *testing.T) {
+	t.Parallel()
 	for _, additional := range []bool{false, true} {
 		f, server := talk(t, session("{say: Done.}"), modeltest.Options{})
 		led(t, f)

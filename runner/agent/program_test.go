@@ -54,6 +54,7 @@ func session(answers ...string) string {
 const patching = `{item: {type: apply_patch_call, id: apc_1, call_id: change, status: completed, operation: {type: delete_file, path: a}, caller: {type: program, caller_id: p}}}`
 
 func TestAProgramCallsTools(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, session(
 		program("p")+","+calls("p", "one", "read_file")+","+
 			`{item: {type: shell_call, id: sh_1, call_id: two, status: completed, action: {commands: [ls]}, caller: {type: program, caller_id: p}}},`+
@@ -109,6 +110,7 @@ func TestAProgramCallsTools(t *testing.T) {
 }
 
 func TestAProgramPatchesWhereTheJobSaysSo(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, session(program("p")+","+patching, ends("p")+",{say: Done.}"), modeltest.Options{})
 	programs(t, f, "apply_patch")
 	if _, err := f.Run(t.Context()); err != nil {
@@ -123,6 +125,7 @@ func TestAProgramPatchesWhereTheJobSaysSo(t *testing.T) {
 }
 
 func TestCallsOfAProgramThatNobodyLetAreRefused(t *testing.T) {
+	t.Parallel()
 	f := converse(t, session(program("p")+","+calls("p", "one", "read_file"), ends("p")+",{say: Done.}"))
 	if _, err := f.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -134,6 +137,7 @@ func TestCallsOfAProgramThatNobodyLetAreRefused(t *testing.T) {
 
 // What a program calls over and over again the model has not seen, and cannot learn from.
 func TestAProgramThatRepeatsACallIsNotStuck(t *testing.T) {
+	t.Parallel()
 	var same, others []string
 	for n := range 7 {
 		id := fmt.Sprintf("c%d", n)
@@ -161,6 +165,7 @@ func TestAProgramThatRepeatsACallIsNotStuck(t *testing.T) {
 }
 
 func TestAProgramGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	programs(t, f)
 	of := func(id string) string {
@@ -198,6 +203,7 @@ func TestAProgramGoesOnAfterARestart(t *testing.T) {
 }
 
 func TestAnEndpointThatKnowsNoPrograms(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, session("{say: Done.}"), modeltest.Options{})
 	server.Replace(1, answer(400, "", `{"error":{"message":"Unknown tool type programmatic_tool_calling"}}`))
 	programs(t, f)
@@ -215,6 +221,7 @@ func TestAnEndpointThatKnowsNoPrograms(t *testing.T) {
 // A program that has not come to its end is in every request with all of its calls and whole
 // outputs, however long the conversation is; of one that has, all is there or nothing.
 func TestTrimmingKeepsPrograms(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		var answers []string
 		running := []string{""} // by request, from the first on

@@ -17,6 +17,7 @@ import (
 // TestAQuirkIsFoundOnce has an endpoint refuse a field: from then on no request has it, after a
 // restart too.
 func TestAQuirkIsFoundOnce(t *testing.T) {
+	t.Parallel()
 	f, server := chat(t)
 	f.Settings.Effort = "low"
 	server.replace[1] = answer(400, "", `{"error":{"message":"\"small\" does not support thinking"}}`)
@@ -56,6 +57,7 @@ func TestAQuirkIsFoundOnce(t *testing.T) {
 // TestRefusalsThatNoQuirkMends end a run at once: of a value, of a field that was not sent, and
 // of what is refused again although it was mended.
 func TestRefusalsThatNoQuirkMends(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		message  string
 		requests int
@@ -91,6 +93,7 @@ func wholeText(text string) http.HandlerFunc {
 // TestCallsInText has calls in the text of an answer made where all that follows is such, and by
 // nobody else.
 func TestCallsInText(t *testing.T) {
+	t.Parallel()
 	const one = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>"
 	for name, c := range map[string]struct {
 		text  string
@@ -138,6 +141,7 @@ func TestCallsInText(t *testing.T) {
 
 // TestNoCallsInTextBesideRealOnes holds also where words alone are asked for.
 func TestNoCallsInTextBesideRealOnes(t *testing.T) {
+	t.Parallel()
 	f, server := chat(t)
 	f.Settings.Whole, f.Settings.Chat = true, []model.Quirk{model.TextCalls}
 	server.replace[1] = answer(200, "", `{"id":"c1","choices":[{"message":{"content":"<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>",`+
@@ -150,6 +154,7 @@ func TestNoCallsInTextBesideRealOnes(t *testing.T) {
 
 // TestThoughtsInTheText are no words, and go back as they came.
 func TestThoughtsInTheText(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]struct{ said, back string }{
 		"<think>\nHm.\n</think>\n\nDone.":       {"Done.", "<think>\nHm.\n</think>\n\nDone."},
 		"<thinking>Hm.</thinking>Done.":         {"Done.", "<thinking>Hm.</thinking>\n\nDone."},

@@ -23,6 +23,7 @@ func callEnded(number, caller int, output, more string) transcript.Event {
 // TestAScriptThatWasBrokenOffIsTold kills a run while a script waits for its calls: one patch was
 // being applied, and what stood behind it had not run, whatever the journal of patches says.
 func TestAScriptThatWasBrokenOffIsTold(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
 	p := pastOf(t,
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
@@ -63,6 +64,7 @@ func TestAScriptThatWasBrokenOffIsTold(t *testing.T) {
 
 // TestCallsThatScriptsGoOnWithAreTold is of a script whose own call was answered before.
 func TestCallsThatScriptsGoOnWithAreTold(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
 	p := pastOf(t,
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),

@@ -41,6 +41,7 @@ func (m *tireless) Respond(_ context.Context, r model.Request, o model.Observer)
 // TestSoak takes 1,000 turns with compaction; neither the conversation nor the
 // heap may grow with them.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: []}]\n")
 	heap := map[int]uint64{}
 	most := 0

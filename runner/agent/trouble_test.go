@@ -94,6 +94,7 @@ func (u *unreachable) Respond(ctx context.Context, r model.Request, o model.Obse
 }
 
 func TestConnectionsRefusedAtEachTurn(t *testing.T) {
+	t.Parallel()
 	for turn := 1; turn <= 3; turn++ {
 		f, server := talk(t, threeTurns, modeltest.Options{})
 		behind, err := url.Parse(server.URL)
@@ -154,6 +155,7 @@ var passing = map[string]http.HandlerFunc{
 }
 
 func TestFailuresThatPassAtEachTurn(t *testing.T) {
+	t.Parallel()
 	for name, handler := range passing {
 		for turn := 1; turn <= 3; turn++ {
 			t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
@@ -187,6 +189,7 @@ func (f fixture) wholeAndOnce(t *testing.T, server *modeltest.Server) {
 }
 
 func TestStreamsCutAtEveryEvent(t *testing.T) {
+	t.Parallel()
 	for turn := 1; turn <= 3; turn++ {
 		for events := 1; ; events++ {
 			f, server := talk(t, threeTurns, modeltest.Options{})
@@ -206,6 +209,7 @@ func TestStreamsCutAtEveryEvent(t *testing.T) {
 }
 
 func TestServersThatFallSilentAtEveryEvent(t *testing.T) {
+	t.Parallel()
 	for turn := 1; turn <= 3; turn++ {
 		t.Run(fmt.Sprintf("turn %d", turn), func(t *testing.T) {
 			t.Parallel()
@@ -256,6 +260,7 @@ var lasting = map[string]struct {
 }
 
 func TestFailuresThatLastAtEachTurn(t *testing.T) {
+	t.Parallel()
 	for name, c := range lasting {
 		for turn := 1; turn <= 3; turn++ {
 			t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
@@ -279,6 +284,7 @@ func TestFailuresThatLastAtEachTurn(t *testing.T) {
 }
 
 func TestAMalformedEventIsKept(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	server.Replace(1, stream("data: {\"type\": oops}\n\n"))
 	if _, err := f.Run(t.Context()); err == nil {
@@ -290,6 +296,7 @@ func TestAMalformedEventIsKept(t *testing.T) {
 }
 
 func TestAnAnswerIsBookedAtTheTierThatItNames(t *testing.T) {
+	t.Parallel()
 	const answer = `{"status":%q,"service_tier":%s,"usage":{"input_tokens":1000,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":400},"output_tokens":100},` +
 		`"incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}]}`
 	events := map[string]string{"completed": "data: {\"type\":\"response.completed\",\"response\":%s}\n\n", "incomplete": "data: {\"type\":\"response.incomplete\",\"response\":%s}\n\n"}
@@ -334,6 +341,7 @@ func TestAnAnswerIsBookedAtTheTierThatItNames(t *testing.T) {
 
 // The request of this conversation has 231 bytes, the answer 86.
 func TestUsageThatCannotBeTrueIsEstimated(t *testing.T) {
+	t.Parallel()
 	estimated := model.Usage{Input: 58, Output: 22}
 	for name, c := range map[string]struct {
 		usage string
@@ -381,6 +389,7 @@ func TestUsageThatCannotBeTrueIsEstimated(t *testing.T) {
 }
 
 func TestAServerThatTellsNonsenseDoesNotDefeatTheLimits(t *testing.T) {
+	t.Parallel()
 	for name, usage := range map[string]string{"negative": `{"input_tokens":-1000000,"output_tokens":-1}`, "nothing": `null`, "huge": `{"input_tokens":9e18,"output_tokens":9e18}`} {
 		for reason, limits := range map[string]agent.Limits{"tokens": {Tokens: 600}, "cost": {CostUSD: 0.0006}} {
 			t.Run(name+" "+reason, func(t *testing.T) {
@@ -402,6 +411,7 @@ func TestAServerThatTellsNonsenseDoesNotDefeatTheLimits(t *testing.T) {
 }
 
 func TestTokensOfFailedAnswersCount(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	for n := 1; n <= 2; n++ {
 		server.Replace(n, failed("server_error", "boom"))
@@ -417,6 +427,7 @@ func TestTokensOfFailedAnswersCount(t *testing.T) {
 }
 
 func TestSilentServer(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: 50 * time.Millisecond})
 	if err != nil {
@@ -436,6 +447,7 @@ func TestSilentServer(t *testing.T) {
 }
 
 func TestAnswersInOnePiece(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	f.Settings.Whole = true
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
@@ -448,6 +460,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 }
 
 func TestAnEndpointThatKnowsNoStreams(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, strings.Replace(threeTurns, "  - output: [{say: Done.}]\n", "", 1), modeltest.Options{})
 	server.Replace(3, answer(200, "Content-Type: application/json", `{"id":"r","status":"completed","usage":{"input_tokens":7},`+
 		`"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done at once."}]}]}`))
@@ -458,6 +471,7 @@ func TestAnEndpointThatKnowsNoStreams(t *testing.T) {
 }
 
 func TestServerStateThatIsGone(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	f.Settings.Stored = true
 	var warned []string
@@ -479,6 +493,7 @@ func TestServerStateThatIsGone(t *testing.T) {
 }
 
 func TestSettingsReachTheWire(t *testing.T) {
+	t.Parallel()
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
 	f.Settings.Effort, f.Settings.Summary, f.Settings.Verbosity = "xhigh", "auto", "low"
 	f.Settings.ServiceTier, f.Settings.MaxOutputTokens, f.Settings.Serial = "flex", 5000, true
@@ -500,6 +515,7 @@ func TestSettingsReachTheWire(t *testing.T) {
 }
 
 func TestBudgetsAreTold(t *testing.T) {
+	t.Parallel()
 	calls := strings.Repeat("  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 10}\n", 20)
 	for name, c := range map[string]struct {
 		limits  agent.Limits
@@ -535,6 +551,7 @@ func TestBudgetsAreTold(t *testing.T) {
 }
 
 func TestTheLastTurn(t *testing.T) {
+	t.Parallel()
 	session := func(last string) string {
 		return "version: 1\nturns:\n  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 96}\n  - output: [" + last + "]\n    usage: {input: 1}\n"
 	}

@@ -27,6 +27,7 @@ func writes(text string) []tools.Call {
 }
 
 func TestWhatIsWrittenIsCalledAndAnsweredInOneMessage(t *testing.T) {
+	t.Parallel()
 	f := converse(t, `
 version: 1
 turns:
@@ -47,6 +48,7 @@ turns:
 }
 
 func TestEditsThatFailOverAndOverEndTheRun(t *testing.T) {
+	t.Parallel()
 	turn := func(n string) string { return "  - output: [{say: \"!apply_patch\\n" + n + "\"}]\n" }
 	f := converse(t, "version: 1\nturns:\n"+turn("a")+turn("b")+"  - output: [{say: \"!read_file\"}]\n"+turn("c")+turn("d")+turn("e"))
 	f.Written = func(text string) []tools.Call {
@@ -67,6 +69,7 @@ func TestEditsThatFailOverAndOverEndTheRun(t *testing.T) {
 
 // An answer that the API stopped is not asked for again as it was: the model is told, and writes less.
 func TestAnAnswerThatWasStoppedIsTold(t *testing.T) {
+	t.Parallel()
 	const stopped = "data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}," +
 		"\"output\":[{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"!apply_patch\"}]}]}}\n\n"
 	for name, test := range map[string]struct {
@@ -108,6 +111,7 @@ func TestAnAnswerThatWasStoppedIsTold(t *testing.T) {
 // What came of words is emptied and left out like outputs of calls, never without the words that it
 // answers, and the summary of a model that writes is words.
 func TestWhatIsWrittenWhereAConversationIsMadeShorter(t *testing.T) {
+	t.Parallel()
 	var session strings.Builder
 	session.WriteString("version: 1\nturns:\n")
 	for n := range 8 {
@@ -155,6 +159,7 @@ func TestWhatIsWrittenWhereAConversationIsMadeShorter(t *testing.T) {
 
 // Another model goes on with what the first one wrote, and by writing.
 func TestAnotherModelThatWritesGoesOn(t *testing.T) {
+	t.Parallel()
 	f := converse(t, `
 version: 1
 turns:
@@ -178,6 +183,7 @@ turns:
 
 // A remark does not end the work, with a block in it that is done; a refusal ends it.
 func TestRemarksAndRefusalsOfAModelThatWrites(t *testing.T) {
+	t.Parallel()
 	f := converse(t, `
 version: 1
 turns:
@@ -199,6 +205,7 @@ turns:
 
 // A run that was killed between an answer and its first call finds the same calls in its words.
 func TestWhatWasWrittenIsDoneAfterARestart(t *testing.T) {
+	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{expect: [read_file written_2, 'Not run: the edits', 'Not run: limits.tool_calls'], output: [{say: Done.}]}]\n")
 	f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
 	f.box.answers["apply_patch"] = tools.Refuse("it does not fit")

@@ -58,5 +58,10 @@ func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 	if p.Version != PlanVersion {
 		return nil, fmt.Errorf("the plan of %s has version %d, and this agent-ci reads %d; make one with agent-ci campaign plan", campaign, p.Version, PlanVersion)
 	}
+	for _, t := range p.Targets {
+		if err := checkNames(t.Key, p.Template); err != nil {
+			return nil, fmt.Errorf("read the plan of %s: %w", campaign, err)
+		}
+	}
 	return p, nil
 }

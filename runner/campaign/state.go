@@ -130,6 +130,13 @@ func taking[T any](take func(*State, time.Time, T)) func(*State, transcript.Even
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)
 		}
+		if of, is := any(data).(interface {
+			run() (target, template string)
+		}); is {
+			if err := checkNames(of.run()); err != nil {
+				return fmt.Errorf("event %d: %w", e.Seq, err)
+			}
+		}
 		take(s, e.Time, data)
 		return nil
 	}

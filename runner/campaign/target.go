@@ -64,6 +64,19 @@ func KeyOf(campaign string, t Target) string {
 	return fmt.Sprintf("%s-%s-%s", campaign, slug(path.Base(t.Repository)), hex.EncodeToString(digest[:5]))
 }
 
+// checkNames refuses names that no plan gives. The folder of a run has them in its name, so a name that holds a
+// slash would be a path to another folder.
+func checkNames(key, template string) error {
+	if key == "" || strings.ContainsAny(key+template, "/\\\x00") {
+		return fmt.Errorf("%.100q with the template %.100q is no name of a target", key, template)
+	}
+	return nil
+}
+
+func (c Claimed) run() (target, template string) { return c.Target, c.Template }
+
+func (s Settled) run() (target, template string) { return s.Target, s.Template }
+
 // slug is a text with what a branch may be called alone, cut.
 func slug(text string) string {
 	const most = 30

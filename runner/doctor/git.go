@@ -3,13 +3,13 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"runtime"
 	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/workspace"
@@ -64,9 +64,7 @@ func (d *Diagnosis) examineCredentials() {
 func gitVersion(ctx context.Context, path string) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Dir, cmd.Env = "/", []string{}
-	out, err := cmd.Output()
+	out, err := outside.GitVersion.Command(ctx, path, outside.Root, nil, "--version").Output()
 	if err != nil {
 		return ""
 	}

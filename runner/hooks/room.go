@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
@@ -96,7 +97,7 @@ func (h *Hooks) enter(ctx context.Context, one Hook) (box *sandbox.Sandbox, tree
 	r := h.room
 	switch {
 	case one.trusted && r.outside == nil:
-		r.outside = new(sandbox.Sandbox)
+		r.outside = &sandbox.Sandbox{Unconfined: outside.Hook}
 	case !one.trusted && r.confined == nil:
 		if r.confined, err = h.Rooms.Open(ctx, h.agent); err != nil {
 			return nil, "", nil, err

@@ -38,6 +38,7 @@ func content(t *testing.T, name string) string {
 }
 
 func TestWorkflowsAreValidForEachBuild(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		build Build
 		uses  string
@@ -80,6 +81,7 @@ func TestWorkflowsAreValidForEachBuild(t *testing.T) {
 }
 
 func TestAKeyIsCheckedWithOneRequest(t *testing.T) {
+	t.Parallel()
 	var asked []string
 	status := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -168,6 +170,7 @@ func (w world) setup(t *testing.T) Setup {
 }
 
 func TestARepositoryIsSetUpAndCleared(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	report, err := w.setup(t).Do(t.Context(), w.hub)
 	if err != nil || len(report.Left) > 0 || report.URL == "" {
@@ -225,6 +228,7 @@ func TestARepositoryIsSetUpAndCleared(t *testing.T) {
 }
 
 func TestWhatTheTokenMayNotIsLeftToAPerson(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	forbidden := forgetest.Reply{Status: 403, Body: `{"message": "Resource not accessible by personal access token"}`}
 	w.forge.On("GET", "/repos/octo/widgets/actions/secrets/public-key", forbidden, 1)
@@ -257,6 +261,7 @@ func TestWhatTheTokenMayNotIsLeftToAPerson(t *testing.T) {
 }
 
 func TestASetupThatIsNotMergedIsWithdrawn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if _, err := Remove(t.Context(), w.hub, w.forge.URL); err == nil || !strings.Contains(err.Error(), "by hand") {
 		t.Errorf("nothing to remove: %v", err)

@@ -59,6 +59,7 @@ const (
 func passing(secret string) string { return strings.Replace(passes, "%s", secret, 1) }
 
 func TestAKeyGoesToNoOtherProvider(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ path, content, words string }{
 		"defaults of OpenAI":        {".github/agent-ci.yml", "version: 1\n", "is for https://api.openai.com/v1 with the API responses and the secret OPENAI_API_KEY, not for https://openrouter.ai/api/v1"},
 		"another wire":              {".github/agent-ci.yml", "version: 1\nmodel: {base_url: https://openrouter.ai/api/v1}\n", "the API responses"},
@@ -90,6 +91,7 @@ func TestAKeyGoesToNoOtherProvider(t *testing.T) {
 
 // Defaults without an address change nothing for workflows that choose theirs.
 func TestOtherWorkflowsMayChooseTheirAddress(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.push(t, "main", map[string]string{".github/workflows/mine.yml": strings.Replace(passing("MINE"), "with: {", "with: {openai-base-url: https://elsewhere/v1, ", 1)})
 	s := w.setup(t)
@@ -102,6 +104,7 @@ func TestOtherWorkflowsMayChooseTheirAddress(t *testing.T) {
 
 // Where the defaults name a variable, the workflow has the action's in its place.
 func TestTheVariableOfTheDefaultsIsKept(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.push(t, "main", map[string]string{".github/agent-ci.yml": strings.Replace(openRouter, "chat", "chat, api_key_env: OPENROUTER_API_KEY", 1)})
 	report, err := w.setup(t).Do(t.Context(), w.hub)
@@ -114,6 +117,7 @@ func TestTheVariableOfTheDefaultsIsKept(t *testing.T) {
 }
 
 func TestTheSecretIsThatOfTheAddress(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{"": "OPENAI_API_KEY", "https://api.openai.com/v1/": "OPENAI_API_KEY", "https://openrouter.ai/api/v1": "OPENROUTER_API_KEY", "https://elsewhere/v1": "MODEL_API_KEY"} {
 		p, _ := Lookup("openai")
 		if p, err := p.At(address); err != nil || p.Secret != want {
@@ -129,6 +133,7 @@ func TestTheSecretIsThatOfTheAddress(t *testing.T) {
 }
 
 func TestASecretThatIsThereIsNotReplacedUnasked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if err := w.hub.PutSecret(t.Context(), "OPENROUTER_API_KEY", "theirs"); err != nil {
 		t.Fatal(err)
@@ -152,6 +157,7 @@ func TestASecretThatIsThereIsNotReplacedUnasked(t *testing.T) {
 }
 
 func TestASetupBesideAnotherIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
 		t.Fatal(err)
@@ -169,6 +175,7 @@ func TestASetupBesideAnotherIsRefused(t *testing.T) {
 }
 
 func TestALinkInTheWayIsNotReplaced(t *testing.T) {
+	t.Parallel()
 	for _, link := range []string{".github/workflows", ".github/agent-ci.yml", ".github"} {
 		w := newWorld(t)
 		w.change(t, "main", func(dir string) {
@@ -184,6 +191,7 @@ func TestALinkInTheWayIsNotReplaced(t *testing.T) {
 }
 
 func TestAllSetupsAreRemoved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
 		t.Fatal(err)
@@ -216,6 +224,7 @@ func TestAllSetupsAreRemoved(t *testing.T) {
 }
 
 func TestTwoMergedSetupsAreRemoved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for i, workflow := range []string{"issue", "comment"} {
 		s := w.setup(t)
@@ -237,6 +246,7 @@ func TestTwoMergedSetupsAreRemoved(t *testing.T) {
 
 // The key of a workflow that stays goes to no other provider when the rest is removed.
 func TestDefaultsThatAWorkflowNeedsStay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
 		t.Fatal(err)
@@ -257,6 +267,7 @@ func TestDefaultsThatAWorkflowNeedsStay(t *testing.T) {
 }
 
 func TestEachWorkflowCanNameTheVariable(t *testing.T) {
+	t.Parallel()
 	starters, _ := filepath.Glob("../../cmd/agent-ci/starter/*.yml")
 	recipes, _ := filepath.Glob("../../cmd/agent-ci/recipes/*/workflow.yml")
 	for _, file := range append(starters, recipes...) {

@@ -33,13 +33,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// hang never returns. An empty select would end a program without cgo as a deadlock.
+func hang() int {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
 // programs answer calls.
 var programs = map[string]func() int{
 	"echo":     func() int { _, _ = io.Copy(os.Stdout, os.Stdin); return 0 },
 	"silent":   func() int { return 0 },
 	"fails":    func() int { fmt.Println("half"); fmt.Fprintln(os.Stderr, "no such word"); return 3 },
 	"grumbles": func() int { fmt.Println("fine"); fmt.Fprintln(os.Stderr, "but slow"); return 0 },
-	"hangs":    func() int { fmt.Fprintln(os.Stderr, "waiting"); select {} },
+	"hangs":    func() int { fmt.Fprintln(os.Stderr, "waiting"); return hang() },
 	"floods": func() int {
 		fmt.Print(strings.Repeat("a line of output\n", 200_000))
 		return 0
@@ -69,7 +76,7 @@ var programs = map[string]func() int{
 			return 1
 		}
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		select {}
+		return hang()
 	},
 }
 
@@ -96,7 +103,7 @@ func server() int {
 			fmt.Fprintln(os.Stderr, "dying")
 			return 4
 		case "hang":
-			select {}
+			hang()
 		case "fail":
 			say(call.CallID, "it can't be done", false)
 		case "late": // and for calls that nobody made
@@ -106,6 +113,9 @@ func server() int {
 			fmt.Println(`{"call_id": 7}`)
 			say(call.CallID, "at last", true)
 			say(call.CallID, "once more", true)
+		case "ahead": // for the next call
+			say(fmt.Sprintf("call_%d", n+1), "a lie", true)
+			say(call.CallID, "ahead", true)
 		case "flood":
 			fmt.Println(strings.Repeat("x", 40<<20))
 		case "empty":
@@ -162,6 +172,7 @@ func dispatch(t *testing.T, outputs *tools.Outputs, tool tools.Tool, inputs ...s
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		program, input string
 		failed         bool
@@ -184,6 +195,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestACallThatTakesTooLongIsEnded(t *testing.T) {
+	t.Parallel()
 	outputs := new(tools.Outputs)
 	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "hangs"), 100*time.Millisecond, outputs), `{}`)[0]
 	if !got.Failed || !strings.HasPrefix(got.Output, "lookup took longer than 100ms and was ended") || got.Detail["timed_out"] != true {
@@ -192,6 +204,7 @@ func TestACallThatTakesTooLongIsEnded(t *testing.T) {
 }
 
 func TestACallThatIsCancelledIsEnded(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	outputs := new(tools.Outputs)
 	tool := dynamic.Run(spec, program(t, "hangs"), time.Hour, outputs)
@@ -202,6 +215,7 @@ func TestACallThatIsCancelledIsEnded(t *testing.T) {
 }
 
 func TestAProgramThatIsNotThereFailsTheCall(t *testing.T) {
+	t.Parallel()
 	p := program(t, "echo")
 	p.Argv = []string{"no-such-program-anywhere"}
 	outputs := new(tools.Outputs)
@@ -212,6 +226,7 @@ func TestAProgramThatIsNotThereFailsTheCall(t *testing.T) {
 }
 
 func TestLongOutputsAreCutAndKept(t *testing.T) {
+	t.Parallel()
 	kept := &memory{files: map[string]*bytes.Buffer{}}
 	outputs := &tools.Outputs{Create: kept.create}
 	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "floods"), time.Hour, outputs), `{}`)[0]
@@ -237,6 +252,7 @@ func pixels(t *testing.T) string {
 }
 
 func TestItems(t *testing.T) {
+	t.Parallel()
 	data := "data:image/png;base64," + pixels(t)
 	for _, test := range []struct {
 		items  string
@@ -304,11 +320,12 @@ func serving(t *testing.T, again int) (*dynamic.Server, *log, *[]string) {
 }
 
 func TestServe(t *testing.T) {
+	t.Parallel()
 	s, l, ends := serving(t, 0)
-	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"hello"}`, `{"do":"late"}`, `{"say":"again"}`, `{"do":"fail"}`, `{"do":"empty"}`, `{"do":"flood"}`, `{"say":"`+strings.Repeat("y", 1<<20)+`"}`)
+	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"hello"}`, `{"do":"late"}`, `{"say":"again"}`, `{"do":"fail"}`, `{"do":"empty"}`, `{"do":"flood"}`, `{"say":"`+strings.Repeat("y", 1<<20)+`"}`, `{"do":"ahead"}`, `{"say":"true"}`)
 	for i, want := range []string{
 		"1 lookup call_1 7 hello", "at last", "3 lookup call_3 7 again", "it can't be done", "lookup answered in another form than agreed",
-		"lookup answered with a line of more than", "7 lookup call_7 7 yyyy",
+		"lookup answered with a line of more than", "7 lookup call_7 7 yyyy", "ahead", "9 lookup call_9 7 true",
 	} {
 		failed := i >= 3 && i <= 5
 		if want != "" && (!strings.Contains(results[i].Output, want) || results[i].Failed != failed) {
@@ -319,7 +336,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("it ended: %v", *ends)
 	}
 	s.Close()
-	for _, want := range []string{"for nobody", "no JSON", "null", "once more"} {
+	for _, want := range []string{"for nobody", "no JSON", "null", "once more", "a lie"} {
 		if !strings.Contains(l.text(), "agent-ci: a line that answers no call under way: ") || !strings.Contains(l.text(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, l.text())
 		}
@@ -327,6 +344,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestAServerThatEndsIsStartedAnew(t *testing.T) {
+	t.Parallel()
 	s, l, ends := serving(t, 1)
 	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"say":"a"}`, `{"do":"die"}`, `{"say":"b"}`, `{"do":"die"}`, `{"say":"c"}`)
 	for i, want := range []string{
@@ -346,6 +364,7 @@ func TestAServerThatEndsIsStartedAnew(t *testing.T) {
 }
 
 func TestAServerThatAnswersAndEndsHasAnswered(t *testing.T) {
+	t.Parallel()
 	s, _, ends := serving(t, 1)
 	results := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"do":"answer and die"}`, `{"say":"b"}`)
 	if results[0].Output != "my last" || results[0].Failed {
@@ -357,6 +376,7 @@ func TestAServerThatAnswersAndEndsHasAnswered(t *testing.T) {
 }
 
 func TestAServerThatTakesTooLongIsEnded(t *testing.T) {
+	t.Parallel()
 	s, _, ends := serving(t, 0)
 	hung := dispatch(t, new(tools.Outputs), s.Tool(spec, 300*time.Millisecond), `{"do":"hang"}`)[0]
 	if !hung.Failed || !strings.HasPrefix(hung.Output, "lookup took longer than 300ms. Its process was ended") {
@@ -369,6 +389,7 @@ func TestAServerThatTakesTooLongIsEnded(t *testing.T) {
 }
 
 func TestAServerThatDoesNotStart(t *testing.T) {
+	t.Parallel()
 	for _, argv := range [][]string{{"no-such-program-anywhere"}, {"false"}} {
 		p := program(t, "server")
 		p.Argv = argv
@@ -386,6 +407,7 @@ func TestAServerThatDoesNotStart(t *testing.T) {
 
 // TestAServerThatSaysThatItIsReadyIsWaitedForNoLonger waits an hour for one that does not say it.
 func TestAServerThatSaysThatItIsReadyIsWaitedForNoLonger(t *testing.T) {
+	t.Parallel()
 	l := new(log)
 	s := &dynamic.Server{Program: program(t, "greets"), Log: l}
 	t.Cleanup(s.Close)
@@ -405,6 +427,7 @@ func TestAServerThatSaysThatItIsReadyIsWaitedForNoLonger(t *testing.T) {
 
 // TestAnswersOfAnotherFormFailTheCallAtOnce has an hour for each call.
 func TestAnswersOfAnotherFormFailTheCallAtOnce(t *testing.T) {
+	t.Parallel()
 	const agreed = "lookup answered in another form than agreed, so that nobody knows what came of the call: "
 	texts := `"content_items":[{"type":"input_text","text":"a"}]`
 	for answer, want := range map[string]string{
@@ -433,6 +456,7 @@ func TestAnswersOfAnotherFormFailTheCallAtOnce(t *testing.T) {
 }
 
 func TestAServerThatClosesItsOutputIsEnded(t *testing.T) {
+	t.Parallel()
 	s := &dynamic.Server{Program: program(t, "turnsmute"), Log: io.Discard}
 	t.Cleanup(s.Close)
 	if err := s.Start(); err != nil {
@@ -447,6 +471,7 @@ func TestAServerThatClosesItsOutputIsEnded(t *testing.T) {
 }
 
 func TestImagesAreTriedBeforeTheyAreCounted(t *testing.T) {
+	t.Parallel()
 	broken := "iVBORw0KGgo=" // the beginning of a PNG
 	image := func(data string) string {
 		return `{"type":"input_image","image_url":"data:image/png;base64,` + data + `"}`

@@ -55,6 +55,7 @@ func inBase(t *testing.T) func(argv ...string) dynamic.Program {
 }
 
 func TestTheExamplesOfTheDocumentRun(t *testing.T) {
+	t.Parallel()
 	script, python, server := examples(t)
 	start := inBase(t)
 	for what, p := range map[string]dynamic.Program{"script": start("bash", "-e", "-c", script), "Python": start("python3", "-c", python)} {
@@ -83,6 +84,7 @@ func TestTheExamplesOfTheDocumentRun(t *testing.T) {
 
 // TestAPythonServerThatCanNotStartIsNotReady lacks a library, as Python tells only once it runs.
 func TestAPythonServerThatCanNotStartIsNotReady(t *testing.T) {
+	t.Parallel()
 	l := new(log)
 	s := &dynamic.Server{Program: inBase(t)("python3", "-c", "import json, no_such_library"), Log: l}
 	t.Cleanup(s.Close)

@@ -202,6 +202,10 @@ func (s *Session) failure(ctx context.Context, err error) *Error {
 	_, web := errors.AsType[*url.Error](err)
 	_, unstarted := errors.AsType[*startError](err)
 	switch {
+	case unstarted && errors.Is(err, context.DeadlineExceeded):
+		e.Words = begin + s.slow()
+	case unstarted && errors.Is(context.Cause(ctx), context.Canceled):
+		e.Words = begin + "was not waited for: the run was ended"
 	case unstarted:
 		e.Words = begin + "could not be started: " + oneLine(err.Error())
 	case silent && errors.Is(context.Cause(ctx), context.Canceled):

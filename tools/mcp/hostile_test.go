@@ -23,6 +23,7 @@ func virtually(t *testing.T, name string, test func(*testing.T)) {
 }
 
 func TestRevisions(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name     string
 		discover func(*saying, request) // what the first process does when it is asked for the newest
@@ -138,6 +139,7 @@ var unusable = []struct {
 }
 
 func TestServersThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	for _, test := range unusable {
 		virtually(t, test.name, func(t *testing.T) {
 			server := &scripted{t: t, answer: test.answer}
@@ -166,11 +168,13 @@ func manyTools(n int) string {
 }
 
 func TestStartThatFails(t *testing.T) {
+	t.Parallel()
 	_, err := Open(t.Context(), Server{Name: "test", Start: func(context.Context) (*Process, error) { return nil, fmt.Errorf("no such program") }})
 	wantError(t, err, ReasonStart, "could not be started: no such program")
 }
 
 func TestEndOfTheRunWhileAServerStarts(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := &scripted{t: t, answer: func(*saying, request) { cancel() }}
 	_, err := Open(ctx, Server{Name: "test", Start: server.start})
@@ -178,6 +182,7 @@ func TestEndOfTheRunWhileAServerStarts(t *testing.T) {
 }
 
 func TestThousandsOfTools(t *testing.T) {
+	t.Parallel()
 	server := &scripted{t: t, answer: func(s *saying, r request) { s.initialized(r, manyTools(mostTools)) }}
 	s := open(t, Server{Start: server.start})
 	offered, err := Offer([]List{s.List()}, nil)
@@ -187,6 +192,7 @@ func TestThousandsOfTools(t *testing.T) {
 }
 
 func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
+	t.Parallel()
 	server := &scripted{t: t, answer: func(s *saying, r request) {
 		s.line("debug: got %s", r.Method)
 		s.line(`{"jsonrpc":"2.0","id":99,"result":{}}`)
@@ -252,6 +258,7 @@ var breaking = []struct {
 }
 
 func TestCallsThatBreak(t *testing.T) {
+	t.Parallel()
 	for _, test := range breaking {
 		virtually(t, test.name, func(t *testing.T) {
 			server := &scripted{t: t, answer: func(s *saying, r request) {
@@ -287,6 +294,7 @@ func TestCallsThatBreak(t *testing.T) {
 }
 
 func TestCancellationIsSent(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := &scripted{t: t, got: make(chan request, 100), answer: func(s *saying, r request) {
 		if !s.initialized(r, oneTool) {
@@ -318,6 +326,7 @@ func TestCancellationIsSent(t *testing.T) {
 }
 
 func TestAServerThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	hold := make(chan struct{})
 	defer close(hold)
 	server := &scripted{t: t, answer: func(s *saying, r request) {
@@ -341,6 +350,7 @@ func TestAServerThatDoesNotRead(t *testing.T) {
 }
 
 func TestChangedToolsChangeNothing(t *testing.T) {
+	t.Parallel()
 	server := &scripted{t: t, answer: func(s *saying, r request) {
 		if s.initialized(r, oneTool) {
 			return
@@ -363,6 +373,7 @@ func TestChangedToolsChangeNothing(t *testing.T) {
 }
 
 func TestAllowedTools(t *testing.T) {
+	t.Parallel()
 	tools := `[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{}},{"name":"c","inputSchema":{}}]`
 	server := &scripted{t: t, answer: func(s *saying, r request) { s.initialized(r, tools) }}
 	for _, test := range []struct{ allow, deny, want []string }{
@@ -384,6 +395,7 @@ func TestAllowedTools(t *testing.T) {
 }
 
 func TestHostileDescriptions(t *testing.T) {
+	t.Parallel()
 	server := &scripted{t: t, answer: func(s *saying, r request) {
 		if r.Method == "initialize" {
 			s.result(r, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"ev\u001b[0mil","version":"`+strings.Repeat("9", 5000)+`"},"instructions":"`+strings.Repeat("do ", 1<<20)+`"}`)
@@ -403,6 +415,7 @@ func TestHostileDescriptions(t *testing.T) {
 }
 
 func TestQuestionsAreDeclined(t *testing.T) {
+	t.Parallel()
 	server := &scripted{t: t}
 	var asked request
 	server.answer = func(s *saying, r request) {
@@ -446,6 +459,7 @@ func (p brokenPipe) Write([]byte) (int, error) {
 func (p brokenPipe) Close() error { return nil }
 
 func TestAServerThatEndsWhileItIsWrittenTo(t *testing.T) {
+	t.Parallel()
 	start := func(context.Context) (*Process, error) {
 		output, w := io.Pipe()
 		return &Process{Output: output, Input: brokenPipe{w}, End: w.Close}, nil

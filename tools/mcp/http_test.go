@@ -34,6 +34,7 @@ func clientOf(t *testing.T, remote Remote) *http.Client {
 }
 
 func TestServersAtAnAddress(t *testing.T) {
+	t.Parallel()
 	for _, options := range []*sdk.StreamableHTTPOptions{nil, {Stateless: true}, {JSONResponse: true}} {
 		for _, protocol := range []string{"", "2025-11-25", "2025-06-18"} {
 			t.Run(fmt.Sprintf("%+v %s", options, protocol), func(t *testing.T) {
@@ -65,6 +66,7 @@ func TestServersAtAnAddress(t *testing.T) {
 }
 
 func TestAddressesThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	elsewhere := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
 	status := func(code int) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })
@@ -191,6 +193,7 @@ var callsOverHTTPThatBreak = []struct {
 }
 
 func TestCallsOverHTTPThatBreak(t *testing.T) {
+	t.Parallel()
 	for _, test := range callsOverHTTPThatBreak {
 		t.Run(test.name, func(t *testing.T) {
 			address := serve(t, scriptedHTTP(test.name == "silent", test.call))
@@ -208,6 +211,7 @@ func TestCallsOverHTTPThatBreak(t *testing.T) {
 // TestAStreamThatHolds is about a server of the newest revision that does not answer the request
 // to be told of changes; the older revision has no such request.
 func TestAStreamThatHolds(t *testing.T) {
+	t.Parallel()
 	old := scriptedHTTP(false, func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]}}`, id)
 	})
@@ -233,6 +237,7 @@ func TestAStreamThatHolds(t *testing.T) {
 
 // TestChangedToolsInAnAnswer is about a revision that is not asked to tell of changes.
 func TestChangedToolsInAnAnswer(t *testing.T) {
+	t.Parallel()
 	address := serve(t, scriptedHTTP(false, func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
@@ -249,6 +254,7 @@ func TestChangedToolsInAnAnswer(t *testing.T) {
 }
 
 func TestChangedToolsOverHTTP(t *testing.T) {
+	t.Parallel()
 	server := exampleServer()
 	address := serve(t, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: true}))
 	changed := make(chan Notice, 10)
@@ -265,6 +271,7 @@ func TestChangedToolsOverHTTP(t *testing.T) {
 }
 
 func TestCheckURL(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{
 		"https://mcp.example/x":           "",
 		"http://localhost:8080":           "",
@@ -298,6 +305,7 @@ func TestCheckURL(t *testing.T) {
 
 // TestNamesOfFarAddresses is about a name that looks near and is not; nothing is sent.
 func TestNamesOfFarAddresses(t *testing.T) {
+	t.Parallel()
 	client := clientOf(t, Remote{URL: "http://mcp.internal:80"})
 	transport := client.Transport.(*oneHost).base.(*http.Transport)
 	for address, far := range map[string]bool{"192.0.2.1:80": true, "[2001:db8::1]:80": true} {

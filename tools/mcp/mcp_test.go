@@ -257,6 +257,7 @@ func dispatch(ctx context.Context, t *testing.T, s *Session, tool, arguments str
 }
 
 func TestServersOfTheLibrary(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		start func(context.Context) (*Process, error)
@@ -305,6 +306,7 @@ func TestVariableOfTheLibrary(t *testing.T) {
 }
 
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	_, err := Open(t.Context(), Server{Name: "test", Tools: []string{AllTools}, Start: child(t, "flood"), StartTimeout: time.Hour})
 	wantError(t, err, ReasonProtocol, "more than 16 MiB")
 }

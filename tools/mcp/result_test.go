@@ -24,6 +24,7 @@ func onePixel(t *testing.T) string {
 }
 
 func TestResults(t *testing.T) {
+	t.Parallel()
 	pixel := onePixel(t)
 	for _, test := range []struct {
 		name, result, want string
@@ -63,6 +64,7 @@ func TestResults(t *testing.T) {
 }
 
 func TestArgumentsAreHandedOnAsTheyAre(t *testing.T) {
+	t.Parallel()
 	got := make(chan string, 1)
 	server := &scripted{t: t, answer: func(s *saying, r request) {
 		if s.initialized(r, `[{"name":"x","inputSchema":{"type":"object","properties":{"n":{"type":"integer"},"o":{"type":["string","null"]},"q":{"type":"string"}},"additionalProperties":true}}]`) {
@@ -93,6 +95,7 @@ func TestArgumentsAreHandedOnAsTheyAre(t *testing.T) {
 }
 
 func TestResourcesOfServers(t *testing.T) {
+	t.Parallel()
 	s := open(t, Server{Name: "notes", Start: inProcess(t, exampleServer())})
 	for _, test := range []struct {
 		tool, arguments, want string
@@ -116,6 +119,7 @@ func TestResourcesOfServers(t *testing.T) {
 
 // TestQuestionsOfTheNewestRevision are in results, which ask for the call again.
 func TestQuestionsOfTheNewestRevision(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, want string
 		again      bool
@@ -149,6 +153,7 @@ func listOf(server string, tools ...string) List {
 }
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("l", 80)
 	lists := []List{
 		listOf("a", "plain", "with.dot", "with/dot", long, "b__c", "taken"),
@@ -200,12 +205,14 @@ func TestNames(t *testing.T) {
 }
 
 func TestOfferRefusesWhatIsNoSchemaOfArguments(t *testing.T) {
+	t.Parallel()
 	l := List{Server: "s", Tools: []Listed{{Tool: "t", Allowed: true, Schema: json.RawMessage(`{"type":"null"}`)}}}
 	_, err := Offer([]List{l}, nil)
 	wantError(t, err, ReasonProtocol, `has a tool "t" that cannot be offered`)
 }
 
 func TestListsAreKept(t *testing.T) {
+	t.Parallel()
 	s := open(t, Server{Start: inProcess(t, exampleServer()), Tools: []string{"weather"}})
 	raw, err := json.MarshalIndent(s.List(), "", "  ")
 	if err != nil {

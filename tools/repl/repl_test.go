@@ -141,6 +141,7 @@ func (s *session) fails(code string, want ...string) tools.Result {
 }
 
 func TestBindingsAreKept(t *testing.T) {
+	t.Parallel()
 	s := begin(t, options(t))
 	s.gives("let a = 1; const f = await Promise.resolve(3); class X {}; function g() { return 1 }", nothing)
 	s.gives("let a = 2; class X { y() {} }; function g() { return a + f }", nothing)
@@ -152,6 +153,7 @@ func TestBindingsAreKept(t *testing.T) {
 const nothing = "Nothing was printed, and the value is undefined.\n"
 
 func TestWhatIsPrinted(t *testing.T) {
+	t.Parallel()
 	s := begin(t, options(t))
 	s.gives(`console.log("one", { two: [2] }); console.error("three"); process.stdout.write("four\n"); require("node:fs").writeSync(1, "five\n"); undefined`,
 		"one { two: [ 2 ] }\nthree\nfour\nfive\n")
@@ -175,6 +177,7 @@ func (s *session) cut(n int) string {
 }
 
 func TestErrorsAreTold(t *testing.T) {
+	t.Parallel()
 	s := begin(t, options(t))
 	got := s.fails(`console.log("before"); throw new Error("broken")`, "before\n", "Uncaught Error: broken\n    at <anonymous>:1:")
 	if strings.Contains(got.Output, "inspector") || strings.Contains(got.Output, "eval") {
@@ -188,6 +191,7 @@ func TestErrorsAreTold(t *testing.T) {
 }
 
 func TestModulesAreImported(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	for name, text := range map[string]string{"m.mjs": "export default 7", "c.cjs": "module.exports = 8"} {
 		if err := os.WriteFile(filepath.Join(o.Dir, name), []byte(text), 0o600); err != nil {
@@ -202,6 +206,7 @@ func TestModulesAreImported(t *testing.T) {
 }
 
 func TestHelpersCallOtherTools(t *testing.T) {
+	t.Parallel()
 	s := begin(t, options(t))
 	s.gives(`await sh("x")`, "{ stdout: 'out\\n', stderr: '', exitCode: 3 }\n")
 	s.gives(`(await codex.sh("slow", { workdir: "a" })).stdout`, "first\nsecond\nthird\n")
@@ -228,12 +233,14 @@ func TestHelpersCallOtherTools(t *testing.T) {
 }
 
 func TestManyCallsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := begin(t, options(t))
 	s.gives(`(await Promise.all(Array.from({ length: 500 }, () => sh("x")))).filter((r) => r.exitCode === 3).length`, "500\n")
 }
 
 // TestCodeThatGoesOnMakesNoCalls has a timer of one call fire in the next one.
 func TestCodeThatGoesOnMakesNoCalls(t *testing.T) {
+	t.Parallel()
 	s := begin(t, options(t))
 	s.gives(`let fired; const after = new Promise((r) => { fired = r }); setTimeout(() => sh("x").catch((e) => fired(e.message)), 1); undefined`, nothing)
 	s.gives(`await after`, "not done: the js_repl call that this code belongs to has ended. Await what the code does.\n")
@@ -243,6 +250,7 @@ func TestCodeThatGoesOnMakesNoCalls(t *testing.T) {
 }
 
 func TestACallThatTakesTooLongEndsTheKernel(t *testing.T) {
+	t.Parallel()
 	s := begin(t, options(t))
 	for _, code := range []string{"while (true) {}", "await new Promise(() => {})", `await tool("hang")`} {
 		s.gives("let kept = 1", nothing)
@@ -256,6 +264,7 @@ func TestACallThatTakesTooLongEndsTheKernel(t *testing.T) {
 
 // The time of a call holds where what it calls has to wait for a call of somebody else.
 func TestACallThatWaitsForOthersEndsInTime(t *testing.T) {
+	t.Parallel()
 	held, cancel := context.WithCancel(t.Context())
 	hold := tools.Tool{
 		Spec: tools.Spec{Name: "hold", Parameters: json.RawMessage(`{"type":"object"}`)}, Mutates: true,
@@ -278,6 +287,7 @@ func TestACallThatWaitsForOthersEndsInTime(t *testing.T) {
 }
 
 func TestAKernelThatEndsIsStartedAnew(t *testing.T) {
+	t.Parallel()
 	s := begin(t, options(t))
 	s.gives("let kept = 1", nothing)
 	s.fails("console.log('last'); process.exit(3)", "js_repl failed: its kernel ended with exit status 3. The next call starts a new one; what was defined is gone.", "last\n")
@@ -300,6 +310,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestResetForgets(t *testing.T) {
+	t.Parallel()
 	s := begin(t, options(t))
 	s.gives("let kept = 1", nothing)
 	if got := s.call(repl.ResetName, "{}"); got.Failed || !strings.Contains(got.Output, "without bindings") {
@@ -311,6 +322,7 @@ func TestResetForgets(t *testing.T) {
 
 // TestAKernelThatIsGoneIsTold is of a model that made calls of an earlier Repl.
 func TestAKernelThatIsGoneIsTold(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	o.Used = true
 	s := begin(t, o)
@@ -319,6 +331,7 @@ func TestAKernelThatIsGoneIsTold(t *testing.T) {
 }
 
 func TestImagesAreShown(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	var file bytes.Buffer
 	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
@@ -352,6 +365,7 @@ for (const source of ["four.png", bytes, new Uint8Array(bytes), url, { image_url
 
 // TestHostileKernels write to the pipe of the kernel, which only code that looks for it does.
 func TestHostileKernels(t *testing.T) {
+	t.Parallel()
 	const broke = "js_repl failed: the code used the kernel's own pipe, and the kernel was ended."
 	s := begin(t, options(t))
 	for _, code := range []string{
@@ -365,7 +379,7 @@ func TestHostileKernels(t *testing.T) {
 	}
 	s.fails(`const fs = require("fs"), line = Buffer.alloc(1 << 20, "x"); for (;;) try { fs.writeSync(4, line) } catch (e) { if (e.code !== "EAGAIN") throw e }`, broke)
 	// What says that it is done is done, whatever it does then.
-	got := s.call(repl.Name, `require("fs").writeSync(4, '{"type":"tool","cell":1,"call":1,"name":"hang"}\n'); for (let i = 0; i < 50; i++) require("fs").writeSync(4, JSON.stringify({ type: "done", cell: i }) + "\n"); while (true) {}`)
+	got := s.call(repl.Name, `require("fs").writeSync(4, '{"type":"tool","cell":1,"call":1,"name":"hang"}\n'); for (let i = 0; i < 50; i++) require("fs").writeSync(4, JSON.stringify({ type: "done", cell: i }) + "\n"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`)
 	if got.Failed {
 		t.Errorf("got %+v", got)
 	}
@@ -376,6 +390,7 @@ func TestHostileKernels(t *testing.T) {
 }
 
 func TestWhatIsNoCodeIsRefused(t *testing.T) {
+	t.Parallel()
 	s := begin(t, options(t))
 	for text, want := range map[string]string{
 		"```js\n1\n```":            "markdown fence",
@@ -397,6 +412,7 @@ func TestWhatIsNoCodeIsRefused(t *testing.T) {
 
 // TestAFunctionTakesCodeAsItsArgument is of models that have no freeform tools.
 func TestAFunctionTakesCodeAsItsArgument(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	o.Offer = tools.Function
 	s := begin(t, o)
@@ -414,6 +430,7 @@ const pragma = "// codex-js-repl: "
 
 // TestGrammar reads the terminals of the grammar as regular expressions.
 func TestGrammar(t *testing.T) {
+	t.Parallel()
 	grammar := repl.New(repl.Options{Offer: tools.Freeform}).Tools()[0].Spec.Grammar
 	terminals := map[string]string{}
 	for _, found := range regexp.MustCompile(`(?m)^([A-Z]+): /(.*)/$`).FindAllStringSubmatch(grammar, -1) {
@@ -436,6 +453,7 @@ func TestGrammar(t *testing.T) {
 }
 
 func TestNodeIsTried(t *testing.T) {
+	t.Parallel()
 	for what, c := range map[string]struct{ program, want string }{
 		"none":      {"", "node"},
 		"old":       {"echo v16.20.0", `node is of version "v16.20.0", and has to be of version 18 or later`},
@@ -457,6 +475,7 @@ func TestNodeIsTried(t *testing.T) {
 }
 
 func TestRulesThatRefuseNodeRefuseTheKernel(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	var asked []string
 	o.Judge = func(r policy.Request) policy.Decision {

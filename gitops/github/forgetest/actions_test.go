@@ -19,6 +19,7 @@ func (w *world) tip(t *testing.T, branch string) string {
 }
 
 func TestChecksOfACommit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	sha := w.tip(t, "feature/topic")
 	run := w.repo.AddWorkflow(forgetest.WorkflowRun{Name: "CI", Branch: "feature/topic", SHA: sha, Jobs: []forgetest.Job{
@@ -85,6 +86,7 @@ func TestChecksOfACommit(t *testing.T) {
 }
 
 func TestLogsThatAreNotThere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddWorkflow(forgetest.WorkflowRun{ID: 7, SHA: w.tip(t, "main"), Jobs: []forgetest.Job{
 		{Name: "old", LogExpired: true}, {Name: "runs", Status: "in_progress"}, {Name: "away", LogAt: "https://store.example.invalid/x"},
@@ -111,6 +113,7 @@ func TestLogsThatAreNotThere(t *testing.T) {
 
 // What stands in a commit is not who pushed it.
 func TestWhoseACommitIs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.git(t, "commit", "--quiet", "--allow-empty", "--author=Bot <4242+helper[bot]@users.noreply.github.com>", "--message=forged")
 	w.git(t, "push", "--quiet", w.URL[:7]+"x:"+w.Token+"@"+w.URL[7:]+"/octo/widgets.git", "HEAD:refs/heads/feature/topic")
@@ -140,6 +143,7 @@ func TestWhoseACommitIs(t *testing.T) {
 }
 
 func TestPullRequestsOfACommit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
 	for branch, want := range map[string]int{"feature/topic": 1, "main": 0} {
@@ -154,6 +158,7 @@ func TestPullRequestsOfACommit(t *testing.T) {
 }
 
 func TestMergeableState(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
 	state := func() string {

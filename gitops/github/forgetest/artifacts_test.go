@@ -12,6 +12,7 @@ import (
 )
 
 func TestArtifactsOfARun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddWorkflowRun(6)
 	w.repo.AddArtifact(7, forgetest.Artifact{Name: "first", Zip: []byte("PK1")})
@@ -47,6 +48,7 @@ func TestArtifactsOfARun(t *testing.T) {
 // Who downloads is known to the API, and to the place of the archive by its address
 // alone.
 func TestDownloadOfAnArtifact(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	id := w.repo.AddArtifact(7, forgetest.Artifact{Name: "run", Zip: []byte("PK")})
 	gone := w.repo.AddArtifact(7, forgetest.Artifact{Name: "old", Expired: true})

@@ -165,6 +165,7 @@ func fits(template, path string) bool {
 }
 
 func TestDescriptionTellsWrongAnswers(t *testing.T) {
+	t.Parallel()
 	d := readDescription(t)
 	const path = "/repos/octo/widgets/git/ref/heads/main"
 	right := `{"ref":"refs/heads/main","node_id":"x","url":"https://example.invalid/r","object":` +

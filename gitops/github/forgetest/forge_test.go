@@ -11,6 +11,7 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddIssue(forgetest.Issue{Title: "Wrong"})
 	w.On("GET", widgets+"/issues/1", forgetest.Reply{Status: 429, Header: http.Header{"retry-after": {"7"}}, Body: `{"message":"Slow down"}`}, 2)
@@ -32,6 +33,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddIssue(forgetest.Issue{Title: "Wrong"})
 	w.On("GET", widgets, forgetest.Reply{Status: 500}, 1)
@@ -49,6 +51,7 @@ func TestRequests(t *testing.T) {
 }
 
 func TestNumbersAreShared(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if got := w.repo.AddIssue(forgetest.Issue{Title: "Wrong"}); got != 1 {
 		t.Errorf("the first issue is #%d", got)
@@ -66,6 +69,7 @@ func TestNumbersAreShared(t *testing.T) {
 }
 
 func TestAuthors(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	bot := forgetest.User{Login: "renovate[bot]", ID: 29139614, Type: "Bot"}
 	w.repo.AddIssue(forgetest.Issue{Title: "Ours", Comments: []forgetest.Comment{
@@ -87,6 +91,7 @@ func TestAuthors(t *testing.T) {
 }
 
 func TestTokenOfABot(t *testing.T) {
+	t.Parallel()
 	bot := forgetest.User{Login: "github-actions[bot]", ID: 41898282, Type: "Bot"}
 	f := forgetest.New(t, forgetest.Options{Token: "one-of-the-test", User: bot})
 	repo := f.AddRepository("octo", "widgets")
@@ -99,6 +104,7 @@ func TestTokenOfABot(t *testing.T) {
 }
 
 func TestIssueThatIsAPullRequest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddIssue(forgetest.Issue{Title: "Change", PullRequest: true, State: "closed"})
 	got := w.ask(t, "GET", widgets+"/issues/1", "")
@@ -111,6 +117,7 @@ func TestIssueThatIsAPullRequest(t *testing.T) {
 }
 
 func TestSetPullRequest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddMilestone("v1")
 	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main", "body": "B"}`)
@@ -137,6 +144,7 @@ func TestSetPullRequest(t *testing.T) {
 }
 
 func TestCollaborators(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.Collaborators = []string{"hubot"}
 	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
@@ -151,6 +159,7 @@ func TestCollaborators(t *testing.T) {
 }
 
 func TestDrafts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
 	node := w.repo.PullRequests()[0].NodeID
@@ -174,6 +183,7 @@ func TestDrafts(t *testing.T) {
 }
 
 func TestGraphQLFailures(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	unknown := `{"query": "mutation { convertPullRequestToDraft(input: {pullRequestId: \"PR_none\"}) { clientMutationId } }"}`
 	for _, c := range []struct {
@@ -201,6 +211,7 @@ func TestGraphQLFailures(t *testing.T) {
 
 // TestManyAtOnce is for the race detector, and for numbers that two get.
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddIssue(forgetest.Issue{Title: "Wrong"})
 	t.Run("clients", func(t *testing.T) {

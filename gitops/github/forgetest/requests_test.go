@@ -10,6 +10,7 @@ import (
 )
 
 func TestUndescribedRequests(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, request := range []struct{ method, path, body string }{
 		{"GET", "/pulls?head=octo:main&state=all", ""},
@@ -44,6 +45,7 @@ func TestUndescribedRequests(t *testing.T) {
 
 // TestReviewCommentIsDescribed lists one, which the other calls leave out.
 func TestReviewCommentIsDescribed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
 	w.repo.AddReviewComment(1, forgetest.ReviewComment{ReviewID: 7, Path: "main.txt", Line: 1, DiffHunk: "@@ -1 +1 @@", Body: "No."})

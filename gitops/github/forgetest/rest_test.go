@@ -17,6 +17,7 @@ const widgets = "/repos/octo/widgets"
 // TestAnswers goes through the calls in an order in which each has something to
 // work on: issue 1, its comment, pull request 2.
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddMilestone("v1")
 	w.repo.AddIssue(forgetest.Issue{Title: "Wrong", Labels: []string{"bug", "help wanted"}, Comments: []forgetest.Comment{{Body: "Indeed."}}})
@@ -101,6 +102,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestNamesInAnyCase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	got := w.ask(t, "GET", "/repos/OCTO/Widgets", "")
 	if got.status != 200 || got.field(t, "full_name") != "octo/widgets" {
@@ -109,6 +111,7 @@ func TestNamesInAnyCase(t *testing.T) {
 }
 
 func TestUnknownPath(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	got := w.send(t, "", "GET", w.APIURL+"/nothing", "")
 	if got.status != 404 || got.field(t, "message") != "Not Found" {
@@ -117,6 +120,7 @@ func TestUnknownPath(t *testing.T) {
 }
 
 func TestRefusedPullRequestSaysWhy(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
 	for body, want := range map[string]string{
@@ -133,6 +137,7 @@ func TestRefusedPullRequestSaysWhy(t *testing.T) {
 }
 
 func TestEmptyRepository(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.AddRepository("octo", "empty")
 	for _, path := range []string{"/git/ref/heads/main", "/git/commits/" + strings.Repeat("0", 40)} {
@@ -143,6 +148,7 @@ func TestEmptyRepository(t *testing.T) {
 }
 
 func TestCommitIsReadFromGit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tip := w.git(t, "rev-parse", "feature/topic")
 	ref := w.ask(t, "GET", widgets+"/git/ref/heads/feature/topic", "")
@@ -169,6 +175,7 @@ func TestCommitIsReadFromGit(t *testing.T) {
 }
 
 func TestPullRequestFollowsItsBranch(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main", "draft": true}`)
 	w.commit(t, "feature/topic", "Further")
@@ -184,6 +191,7 @@ func TestPullRequestFollowsItsBranch(t *testing.T) {
 }
 
 func TestPullRequestLists(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for i := range 3 {
 		branch := fmt.Sprintf("b%d", i+1)
@@ -215,6 +223,7 @@ func TestPullRequestLists(t *testing.T) {
 }
 
 func TestPaging(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var issue forgetest.Issue
 	for i := range 250 {
@@ -250,6 +259,7 @@ func TestPaging(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddIssue(forgetest.Issue{Title: "Wrong"})
 	private := w.AddRepository("octo", "private")
@@ -284,6 +294,7 @@ func TestTokens(t *testing.T) {
 }
 
 func TestMilestones(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.AddMilestone("v1")
 	w.repo.AddIssue(forgetest.Issue{Title: "Wrong"})

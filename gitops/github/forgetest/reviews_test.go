@@ -11,6 +11,7 @@ import (
 // TestReviewsAreDescribed reviews a pull request: each answer is compared with GitHub's
 // description.
 func TestReviewsAreDescribed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
 	files := w.ask(t, "GET", widgets+"/pulls/1/files", "")

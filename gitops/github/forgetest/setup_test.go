@@ -12,6 +12,7 @@ import (
 // TestSetupIsDescribed sets up a repository: each answer is compared with GitHub's
 // description.
 func TestSetupIsDescribed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	key := w.ask(t, "GET", widgets+"/actions/secrets/public-key", "")
 	raw, err := base64.StdEncoding.DecodeString(key.field(t, "key").(string))

@@ -23,6 +23,7 @@ func (w *world) url(name, token string) string {
 }
 
 func TestClone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	private := w.AddRepository("octo", "private")
 	private.Private = true
@@ -56,6 +57,7 @@ func TestClone(t *testing.T) {
 
 // TestTokenSentUnasked is how a checkout of Actions authenticates.
 func TestTokenSentUnasked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for token, works := range map[string]bool{w.Token: true, "wrong": false} {
 		basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + token))
@@ -67,6 +69,7 @@ func TestTokenSentUnasked(t *testing.T) {
 }
 
 func TestCloneOfAPart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	dir := filepath.Join(t.TempDir(), "clone")
 	w.git(t, "clone", "--quiet", "--depth=1", "--filter=blob:none", "--branch=feature/topic", w.url("widgets", ""), dir)
@@ -76,6 +79,7 @@ func TestCloneOfAPart(t *testing.T) {
 }
 
 func TestPush(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	archived := w.AddRepository("octo", "archived")
 	archived.Archived = true
@@ -104,6 +108,7 @@ func TestPush(t *testing.T) {
 
 // TestLargePush sends what git puts into a chunked body.
 func TestLargePush(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	noise := strings.Repeat(w.git(t, "rev-parse", "main"), 1<<16)
 	if err := os.WriteFile(filepath.Join(w.checkout, "large"), []byte(noise), 0o644); err != nil {
@@ -118,6 +123,7 @@ func TestLargePush(t *testing.T) {
 }
 
 func TestRequestsOfGit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.git(t, "push", "--quiet", w.url("widgets", w.Token), "main:refs/heads/pushed")
 	for _, request := range w.Requests() {
@@ -133,6 +139,7 @@ func TestRequestsOfGit(t *testing.T) {
 }
 
 func TestRefusedPush(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.On("POST", "/octo/*/git-receive-pack", forgetest.Reply{Status: 503}, 1)
 	push := []string{"push", "--quiet", w.url("widgets", w.Token), "main:refs/heads/pushed"}

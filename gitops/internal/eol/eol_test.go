@@ -34,6 +34,7 @@ var contents = map[string]string{
 
 // Every attribute line with every setting and content, both ways, against git.
 func TestAsGitDoes(t *testing.T) {
+	t.Parallel()
 	for _, line := range []string{"", "* text", "* -text", "* text=auto", "* eol=crlf", "* eol=lf", "* text=auto eol=crlf", "* text=auto eol=lf", "* crlf", "* -crlf", "* crlf=input", "* binary"} {
 		for _, settings := range []Settings{{}, {AutoCRLF: "true"}, {AutoCRLF: "input"}, {EOL: "crlf"}, {AutoCRLF: "true", EOL: "lf"}} {
 			t.Run(line+" "+settings.AutoCRLF+" "+settings.EOL, func(t *testing.T) {
@@ -112,6 +113,7 @@ func all(t *testing.T, r io.Reader) string {
 
 // A file that was committed with CRLF keeps it where git has to guess.
 func TestStripsAsksWhatIsIndexed(t *testing.T) {
+	t.Parallel()
 	action := Settings{AutoCRLF: "true"}.Decide(nil)
 	crlf, lf := look("a\r\n"), look("a\n")
 	if action.Strips(crlf, &crlf) || !action.Strips(crlf, &lf) || !action.Strips(crlf, nil) {
@@ -120,6 +122,7 @@ func TestStripsAsksWhatIsIndexed(t *testing.T) {
 }
 
 func TestStreamsInSmallSteps(t *testing.T) {
+	t.Parallel()
 	const text = "a\r\n\rb\n\r\r\nc"
 	for name, read := range map[string]func(io.Reader) io.Reader{"to LF": ToLF, "to CRLF": ToCRLF} {
 		whole := all(t, read(strings.NewReader(text)))
@@ -131,6 +134,7 @@ func TestStreamsInSmallSteps(t *testing.T) {
 }
 
 func TestSizeAfterStripping(t *testing.T) {
+	t.Parallel()
 	for name, content := range contents {
 		c := look(content)
 		if got := len(all(t, ToLF(strings.NewReader(content)))); int64(got) != c.Size-c.CRLF {

@@ -5,15 +5,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// passed are the variables that git, and a filter that it starts, get to see.
-// Tokens and keys are not among them, nor what names another
-// repository.
-var passed = [...]string{
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "LANG", "LANGUAGE", "TZ",
-	"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "SYSTEMROOT",
-}
+	"github.com/agent-ci/agent-ci/policy/outside"
+)
 
 // AsUser is git with the configuration of who started this process.
 func AsUser(path string, environ []string, gitDir, workTree string) Program {
@@ -23,14 +17,14 @@ func AsUser(path string, environ []string, gitDir, workTree string) Program {
 			env = append(env, v)
 		}
 	}
-	return Program{path, env}
+	return Program{path, outside.GitConfig, env}
 }
 
 // Isolated is git with no configuration but that of gitDir. No program of root,
 // where commands are at work, is in its PATH. Objects of other folders are for it
 // only as verified copies in gitDir: git does not hash what it reads.
 func Isolated(path string, environ []string, root, gitDir, workTree string) Program {
-	return Program{path, append(quietEnvironment(environ, root),
+	return Program{path, outside.GitPrivate, append(quietEnvironment(environ, root),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_GLOBAL="+os.DevNull,
 		"GIT_DIR="+gitDir, "GIT_WORK_TREE="+workTree)}
 }
@@ -49,7 +43,7 @@ func quietEnvironment(environ []string, root string) []string {
 			}
 			v = name + "=" + value
 		}
-		if slices.Contains(passed[:], name) {
+		if outside.GitPrivate.Takes(name) {
 			env = append(env, v)
 		}
 	}

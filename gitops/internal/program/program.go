@@ -10,22 +10,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // Program is git with an environment of its own.
 type Program struct {
 	Path string // empty: there is none
+	use  *outside.Use
 	env  []string
 }
 
 // With returns the program with more variables; later ones count.
 func (p Program) With(vars ...string) Program {
-	return Program{p.Path, append(append([]string(nil), p.env...), vars...)}
+	return Program{p.Path, p.use, append(append([]string(nil), p.env...), vars...)}
 }
 
 func (p Program) There() bool { return p.Path != "" }
@@ -41,8 +43,7 @@ func (p Program) Run(ctx context.Context, dir string, stdin io.Reader, args ...s
 func (p Program) Stream(ctx context.Context, dir string, stdin io.Reader, stdout io.Writer, args ...string) error {
 	var stderr tail
 	out := &sink{to: stdout}
-	cmd := exec.CommandContext(ctx, p.Path, args...)
-	cmd.Dir, cmd.Env = dir, p.env
+	cmd := p.use.Command(ctx, p.Path, dir, p.env, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a filter is a child of git, and ends with it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -78,12 +78,12 @@ func TestGitSeesFewVariables(t *testing.T) {
 	user := program.AsUser(gittest.Program(t), environ, r.Path(".git"), r.Dir)
 	isolated := program.Isolated(gittest.Program(t), environ, r.Dir, r.Path(".git"), r.Dir)
 	for _, git := range []program.Program{user, isolated} {
-		for _, v := range variables(t, git.With("MORE=1", "LC_ALL=C.UTF-8")) {
+		for _, v := range variables(t, git.With("GIT_INDEX_FILE=more", "LC_ALL=C.UTF-8")) {
 			if strings.Contains(v, "hunter22") || strings.Contains(v, "/nowhere") || strings.HasPrefix(v, "PATH=") && strings.Contains(v, r.Dir) {
 				t.Errorf("it sees %s", v)
 			}
 		}
-		if all := variables(t, git.With("MORE=1")); !slices.Contains(all, "MORE=1") || !slices.Contains(all, "LC_ALL=C") {
+		if all := variables(t, git.With("GIT_INDEX_FILE=more")); !slices.Contains(all, "GIT_INDEX_FILE=more") || !slices.Contains(all, "LC_ALL=C") {
 			t.Errorf("it sees %q", all)
 		}
 	}

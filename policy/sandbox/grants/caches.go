@@ -151,7 +151,7 @@ func (f Folders) cacheAt(folder string) (c cache, is bool) {
 	info, err := os.Stat(c.path)
 	c.there = err == nil
 	around := slices.ContainsFunc(f.apart(), func(path string) bool { return within(path, []string{c.path}) })
-	closed := within(c.path, []string{"/run", "/var/run", "/dev", "/proc", "/sys"})
+	closed := within(c.path, []string{"/run", "/var/run", "/dev", "/proc", "/sys"}) && !within(c.path, []string{"/dev/shm"})
 	return c, !around && !closed && (!c.there || info.IsDir())
 }
 
@@ -166,7 +166,7 @@ func (f Folders) changeable() []string {
 // apart are the folders that no folder of caches is around: the checkout, those of the
 // user, and those that commands have of their own anyway.
 func (f Folders) apart() []string {
-	paths := append([]string{cmp.Or(f.Twin, f.Workspace), "/tmp", "/var/tmp"}, f.homes()...)
+	paths := append([]string{cmp.Or(f.Twin, f.Workspace), "/tmp", "/var/tmp", "/dev/shm"}, f.homes()...)
 	return withReal(paths)
 }
 

@@ -149,7 +149,7 @@ func (p *Plan) lend() {
 func (p *Plan) hide() {
 	for _, path := range slices.Concat(p.hidden, p.sockets) {
 		info, _, err := p.layers.stat(path)
-		if err != nil || p.unseen(path) || within(path, []string{"/proc", "/sys", "/dev"}) {
+		if err != nil || p.unseen(path) {
 			continue
 		}
 		m := stage.Mount{Kind: stage.Hidden, Path: path, File: !info.IsDir()}
@@ -197,8 +197,13 @@ func (p *Plan) putBelow(top stage.Mount, folders []string) {
 	}
 }
 
-// unseen says whether path lies in something that shows nothing of it.
+// unseen reports whether commands see nothing of path, since something else covers the
+// folder that it is in.
 func (p *Plan) unseen(path string) bool {
+	machine := []string{"/proc", "/sys", "/dev"} // a sandbox has its own
+	if slices.Contains(machine, path) {
+		return true
+	}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		m, mounted := p.mounts[dir]
 		switch {
@@ -206,6 +211,8 @@ func (p *Plan) unseen(path string) bool {
 			return true
 		case mounted:
 			return false
+		case slices.Contains(machine, dir):
+			return true
 		case dir == "/":
 			return false
 		}

@@ -156,3 +156,20 @@ func TestLandlockGetsWhatIsMountedToBeWritten(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// Secrets are hidden wherever the checkout and the user's folder are, also among folders
+// that a sandbox has of its own.
+func TestSecretsBelowDevShmAreHidden(t *testing.T) {
+	shared, err := os.MkdirTemp("/dev/shm", "")
+	if err != nil {
+		t.Skipf("there is no /dev/shm to write to: %v", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(shared) })
+	t.Setenv("TMPDIR", shared)
+	_, f := folders(t, map[string]string{"workspace/store": "x", "home/.netrc": "y"})
+	store, netrc := filepath.Join(f.Workspace, "store"), filepath.Join(f.Home, ".netrc")
+	beside := filepath.Join(shared, "beside")
+	put(t, beside, "z")
+	f.Held = held(Held{Secret: []string{store, netrc, beside}})
+	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{store: stage.Hidden, netrc: stage.Hidden, beside: ""})
+}

@@ -73,6 +73,7 @@ func hanging(t *testing.T, names ...string) (Options, *string) {
 }
 
 func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
 	o, ends := hanging(t, "hangs", "one", "two", "three")
 	if _, err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -88,6 +89,7 @@ func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
 
 // The input of a lost request is what the provider counted of the conversation, and what was added.
 func TestTheInputOfALostRequestIsKnown(t *testing.T) {
+	t.Parallel()
 	event := func(kind transcript.Type, data any) transcript.Event {
 		raw, err := json.Marshal(data)
 		if err != nil {
@@ -130,6 +132,7 @@ func TestTheInputOfALostRequestIsKnown(t *testing.T) {
 
 // A process that an earlier start left and that hangs is ended, where it is certain which one it is.
 func TestAProcessThatAnEarlierStartLeftIsEnded(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/proc/self/fd/1"); err != nil {
 		t.Skip("this system does not tell what a process writes to")
 	}
@@ -184,6 +187,7 @@ func TestAProcessThatAnEarlierStartLeftIsEnded(t *testing.T) {
 
 // What a terminal shows is bounded, and what strangers wrote does nothing there.
 func TestProgressOnATerminal(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	p := NewProgress(&out, 40)
 	for n := range 20 {
@@ -207,6 +211,7 @@ func TestProgressOnATerminal(t *testing.T) {
 }
 
 func TestProgressInALog(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	p := NewProgress(&out, 0)
 	target := campaign.Target{Key: "bump-one"}

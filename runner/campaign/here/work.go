@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -394,8 +394,8 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, patience, errHung)
 		defer cancel()
 	}
-	command := exec.CommandContext(ctx, w.Program, args...)
-	command.Dir, command.Env, command.Stdout, command.Stderr = w.Folder, environment(w.Environ), log, w.said(log)
+	command := outside.Run.Command(ctx, w.Program, w.Folder, environment(w.Environ), args...)
+	command.Stdout, command.Stderr = log, w.said(log)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal of the terminal comes from here, once
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = w.Farewell

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/intake"
@@ -120,12 +121,19 @@ func (o Options) fromCommand(ctx context.Context) ([]job.Listed, error) {
 	ctx, tooMuch := context.WithCancelCause(ctx)
 	defer tooMuch(nil)
 	printed := &bounded{most: mostBytes, over: func() { tooMuch(fmt.Errorf("it printed more than %d MiB", mostBytes>>20)) }}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = o.Folder, o.Environ, printed, o.Said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and what it started
-	cmd.WaitDelay = farewell
-	err := cmd.Run()
+	folder, err := filepath.Abs(o.Folder)
+	var program string
+	if err == nil {
+		program, err = outside.Find(argv[0], folder, o.Environ)
+	}
+	if err == nil {
+		cmd := outside.Targets.Command(ctx, program, folder, o.Environ, argv[1:]...)
+		cmd.Stdout, cmd.Stderr = printed, o.Said
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and what it started
+		cmd.WaitDelay = farewell
+		err = cmd.Run()
+	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

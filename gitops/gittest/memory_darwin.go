@@ -1,0 +1,4 @@
+package gittest
+
+// memory returns "": there is no folder in memory.
+func memory() string { return "" }

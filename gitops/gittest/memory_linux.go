@@ -1,0 +1,20 @@
+package gittest
+
+import "golang.org/x/sys/unix"
+
+// roomInMemory is how many bytes a folder in memory has to have free for tests.
+const roomInMemory = 4 << 30
+
+// memory returns a folder in memory that has room and that programs can be started from;
+// "" if there is none.
+func memory() string {
+	const path = "/dev/shm"
+	var found unix.Statfs_t
+	if err := unix.Statfs(path, &found); err != nil || found.Type != unix.TMPFS_MAGIC || found.Flags&unix.ST_NOEXEC != 0 {
+		return ""
+	}
+	if found.Bavail*uint64(found.Bsize) < roomInMemory || unix.Access(path, unix.W_OK) != nil {
+		return ""
+	}
+	return path
+}

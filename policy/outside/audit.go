@@ -1,0 +1,52 @@
+package outside
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// auditVariable names a variable of the environment whose value is a file. Only tests build a program
+// that has such a name (-ldflags -X); in any other one it is empty, and nothing is read or written.
+var auditVariable string
+
+// Start is a line of that file.
+type Start struct {
+	Use       string
+	Path, Dir string
+	Args      []string
+	Variables []string // names of those that it gets
+	Withheld  []string // names of those that the caller gave and the list does not have
+}
+
+// audit appends a start to the file, where there is one.
+func (u *Use) audit(path, dir string, env, args []string) error {
+	if auditVariable == "" {
+		return nil
+	}
+	file := os.Getenv(auditVariable)
+	if file == "" {
+		return nil
+	}
+	s := Start{Use: u.Name, Path: path, Dir: dir, Args: args}
+	for _, variable := range env {
+		name, _, _ := strings.Cut(variable, "=")
+		if u.gets(name) {
+			s.Variables = append(s.Variables, name)
+		} else {
+			s.Withheld = append(s.Withheld, name)
+		}
+	}
+	line, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("note a start: %w", err)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("note a start: %w", err)
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,122 @@
+package outside
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAProgramGetsWhatItsRowHas(t *testing.T) {
+	t.Setenv("SECRET_OF_THE_PROCESS", "x")
+	env := []string{"PATH=/bin", "GITHUB_TOKEN=x", "GIT_CONFIG_KEY_7=a", "LC_ALL=C"}
+	for use, want := range map[*Use][]string{
+		GitRemote: {"PATH=/bin", "GIT_CONFIG_KEY_7=a", "LC_ALL=C"}, GitVersion: {}, Unconfined: env, Stage: {},
+	} {
+		out, err := use.Command(t.Context(), "/usr/bin/env", Root, env).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Join(want, "\n"), strings.TrimSpace(string(out))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", use.Name, diff)
+		}
+	}
+}
+
+func TestWhatBreaksItsRowIsNotStarted(t *testing.T) {
+	for name, cmd := range map[string]*exec.Cmd{
+		"a program by its name":    Unconfined.Command(t.Context(), "true", Root, nil),
+		"a program from here":      Unconfined.Command(t.Context(), "./true", Root, nil),
+		"no folder":                Unconfined.Command(t.Context(), "/bin/true", "", nil),
+		"a folder from here":       Unconfined.Command(t.Context(), "/bin/true", "x", nil),
+		"another folder":           GitVersion.Command(t.Context(), "/bin/true", t.TempDir(), nil),
+		"a use that is in no list": new(Use).Command(t.Context(), "/bin/true", Root, nil),
+	} {
+		if err := cmd.Run(); err == nil {
+			t.Errorf("%s: it was started", name)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"here/tool": 0o755, "bin/tool": 0o755, "plain/tool": 0o644} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(filepath.Join(dir, "here"))
+	for _, c := range []struct {
+		name, path, want string
+		err              error
+	}{
+		{"tool", ":.:" + dir + "/plain:" + dir + "/bin", "/bin/tool", nil},
+		{"tool", ":.:../here", "", exec.ErrNotFound},
+		{"tool", "", "", exec.ErrNotFound},
+		{"./tool", "", "/here/tool", nil},
+		{"../plain/tool", "", "", fs.ErrPermission},
+		{"./missing", "", "", fs.ErrNotExist},
+		{dir + "/bin/tool", "", "/bin/tool", nil},
+	} {
+		got, err := Find(c.name, filepath.Join(dir, "here"), []string{"PATH=/nowhere", "PATH=" + c.path})
+		if !errors.Is(err, c.err) || c.err == nil && got != dir+c.want {
+			t.Errorf("Find(%s) in %q = %s, %v", c.name, c.path, got, err)
+		}
+	}
+}
+
+// Nothing is noted by a program that was built for use.
+func TestOnlyTestsNote(t *testing.T) {
+	if auditVariable != "" {
+		t.Fatalf("the variable is %q", auditVariable)
+	}
+	file := filepath.Join(t.TempDir(), "starts")
+	t.Setenv("AGENT_CI_TEST_STARTS", file)
+	note := func() {
+		if err := GitRemote.Command(context.Background(), "/bin/true", Root, []string{"PATH=/bin", "MORE=x"}, "a").Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	note()
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("something was noted: %v", err)
+	}
+	auditVariable = "AGENT_CI_TEST_STARTS"
+	defer func() { auditVariable = "" }()
+	note()
+	raw, err := os.ReadFile(file)
+	var got Start
+	if err != nil || json.Unmarshal(raw, &got) != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	if diff := cmp.Diff(Start{GitRemote.Name, "/bin/true", Root, []string{"a"}, []string{"PATH"}, []string{"MORE"}}, got); diff != "" {
+		t.Errorf("it noted (-want +got):\n%s", diff)
+	}
+}
+
+// docs/security.md has the list as it is here.
+func TestTheListIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "\n"+Table()+"\n") {
+		t.Errorf("docs/security.md does not have the list as it is:\n%s", Table())
+	}
+	names := map[string]bool{}
+	for _, u := range Uses() {
+		if names[u.Name] || slices.Contains([]string{u.Name, u.Program, u.Folder, u.Starts}, "") {
+			t.Errorf("the row of %q is not whole, or there are two", u.Name)
+		}
+		names[u.Name] = true
+	}
+}

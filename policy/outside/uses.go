@@ -1,0 +1,152 @@
+package outside
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Use is one reason to start a program outside of any sandbox.
+type Use struct {
+	Name    string
+	Program string // what is started, and who chooses it
+	Folder  string // where: Root, or words for a folder that the caller gives
+	// Taken are the variables that the program gets as agent-ci has them, and Set those that agent-ci
+	// sets. An asterisk at the end of a name stands for any ending.
+	Taken, Set []string
+	Words      string // the same for a person, where it is not "none"
+	Starts     string // which programs it starts in turn
+}
+
+// Root is a folder in which no repository and no program keeps anything for others to find.
+const Root = "/"
+
+// Takes reports whether a variable of agent-ci's own environment is for the program.
+func (u *Use) Takes(name string) bool {
+	return slices.ContainsFunc(u.Taken, func(listed string) bool { return matches(name, listed) })
+}
+
+var (
+	// Stage is the process inside a sandbox, before it is one.
+	Stage = &Use{
+		Name: "the process inside a sandbox", Program: "agent-ci itself, by `/proc/self/exe`", Folder: Root,
+		Set: []string{"GOMAXPROCS"}, Words: "`GOMAXPROCS`",
+		Starts: "commands, in the sandbox that it makes first",
+	}
+	// Unconfined is what a job runs without any sandbox.
+	Unconfined = &Use{
+		Name:    "whatever a run starts under `policy.sandbox: danger-full-access`",
+		Program: "model, job or base commit, by the job's rules for commands",
+		Folder:  "the one that is asked for, else the checkout",
+		Taken:   []string{"*"}, Words: "that of [commands](policy.md#secrets)",
+		Starts: "anything, with all rights of the user",
+	}
+	// Hook is a hook of the operator's file.
+	Hook = &Use{
+		Name:    "a hook with `trusted: operator`",
+		Program: "the operator's file; looked for neither in the checkout nor in what commands can write",
+		Folder:  "a fresh tree of the base commit, which commands can't write",
+		Taken:   []string{"*"}, Words: "facts of machine and workflow: no token, nothing by which an interpreter finds code ([hooks.md](hooks.md#where-they-run))",
+		Starts: "anything, with all rights of the user",
+	}
+	// GitConfig is git that reads the configuration of the user, the machine and the checkout.
+	GitConfig = &Use{
+		Name: "`git config` on a checkout", Program: gitOfUser, Folder: "the checkout",
+		Taken: append(slices.Clone(toolVariables), "GIT_CONFIG*"), Set: quietVariables,
+		Words:  "the tools' variables and `GIT_CONFIG*`; git's are set",
+		Starts: "nothing",
+	}
+	// GitPrivate is git with a private git folder: configuration, hooks and objects of the repository are not
+	// its own.
+	GitPrivate = &Use{
+		Name: "git with a private git folder: `diff-tree`, `apply`, `grep`, `read-tree`, `write-tree`, `hash-object`, `update-index`, `checkout-index`", Program: gitOfUser,
+		Folder: "the checkout, a fresh tree, or an empty folder of the run",
+		Taken:  toolVariables,
+		Set:    append([]string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}, quietVariables...),
+		Words:  "the tools' variables; git's are set, and no configuration is read but its own",
+		Starts: "nothing: no filter, no hook, no fsmonitor, nothing in a submodule",
+	}
+	// GitRemote is git that clones, fetches into mirrors of campaigns, and checks out of them.
+	GitRemote = &Use{
+		Name: "git on other repositories: `clone`, `fetch`, `init`, `reset`, `cat-file`, `config`, `rev-parse`", Program: gitOfUser, Folder: Root,
+		Taken:  remoteVariables,
+		Set:    []string{"LC_ALL", "GIT_TERMINAL_PROMPT", "SSH_ASKPASS_REQUIRE", "GIT_ASKPASS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*", "GIT_CONFIG_VALUE_*"},
+		Words:  "the remotes' variables; `GIT_CONFIG_VALUE_*` has the token of the host, which what git starts sees too",
+		Starts: "`ssh` for an ssh remote, credential helpers of the user's configuration; no filter, no hook",
+	}
+	// GitReceive is the other side of a push to a repository of this machine.
+	GitReceive = &Use{
+		Name: "`git receive-pack` on an origin of this machine that commands can't write", Program: gitOfUser, Folder: Root,
+		Taken:  remoteVariables,
+		Set:    []string{"LC_ALL", "GIT_TERMINAL_PROMPT", "SSH_ASKPASS_REQUIRE", "GIT_ASKPASS"},
+		Words:  "the remotes' variables, no token",
+		Starts: "the hooks of that repository, as every push does",
+	}
+	// GitVersion is git asked for its version.
+	GitVersion = &Use{
+		Name: "`git --version`, for `agent-ci doctor`", Program: gitOfUser, Folder: Root, Starts: "nothing",
+	}
+	// Targets is a command that prints the targets of a campaign.
+	Targets = &Use{
+		Name: "`targets.command` of a campaign", Program: "the campaign file, which the user names", Folder: "that of the campaign file",
+		Taken: []string{"*"}, Words: "that of [commands](policy.md#secrets): no credential",
+		Starts: "anything, with all rights of the user",
+	}
+	// Run is a run of a campaign.
+	Run = &Use{
+		Name: "a run of a campaign on this machine", Program: "agent-ci itself, by its path", Folder: "that of the campaign, in the ledger's",
+		Taken: []string{"*"}, Words: "agent-ci's own, without what is of one step of a workflow",
+		Starts: "what this list has",
+	}
+	// Browser is what shows a report.
+	Browser = &Use{
+		Name: "the browser, for `agent-ci fetch` on a terminal", Program: "the user, by `BROWSER` or the desktop (`xdg-open`, `open`)", Folder: Root,
+		Taken: []string{"*"}, Words: "agent-ci's own, without credentials",
+		Starts: "what the desktop does",
+	}
+)
+
+const gitOfUser = "git, from the first absolute folder of the user's `PATH` that has one outside of the checkout"
+
+// toolVariables are what git needs of the surroundings. Tokens and keys are not among them,
+// nor what names another repository.
+var toolVariables = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "LANG", "LANGUAGE", "TZ",
+	"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "SYSTEMROOT",
+}
+
+// quietVariables keep git from asking, fetching and writing, and name its folders.
+var quietVariables = []string{
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_NO_REPLACE_OBJECTS", "GIT_NO_LAZY_FETCH",
+	"GIT_LITERAL_PATHSPECS", "LC_ALL", "GIT_PAGER", "GIT_INDEX_FILE",
+}
+
+// remoteVariables are what git needs to reach another repository.
+var remoteVariables = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME",
+	"SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+	"http_proxy", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "ALL_PROXY", "all_proxy",
+}
+
+// Uses returns all uses, in the order of the table.
+func Uses() []*Use {
+	return []*Use{GitConfig, GitPrivate, GitRemote, GitReceive, GitVersion, Hook, Unconfined, Targets, Run, Browser, Stage}
+}
+
+// Table returns the uses as a table of Markdown, with the variables that it names.
+func Table() string {
+	var b strings.Builder
+	b.WriteString("| what | program, and who chooses it | folder | environment | starts in turn |\n|---|---|---|---|---|\n")
+	for _, u := range Uses() {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", u.Name, u.Program, cmp.Or(map[string]string{Root: "`/`"}[u.Folder], u.Folder), cmp.Or(u.Words, "none"), u.Starts)
+	}
+	for _, list := range []struct {
+		name  string
+		names []string
+	}{{"The tools' variables", toolVariables}, {"The remotes' variables", remoteVariables}, {"Git's variables", GitPrivate.Set}} {
+		fmt.Fprintf(&b, "\n%s: `%s`.\n", list.name, strings.Join(list.names, "`, `"))
+	}
+	return b.String()
+}

@@ -1,0 +1,31 @@
+package runner
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestTheBuildIDIsThatOfGo(t *testing.T) {
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := exec.CommandContext(t.Context(), "go", "tool", "buildid", path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := programID()
+	if err != nil || got == "" || got != strings.TrimSpace(string(want)) {
+		t.Errorf("the build ID is %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestAProgramWithoutABuildID(t *testing.T) {
+	for _, program := range []string{"", "\x04\x00\x00\x00Go\x00\x00", "#!/bin/sh\n"} {
+		if got := buildID(strings.NewReader(program)); got != "" {
+			t.Errorf("the build ID of %q is %q", program, got)
+		}
+	}
+}
