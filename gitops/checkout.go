@@ -6,10 +6,11 @@
 // ignore and attribute rules and line endings are read here by git's own rules,
 // because go-git gets them wrong where a checkout is not plain.
 //
-// The git program is used for what only it can do (clean and smudge filters,
-// binary patches) and for reading the configuration, always in a private git
-// folder whose configuration was read before the agent ran: hooks, configuration
-// and filters that appear later are never executed.
+// The git program is used for what only it can do (encodings, binary patches) and
+// for reading the configuration, always in a private git
+// folder whose configuration was read before the agent ran: hooks and configuration
+// that appear later are never executed. git starts no filter: their commands run in a
+// place that who opens the checkout gives.
 //
 // The package knows no network (see remote), no forge (see github), no task
 // and no policy: what is doubtful in a change it names as a Problem, and who
@@ -22,12 +23,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
@@ -39,6 +42,12 @@ type Options struct {
 	Dir   string // the checkout, or a folder in it
 	Git   string // the git program; empty: there is none
 	State string // a private folder that exists, for objects that are not published yet
+	// OpenFilter opens a place that confines commands of a filter; nil where none may run.
+	OpenFilter OpenFilter
+	// Fresh says that the files of HEAD are not there yet: Open checks them out.
+	Fresh bool
+	// LFS is a folder for the contents of Git LFS files of changes; it is made when it is needed. Empty for none.
+	LFS string
 	// Mark is what the lock of the index has while it is held: by it DropHeld knows in a
 	// later process whose it is, and a person is told.
 	Mark string
@@ -49,6 +58,7 @@ type Checkout struct {
 	repo    *repository.Repository
 	work    *worktree.Worktree
 	objects *objects.Store // writes to the private git folder
+	filters worktree.Filters
 	start   position
 	locked  []string // lock files that were there when it was opened
 	mark    string
@@ -83,23 +93,43 @@ func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 		return nil, err
 	}
 	c := &Checkout{repo: repo, mark: cmp.Or(o.Mark, "agent-ci writes to this checkout.\n")}
-	if err := c.open(ctx); err != nil {
+	if err := c.open(ctx, o); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-func (c *Checkout) open(ctx context.Context) (err error) {
+func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	c.objects = objects.Open(c.repo.Private, c.repo.Folders...)
 	if c.work, err = worktree.Open(c.repo, c.objects); err != nil {
 		return err
+	}
+	c.filters = worktree.Filters{Open: o.OpenFilter, LFS: lfs.Store{Own: o.LFS, Shared: []string{filepath.Join(c.repo.CommonDir, "lfs")}}}
+	c.work.SetFilters(c.filters)
+	if o.Fresh {
+		if err := c.checkOutHead(ctx); err != nil {
+			return err
+		}
 	}
 	if c.start, err = c.readPosition(ctx); err != nil {
 		return err
 	}
 	c.base = Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
 	c.noteLocks()
-	return c.work.CheckFilters(ctx, c.start.index)
+	return c.work.CheckAttributes(c.start.index)
+}
+
+// checkOutHead writes the files and the index of a clone without any.
+func (c *Checkout) checkOutHead(ctx context.Context) error {
+	_, id, err := c.repo.Head()
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.repo.Root, err)
+	}
+	commit, err := c.objects.Commit(id)
+	if err != nil {
+		return err
+	}
+	return c.work.FillItself(ctx, commit.TreeHash)
 }
 
 func (c *Checkout) readPosition(ctx context.Context) (position, error) {
@@ -361,6 +391,7 @@ type (
 	InUseError       = repository.InUseError
 	DirtyError       = worktree.DirtyError
 	ObstructedError  = worktree.ObstructedError
+	FilterError      = worktree.FilterError
 	ChangedError     = worktree.ChangedError
 	HeadMovedError   = repository.HeadMovedError
 	ObjectError      = objects.DamagedError

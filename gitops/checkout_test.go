@@ -39,18 +39,21 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesAFilterOutOfTheCheckout(t *testing.T) {
+// A filter of the repository's own configuration came with the checkout, whoever made that.
+func TestFiltersOfTheRepositoryAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
-	r.Write("tools/clean.sh", "cat\n")
-	r.Write(".gitattributes", "*.x filter=mine\n")
-	r.Git("config", "filter.mine.clean", "sh tools/clean.sh")
-	r.Git("add", "-A")
+	r.Git("config", "filter.mine.clean", "cat")
 	for _, git := range []string{gittest.Program(t), ""} {
-		_, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: git, State: t.TempDir()})
-		if !errors.As(err, new(*gitops.UnsupportedError)) {
-			t.Errorf("with git %q: %v, want an UnsupportedError", git, err)
+		c := r.open(git)
+		err := c.CheckFilters(t.Context())
+		if refused, is := errors.AsType[*gitops.FilterError](err); !is || refused.Key != "filter.mine.clean" {
+			t.Errorf("with git %q: %v, want a FilterError", git, err)
+		}
+		c.AllowFilters(map[string][]string{"mine": nil})
+		if err := c.CheckFilters(t.Context()); err != nil {
+			t.Errorf("with git %q, listed: %v", git, err)
 		}
 	}
 }
@@ -286,4 +289,44 @@ func TestSetBaseRefuses(t *testing.T) {
 func is[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)
+}
+
+// A clone without files gets them as git would write them, filters included.
+func TestOpenFillsAFreshClone(t *testing.T) {
+	origin := newRepo(t)
+	origin.Write(".gitattributes", "*.bat eol=crlf\n*.caps filter=caps\n")
+	origin.Write("x.bat", "a\n")
+	origin.Write("x.caps", "a\n")
+	origin.Link("x.bat", "link")
+	origin.Seed()
+	clone := func() repo {
+		dir := filepath.Join(t.TempDir(), "clone")
+		origin.Git("clone", "-q", "--no-checkout", origin.Dir, dir)
+		return at(t, dir)
+	}
+	options := func(r repo) gitops.Options {
+		return gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir(), Fresh: true, OpenFilter: unconfined}
+	}
+	own := clone()
+	own.Git("config", "filter.caps.smudge", "tr a-z A-Z")
+	if _, err := gitops.Open(t.Context(), options(own)); !errors.As(err, new(*gitops.FilterError)) {
+		t.Fatalf("with a filter that is not listed: %v", err)
+	}
+	t.Setenv("GIT_CONFIG_KEY_0", "filter.caps.smudge")
+	t.Setenv("GIT_CONFIG_VALUE_0", "tr a-z A-Z")
+	t.Setenv("GIT_CONFIG_COUNT", "2")
+	t.Setenv("GIT_CONFIG_KEY_1", "filter.caps.clean")
+	t.Setenv("GIT_CONFIG_VALUE_1", "tr A-Z a-z")
+	r := clone()
+	c, err := gitops.Open(t.Context(), options(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	gittest.Same(t, "line endings", "a\r\n", r.Read("x.bat"))
+	gittest.Same(t, "filtered", "A\n", r.Read("x.caps"))
+	gittest.Same(t, "status", "", r.Git("status", "--porcelain"))
+	if dirty, err := c.Dirty(t.Context()); err != nil || len(dirty) > 0 {
+		t.Errorf("dirty: %q, %v", dirty, err)
+	}
 }

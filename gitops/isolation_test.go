@@ -88,25 +88,3 @@ func trapped(t *testing.T, r repo) (sprung func() []string) {
 		return names
 	}
 }
-
-func TestNoSecretReachesAFilter(t *testing.T) {
-	t.Setenv("OPENAI_API_KEY", "secret")
-	t.Setenv("GITHUB_TOKEN", "secret")
-	r := newRepo(t)
-	seen := filepath.Join(t.TempDir(), "environment")
-	r.Git("config", "filter.spy.clean", "env >> "+seen+"; cat")
-	r.Write(".gitattributes", "*.x filter=spy\n")
-	r.Seed()
-	os.Remove(seen)
-	c := r.open(gittest.Program(t))
-	snap := snapshot(t, c)
-	r.Write("new.x", "n\n")
-	gittest.Same(t, "change", []string{"A new.x"}, nameStatus(changes(t, c, snap)))
-	env, err := os.ReadFile(seen)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Contains(env, []byte("secret")) {
-		t.Error("the filter's environment holds a token")
-	}
-}

@@ -176,13 +176,6 @@ func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
 	}
-	filter, err := c.work.Filtered(ix)
-	if err != nil {
-		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
-	}
-	if filter != "" {
-		return fmt.Sprintf("git runs the filter %q on files of it, in the checkout alone", filter), nil
-	}
 	if path := ix.Overlooked(); path != "" {
 		return fmt.Sprintf("git overlooks what becomes of %q (assume-unchanged or skip-worktree)", path), nil
 	}

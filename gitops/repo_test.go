@@ -1,6 +1,7 @@
 package gitops_test
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,10 +43,11 @@ func (r repo) filesBut(name string) map[string]string {
 
 func (r repo) open(git string) *gitops.Checkout {
 	r.T.Helper()
-	c, err := gitops.Open(r.T.Context(), gitops.Options{Dir: r.Dir, Git: git, State: r.T.TempDir()})
+	c, err := gitops.Open(r.T.Context(), gitops.Options{Dir: r.Dir, Git: git, State: r.T.TempDir(), OpenFilter: unconfined, LFS: filepath.Join(r.T.TempDir(), "lfs")})
 	if err != nil {
 		r.T.Fatal(err)
 	}
+	c.AllowFilters(map[string][]string{"caps": nil, "large": nil})
 	r.T.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			r.T.Error(err)
@@ -53,6 +55,11 @@ func (r repo) open(git string) *gitops.Checkout {
 	})
 	c.Expose()
 	return c
+}
+
+// unconfined is a place for any filter.
+func unconfined(context.Context, gitops.Filter) (gitops.FilterPlace, error) {
+	return gittest.Shell{Failed: func(status int, words string) error { return &gitops.CommandError{Status: status, Words: words} }}, nil
 }
 
 func snapshot(t testing.TB, c *gitops.Checkout) *gitops.Snapshot {

@@ -308,7 +308,7 @@ var shapes = []shape{
 		want: []string{"A c.txt", "A sub/b.txt", "M a.bin", "M a.txt"},
 	},
 	{
-		name: "clean and smudge filter", needsGit: true,
+		name: "clean and smudge filter",
 		make: func(r repo) repo {
 			r.Git("config", "filter.caps.clean", "tr A-Z a-z")
 			r.Git("config", "filter.caps.smudge", "tr a-z A-Z")

@@ -149,6 +149,9 @@ func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) e
 	if err != nil {
 		return err
 	}
+	if err := c.adoptLFS(ctx, cs); err != nil {
+		return err
+	}
 	repository := objects.Open(c.repo.CommonDir)
 	if err = repository.CheckOwn(append(ids, id)); err == nil {
 		err = c.objects.CopyTo(repository, append(ids, id))

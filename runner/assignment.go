@@ -78,6 +78,7 @@ func (in *invocation) configure(ctx context.Context, ws *workspace.Workspace) (*
 	if err != nil || ws == nil {
 		return set, err
 	}
+	ws.Checkout().AllowFilters(set.Job.Git.Listed())
 	wanted, commit := set.Job.Repository.Base, set.Job.Repository.Commit
 	if (wanted == "" || wanted == ws.Base().Branch) && (commit == "" || commit == ws.Base().SHA) {
 		return set, nil
@@ -304,7 +305,7 @@ func (in *invocation) destination(p project, ws *workspace.Workspace) publish.De
 // clone one: why tells of it. A checkout without that base is given all the same, so
 // that nothing is configured without it.
 func (in *invocation) openHere(ctx context.Context, base string) (ws *workspace.Workspace, why error) {
-	ws, why = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH")})
+	ws, why = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters()})
 	if why == nil {
 		why = ws.StartOn(ctx, base)
 	}
@@ -375,7 +376,7 @@ func (in *invocation) clone(ctx context.Context, a assignment, event intake.Even
 	base := baseOf(event, a)
 	defer in.rec.Begins("", "clone of "+a.project.name())()
 	cloned, err := workspace.Clone(ctx, in.rec, workspace.CloneOptions{
-		Options: workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")}, From: in.remote(a.project), Repository: a.project.name(),
+		Options: workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters()}, From: in.remote(a.project), Repository: a.project.name(),
 		Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,
 	})
 	if err != nil {

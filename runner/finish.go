@@ -30,7 +30,7 @@ const salvageTime = 20 * time.Second
 // finish keeps what there is, puts the checkout in order and writes the result.
 // It does so after a cancelled ctx as well.
 func (in *invocation) finish(ctx context.Context, so *reached, left *departure, err error) record.Result {
-	stop := cmp.Or(so.objectFailure(err), so.end(ctx, in.rec, err))
+	stop := cmp.Or(so.objectFailure(err), so.workspaceOr(in.rec).FilterFailure(err), so.end(ctx, in.rec, err))
 	if stop.Outcome == outcome.Changed && so.project.publish == publishNone {
 		so.workspace.PutIntoCheckout(ctx, so.change) // which takes as long as the change is large
 	}

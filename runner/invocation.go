@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/actions"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
@@ -76,6 +78,9 @@ func newInvocation(id string, given settings.Given, s Surroundings) *invocation 
 	in.rec.Onlooker = in.watch.Begins
 	return in
 }
+
+// earlyFilters opens places for filters before the job is known.
+func (in *invocation) earlyFilters() gitops.OpenFilter { return confine.EarlyFilters(in.rec, in.env) }
 
 // maskSecrets keeps the secrets of the environment out of the log of the step.
 func (in *invocation) maskSecrets() { in.watch.Mask(in.env.Secrets()) }

@@ -229,7 +229,7 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if err := confine.EndLeft(ctx, in.rec.Directory); err != nil {
 		return nil, err
 	}
-	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH")}, h.earlier(so.project.publish)); err != nil {
+	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters(), Filters: so.job().Git.Listed()}, h.earlier(so.project.publish)); err != nil {
 		return nil, err
 	}
 	if so.skills, err = skills.Kept(in.rec.Directory, h.Skills); err != nil {
@@ -362,7 +362,7 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 	if err = cmp.Or(publishesChange(b), err); err != nil {
 		return b, err
 	}
-	if so.workspace, err = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH")}); err != nil {
+	if so.workspace, err = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters()}); err != nil {
 		return b, workspace.CheckoutFailure(err)
 	}
 	half := bundle.Half{
@@ -420,6 +420,9 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	}
 	in.watch.Mask(slices.DeleteFunc(settings.ServerSecrets(in.env, so.job()), func(v secrets.Value) bool { return len(v.Secret) < secrets.MinLength }))
 	if err := so.boxes.Confine(ctx); err != nil {
+		return err
+	}
+	if err := so.useFilters(ctx); err != nil {
 		return err
 	}
 	if err := so.useOverlay(ctx); err != nil {

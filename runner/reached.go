@@ -99,6 +99,15 @@ func (so *reached) movesHead() bool { return so.workspace.On(so.task.Branch) }
 // workIn is where commands are to work.
 func (so *reached) workIn() string { return cmp.Or(so.workTree, so.job().WorkIn) }
 
+// useFilters has filters run in sandboxes of the run from here on, and refuses those that nobody
+// vouches for.
+func (so *reached) useFilters(ctx context.Context) error {
+	checkout := so.workspace.Checkout()
+	checkout.OpenFiltersBy(so.boxes.OpenFilter)
+	checkout.AllowFilters(so.job().Git.Listed())
+	return checkout.CheckFilters(ctx)
+}
+
 // useOverlay has the workspace reached through the overlay that commands work in, and
 // other runs work in the checkout meanwhile if nothing of this one is to stand there.
 func (so *reached) useOverlay(ctx context.Context) error {

@@ -178,7 +178,7 @@ func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
 }
 
 func (p *replay) openTree(ctx context.Context, dir, name string) (*workspace.Workspace, error) {
-	ws, err := workspace.Open(ctx, p.in.rec, workspace.Options{Dir: dir, Path: p.in.env.Get("PATH"), Name: name})
+	ws, err := workspace.Open(ctx, p.in.rec, workspace.Options{Dir: dir, Path: p.in.env.Get("PATH"), OpenFilter: p.in.earlyFilters(), Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -259,6 +259,7 @@ func (p *replay) notStarted(ctx context.Context, err error) error {
 // makeTree makes a fresh tree of the base commit, which borrows its objects.
 func (p *replay) makeTree(ctx context.Context) (err error) {
 	base := p.source.Base()
+	p.source.Checkout().AllowFilters(p.so.job().Git.Listed())
 	if err := p.source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: base.Tree}); err != nil {
 		return err
 	}

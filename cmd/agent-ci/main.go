@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/tools/code"
@@ -34,6 +35,7 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == code.EngineCommand {
 		os.Exit(engine.Main(os.Stdin, os.Stdout, os.Stderr))
 	}
+	sandbox.Conceal()
 	if version == unknownVersion {
 		version = versionOf(built())
 	}

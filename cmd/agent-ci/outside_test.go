@@ -166,11 +166,14 @@ func TestWhatIsStartedIsInTheList(t *testing.T) {
 	w.session("louder", "echo more >>a.txt")
 	clone := filepath.Join(w.dir, "clone")
 	w.git(w.dir, "clone", "--quiet", w.repo.Dir, clone)
+	plain := filepath.Join(w.dir, "plain") // has no filter, which danger-full-access refuses
+	w.git(w.dir, "init", "--quiet", "--initial-branch=main", plain)
+	w.git(plain, "commit", "--quiet", "--allow-empty", "--message=begin")
 	louder := []string{"--prompt", "x", "--quiet", "--replay", "louder.yml"}
 	for _, args := range [][]string{
 		append([]string{"run", "--repo", clone, "--out", "run", "--publish", "local", "--operator-file", filepath.Join(w.dir, "operator.yml")}, louder...),
 		append([]string{"run", "--repo", clone, "--out", "cloned", "--publish", "local", "--set", "repository.name=octo/widgets"}, louder...),
-		append([]string{"run", "--repo", clone, "--out", "open", "--publish", "none", "--set", "policy.sandbox=danger-full-access", "--set", "work_in=checkout"}, louder...),
+		append([]string{"run", "--repo", plain, "--out", "open", "--publish", "none", "--set", "policy.sandbox=danger-full-access", "--set", "work_in=checkout"}, louder...),
 		{"doctor", "--repo", clone},
 		{"campaign", "plan", "bump.yml", "--ledger", "ledger"},
 		{"campaign", "run", "bump.yml", "--ledger", "ledger", "--publish", "local", "--replay", "louder.yml"},

@@ -4,8 +4,10 @@ package gittest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -262,3 +264,24 @@ func Same[T any](t testing.TB, what string, want, got T) {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }
+
+// Shell runs commands of filters, which nothing confines.
+type Shell struct {
+	// Failed makes an error of a command that failed.
+	Failed func(status int, words string) error
+}
+
+// Run runs a command.
+func (s Shell) Run(ctx context.Context, command string, content io.Reader, result io.Writer) error {
+	var words bytes.Buffer
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = content, result, &words
+	err := cmd.Run()
+	if ended, is := errors.AsType[*exec.ExitError](err); is {
+		return s.Failed(ended.ExitCode(), words.String())
+	}
+	return err
+}
+
+// Close has nothing to close.
+func (Shell) Close() error { return nil }

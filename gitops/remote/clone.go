@@ -25,8 +25,9 @@ import (
 type CloneOptions struct {
 	Dir    string // must not exist, or be empty
 	Branch string // "" means the remote's HEAD
-	// Git is the path of a git program, or "". Without it go-git clones: line
-	// endings and filters (LFS) are not applied to the work tree then.
+	// Git is the path of a git program, or "". It writes no files, for which it would run
+	// filters. Without it go-git clones: line endings and filters are not applied to the work
+	// tree then.
 	Git string
 }
 

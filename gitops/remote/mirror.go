@@ -102,7 +102,9 @@ func (m Mirror) checkOut(ctx context.Context, dir, branch, commit string) error 
 	if err := m.lend(dir, branch, commit); err != nil {
 		return err
 	}
-	_, err := runGit(ctx, m.Git, gitEnvironment(), append(slices.Clone(guarded), "-C", dir, "reset", "--quiet", "--hard")...)
+	// Without configuration git starts no filter, which would run among the files of the repository.
+	env := gitEnvironment("GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null")
+	_, err := runGit(ctx, m.Git, env, append(slices.Clone(guarded), "-C", dir, "reset", "--quiet", "--hard")...)
 	return err
 }
 

@@ -67,35 +67,27 @@ func TestCheckOutOfAMirror(t *testing.T) {
 	}
 }
 
-// A part of PATH that is relative names a folder of the checkout, in which git writes it.
-func TestProgramsAreNotFoundInACheckout(t *testing.T) {
+// A filter of the user's configuration would run among the files of the repository.
+func TestGitStartsNoFilterInACheckoutOfAMirror(t *testing.T) {
 	o := newOrigin(t)
 	proof := filepath.Join(t.TempDir(), "proof")
 	write(t, filepath.Join(o.work, ".gitattributes"), "* filter=shout\n")
-	write(t, filepath.Join(o.work, "aaa"), "#!/bin/sh\necho $0 >>"+proof+"\nexec cat\n")
-	if err := os.Chmod(filepath.Join(o.work, "aaa"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	tip := o.commit(t, "plant")
 	git(t, o.work, "push", "--quiet", o.bare, "HEAD:main")
 	config := filepath.Join(t.TempDir(), "config")
-	write(t, config, "[filter \"shout\"]\n\tsmudge = aaa\n")
+	write(t, config, "[filter \"shout\"]\n\tsmudge = sh -c 'pwd >>"+proof+"; cat'\n\trequired = true\n")
 	t.Setenv("GIT_CONFIG_GLOBAL", config)
-	for _, relative := range []string{"", ".", "../checkout"} {
-		t.Setenv("PATH", relative+":"+os.Getenv("PATH"))
-		mirror := remote.Mirror{Remote: serve(t, o.root).remote(), Dir: filepath.Join(t.TempDir(), "mirror.git"), Git: gitProgram}
-		if err := mirror.Hold(t.Context(), tip); err != nil {
-			t.Fatal(err)
-		}
-		if err := mirror.CheckOut(t.Context(), filepath.Join(t.TempDir(), "checkout"), "main", tip); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := remote.Clone(t.Context(), mirror.Remote, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "checkout"), Git: gitProgram}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(proof); err == nil {
-			t.Errorf("with %q in PATH a program of the repository was run", relative)
-			os.Remove(proof)
-		}
+	mirror := remote.Mirror{Remote: serve(t, o.root).remote(), Dir: filepath.Join(t.TempDir(), "mirror.git"), Git: gitProgram}
+	if err := mirror.Hold(t.Context(), tip); err != nil {
+		t.Fatal(err)
+	}
+	if err := mirror.CheckOut(t.Context(), filepath.Join(t.TempDir(), "checkout"), "main", tip); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := remote.Clone(t.Context(), mirror.Remote, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "checkout"), Git: gitProgram}); err != nil {
+		t.Fatal(err)
+	}
+	if where, err := os.ReadFile(proof); err == nil {
+		t.Errorf("git started the filter in %s", where)
 	}
 }

@@ -107,7 +107,7 @@ func cloneByGit(ctx context.Context, r Remote, o CloneOptions) (string, error) {
 var guarded = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"}
 
 func cloneArguments(o CloneOptions, local bool) []string {
-	args := append(slices.Clone(guarded), "clone", "--quiet", "--template=", "--no-recurse-submodules", "--origin=origin")
+	args := append(slices.Clone(guarded), "clone", "--quiet", "--template=", "--no-recurse-submodules", "--no-checkout", "--origin=origin")
 	if o.Branch != "" {
 		args = append(args, "--branch="+o.Branch)
 	}

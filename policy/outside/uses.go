@@ -65,7 +65,7 @@ var (
 		Taken:  toolVariables,
 		Set:    append([]string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}, quietVariables...),
 		Words:  "the tools' variables; git's are set, and no configuration is read but its own",
-		Starts: "the filters that the user's or the checkout's configuration named before the run; no hook, no fsmonitor, nothing in a submodule",
+		Starts: "nothing: no filter, no hook, no fsmonitor, nothing in a submodule",
 	}
 	// GitRemote is git that clones, fetches into mirrors of campaigns, and checks out of them.
 	GitRemote = &Use{
@@ -73,7 +73,7 @@ var (
 		Taken:  remoteVariables,
 		Set:    []string{"LC_ALL", "GIT_TERMINAL_PROMPT", "SSH_ASKPASS_REQUIRE", "GIT_ASKPASS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*", "GIT_CONFIG_VALUE_*"},
 		Words:  "the remotes' variables; `GIT_CONFIG_VALUE_*` has the token of the host, which what git starts sees too",
-		Starts: "`ssh` for an ssh remote, filters and credential helpers of the user's configuration; no hook",
+		Starts: "`ssh` for an ssh remote, credential helpers of the user's configuration; no filter, no hook",
 	}
 	// GitReceive is the other side of a push to a repository of this machine.
 	GitReceive = &Use{
@@ -109,7 +109,7 @@ var (
 
 const gitOfUser = "git, from the first absolute folder of the user's `PATH` that has one outside of the checkout"
 
-// toolVariables are what git and a filter need of the surroundings. Tokens and keys are not among them,
+// toolVariables are what git needs of the surroundings. Tokens and keys are not among them,
 // nor what names another repository.
 var toolVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "LANG", "LANGUAGE", "TZ",

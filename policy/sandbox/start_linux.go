@@ -127,18 +127,6 @@ func beginHere(processes int) *Begun {
 	return b
 }
 
-// showSelf lets this process be looked at until the function that it returns is
-// called: the maps of users are written through /proc, where a process that
-// shows nothing of itself may write nothing.
-func showSelf() (hide func()) {
-	shown, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
-	if err != nil || shown == 1 {
-		return func() {}
-	}
-	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
-	return func() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
-}
-
 // begin starts the process, in a cgroup of its own where there can be one.
 func (b *Begun) begin(attributes *syscall.SysProcAttr) {
 	hideDescriptors()

@@ -41,6 +41,8 @@ type Beside struct {
 	// Bare leaves out what setup commands changed of the user's folder and of caches. Else it is
 	// there without what leads to code that commands may change.
 	Bare bool
+	// Reads are more paths that it may read, also below the checkout.
+	Reads []string
 }
 
 // BaseTreeVariable names the variable by which programs find the tree of the base commit.
@@ -78,6 +80,7 @@ func (s *Sandboxes) OpenBeside(ctx context.Context, box *sandbox.Sandbox, b Besi
 	if o.Borrowed != nil {
 		defer o.Borrowed.Close()
 	}
+	o.Readable = append(o.Readable, b.Reads...)
 	o.Held = heldOfGit(o.Folders)
 	if b.Bare {
 		o.Below = nil

@@ -83,6 +83,7 @@ type Sandboxes struct {
 	hosts     hosts            // that commands asked for
 	equipment equipment        // by which commands use secrets
 	uses      uses             // of secrets
+	filters   atomic.Int64     // sandboxes of filters
 	denied    atomic.Int64     // commands and hosts that the policy refused
 	shownBase string           // the tree of the base, where the agent's commands see it
 	strays    strays

@@ -62,6 +62,7 @@ var bounds = []bound{
 		return missing(made.Policy.Env.Pass, allowed.Policy.Env.Pass)
 	}},
 	{key: "policy.secrets", over: func(made, allowed *Job) []string { return others(made.Policy.Secrets, allowed.Policy.Secrets) }},
+	{key: "git.filters", over: func(made, allowed *Job) []string { return others(made.Git.Filters, allowed.Git.Filters) }},
 	{key: "hooks", over: func(made, allowed *Job) []string {
 		return append(otherNames(made.Hooks, allowed.Hooks), otherNames(allowed.Hooks, made.Hooks)...)
 	}},

@@ -240,7 +240,7 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 		fromSchema, fromDocument = set(string(asYAML)), set(inDocument)
 	} else if inList {
 		base := map[string]string{
-			"setup": "run: x", "verify": "run: x", "policy.secrets": "name: X, hosts: [example.com]",
+			"setup": "run: x", "verify": "run: x", "git.filters": "name: X", "policy.secrets": "name: X, hosts: [example.com]",
 			"tools.dynamic": "name: x, description: y, input_schema: {type: object}, run: z", "model.price.tiers": "above: 1, input: 1, output: 1",
 		}[before]
 		plain = "version: 1\n" + nested(before, "[{"+base+"}]"+beside[before])

@@ -23,6 +23,7 @@ type Job struct {
 	Model          Model                `json:"model"`
 	Tools          Tools                `json:"tools"`
 	Skills         Skills               `json:"skills"`
+	Git            Git                  `json:"git"`
 	Policy         Policy               `json:"policy"`
 	Limits         Limits               `json:"limits"`
 	Verify         []VerifyCheck        `json:"verify"`
@@ -163,6 +164,26 @@ type Tools struct {
 	Hosted       []map[string]any `json:"hosted"`       // as they stand in a request
 	Dynamic      []DynamicTool    `json:"dynamic"`
 	JSRepl       bool             `json:"js_repl"`
+}
+
+// Git says what git is allowed in the checkout.
+type Git struct {
+	Filters []GitFilter `json:"filters"`
+}
+
+// GitFilter is a filter of .git/config that may run.
+type GitFilter struct {
+	Name  string   `json:"name"`
+	Reads []string `json:"reads"` // paths
+}
+
+// Listed returns the paths that each filter may read, by the filter's name.
+func (g Git) Listed() map[string][]string {
+	listed := make(map[string][]string, len(g.Filters))
+	for _, f := range g.Filters {
+		listed[f.Name] = append(listed[f.Name], f.Reads...)
+	}
+	return listed
 }
 
 // Skills says which skills a model may load.

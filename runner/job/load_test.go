@@ -47,6 +47,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		},
 		Tools:  Tools{Allow: []string{}, Deny: []string{}, Programmatic: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
 		Skills: Skills{Folders: []string{".agents/skills", ".claude/skills"}, Allow: []string{}},
+		Git:    Git{Filters: []GitFilter{}},
 		Policy: Policy{
 			Approval: "never", Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
 			Protect: []string{".github/**", "CODEOWNERS", ".agents/**", ".claude/**", ".agent-ci/**"}, OnProtected: "fail", Rules: []string{},

@@ -148,6 +148,11 @@ var rules = []rule{
 	{path: "skills.folders", about: "Folders of the base commit in which skills are looked for; of two with one name that of the earlier folder is taken. A list of one's own replaces the default; an empty one switches skills off. No change of these folders is published, as of policy.protect.", initial: []string{".agents/skills", ".claude/skills"}, form: skillFolder},
 	{path: "skills.allow", about: "Names of the skills that the model is told of, in this order; the run ends where one is not there. Empty: all that are found.", form: oneLine, example: "[release, translations]"},
 
+	{path: "git", about: "What git is allowed in the checkout."},
+	{path: "git.filters", about: "Filters of the repository's own configuration (.git/config) that may run: in a sandbox, without the checkout, tokens and network. Others of it end the run before the first turn. Git LFS needs no entry, nor do filters of the user's configuration.", example: "[{name: nbstripout}]"},
+	{path: "git.filters[].name", about: "NAME of filter.NAME in git's configuration.", required: true, filled: true, form: oneLine},
+	{path: "git.filters[].reads", about: "Paths that the filter may read besides what is on its standard input, such as a key: written like those of policy.writable.", form: oneLine, example: "[.git/git-crypt]"},
+
 	{path: "policy", about: "What commands and changes may do."},
 	{path: "policy.approval", about: "Who is asked before a command runs: there is nobody to ask.", initial: "never", values: []string{"never"}},
 	{path: "policy.sandbox", about: "What commands may change: nothing but their own temporary files, the workspace, or anything. With danger-full-access nothing confines them, and each run says so.", initial: "workspace-write", values: []string{"read-only", "workspace-write", "danger-full-access"}},

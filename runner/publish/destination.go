@@ -170,7 +170,24 @@ func (m Means) pushOnce(ctx context.Context, change *gitops.ChangeSet, to remote
 	}
 	defer pack.Close()
 	options.Pack = pack
+	if err := m.uploadLFS(ctx, change, to, options.Branch); err != nil {
+		return err
+	}
 	return remote.Push(ctx, to, options)
+}
+
+// uploadLFS has a remote take the contents of Git LFS files: a branch that is pushed without them
+// cannot be checked out.
+func (m Means) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, branch string) error {
+	files, err := m.Workspace.Checkout().LFSFiles(change)
+	if err != nil {
+		return err
+	}
+	var list []remote.LFSObject
+	for _, f := range files {
+		list = append(list, remote.LFSObject{OID: f.OID, Size: f.Size, Open: f.Open})
+	}
+	return remote.UploadLFS(ctx, to, branch, list)
 }
 
 func (m Means) pushed(branch, commit string, to remote.Remote, out *Publication) error {

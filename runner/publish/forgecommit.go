@@ -147,6 +147,9 @@ func foldersOf(path string) []string {
 // not there is made, one that is there moves under the same lease as in a push.
 func (f Forge) pointBranch(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
 	branch, to := p.Task.Branch, f.Remote()
+	if err := workspace.Patiently(ctx, func() error { return f.uploadLFS(ctx, p.Change, to, branch) }); err != nil {
+		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be made in %s", branch, to.Name()), err)
+	}
 	if before == nil {
 		err := f.repository().CreateBranch(ctx, branch, commit)
 		if err == nil {

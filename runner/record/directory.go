@@ -33,6 +33,7 @@ const (
 	OutputsFolder   = "outputs"
 	PatchesFolder   = "changes"
 	CheckoutFolder  = "checkout"
+	LFSFolder       = "lfs"          // contents of Git LFS files that the change adds
 	LeftoverFolder  = "leftover"     // what no change can have, out of an overlay
 	StateFolder     = "state"        // working files, gone after the run
 	PublishFile     = "publish.json" // the result of publishing a bundle

@@ -103,7 +103,7 @@ func (p *Prepared) makeDirectory() error {
 // error; that there is one which cannot be read is, since it may configure the
 // sandbox.
 func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
-	opened, err := workspace.Open(ctx, p.Record, workspace.Options{Dir: p.Dir, Path: p.Environ.Get("PATH")})
+	opened, err := workspace.Open(ctx, p.Record, workspace.Options{Dir: p.Dir, Path: p.Environ.Get("PATH"), OpenFilter: confine.EarlyFilters(p.Record, p.Environ)})
 	if opened != nil {
 		p.Workspace, err = opened, opened.StartOn(ctx, "")
 	}

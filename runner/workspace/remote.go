@@ -24,11 +24,12 @@ type CloneOptions struct {
 // Clone clones a repository into the run directory and opens it.
 func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace, error) {
 	dir := rec.Join(record.CheckoutFolder)
-	_, err := remote.Clone(ctx, o.From, remote.CloneOptions{Dir: dir, Branch: o.Branch, Git: FindGit(o.Path, o.Dir)})
+	git := FindGit(o.Path, o.Dir)
+	_, err := remote.Clone(ctx, o.From, remote.CloneOptions{Dir: dir, Branch: o.Branch, Git: git})
 	if err != nil {
 		return nil, RemoteFailure("The repository "+o.Repository+" cannot be cloned", err)
 	}
-	w, err := Open(ctx, rec, Options{Dir: dir, Path: o.Path, Cloned: true})
+	w, err := Open(ctx, rec, Options{Dir: dir, Path: o.Path, Cloned: true, OpenFilter: o.OpenFilter, Fresh: git != ""})
 	if err != nil {
 		return nil, CheckoutFailure(err)
 	}
@@ -92,6 +93,7 @@ func RemoteFailure(what string, err error) error {
 		reason  string
 	}{
 		{errors.As(err, new(*remote.LeaseError)), outcome.Conflict, "branch_moved"},
+		{errors.As(err, new(*remote.LFSError)), outcome.ForgeFailed, "lfs"},
 		{errors.As(err, new(*remote.RejectedError)), outcome.ForgeFailed, "push_refused"},
 		{errors.Is(err, remote.ErrAuth), outcome.ForgeFailed, "bad_token"},
 		{errors.Is(err, remote.ErrNotFound), outcome.ForgeFailed, "not_found"},

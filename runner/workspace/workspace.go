@@ -56,6 +56,12 @@ type Options struct {
 	Path   string // the PATH that the git program is looked for on
 	Cloned bool   // by the run itself
 	Name   string // for a person; empty for "the checkout"
+	Fresh  bool   // the files are not there yet
+
+	// OpenFilter opens places for filters of git; nil where none runs. Filters are those of the
+	// repository's own configuration that run, with what each may read.
+	OpenFilter gitops.OpenFilter
+	Filters    map[string][]string
 }
 
 // Open opens a checkout. Its base is set by StartOn. The caller closes it.
@@ -64,10 +70,11 @@ func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error
 	if err != nil {
 		return nil, err
 	}
-	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Mark: holdMark(rec)})
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Mark: holdMark(rec), OpenFilter: o.OpenFilter, LFS: rec.Join(record.LFSFolder), Fresh: o.Fresh})
 	if err != nil {
 		return nil, err
 	}
+	checkout.AllowFilters(o.Filters)
 	return &Workspace{rec: rec, root: checkout.Root(), checkout: checkout, cloned: o.Cloned, name: cmp.Or(o.Name, ownCheckout)}, nil
 }
 
@@ -267,16 +274,33 @@ func (w *Workspace) WarnOfOwner(level sandbox.Level) {
 		"run agent-ci as that user, or in a checkout of root's.", stat.Uid)
 }
 
+// FilterFailure is the outcome of a filter of git's that may not run, or failed; nil for another error.
+// Once commands have run, it may be that the filter does not like what they wrote.
+func (w *Workspace) FilterFailure(err error) *outcome.Stop {
+	failed, is := errors.AsType[*gitops.FilterError](err)
+	stop, known := errors.AsType[*outcome.Stop](err)
+	switch {
+	case !is || known && stop.Outcome != outcome.InternalError:
+		return nil
+	case w.Worked():
+		return outcome.Stopf(outcome.ExtensionFailed, "git_filter", "%s.", outcome.Sentence(failed.Error())).Because(err)
+	}
+	return outcome.Stopf(outcome.InvalidInput, "git_filter", "%s.", outcome.Sentence(failed.Error())).Because(err)
+}
+
 // CheckoutFailure is the outcome of a checkout that cannot be worked in; nil for no
 // error.
 func CheckoutFailure(err error) error {
 	var damaged *gitops.ObjectError
 	var used *gitops.InUseError
+	var filter *gitops.FilterError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &damaged):
 		return damagedRepository(damaged, err)
+	case errors.As(err, &filter):
+		return outcome.Stopf(outcome.InvalidInput, "git_filter", "%s.", outcome.Sentence(filter.Error())).Because(err)
 	case errors.As(err, &used):
 		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use", "%s.", outcome.Sentence(used.Error())).Because(err)
 	}

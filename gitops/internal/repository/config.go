@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,8 @@ type Settings struct {
 	bare          bool
 	worktree      string
 	sparse        bool
-	promisor      string // name of a remote that objects are fetched from on demand
+	promisor      string          // name of a remote that objects are fetched from on demand
+	own           map[string]bool // keys of filters in the repository's own configuration
 
 	EOL          eol.Settings
 	FileMode     bool
@@ -44,6 +46,27 @@ type Settings struct {
 	Filters      map[string]FilterDriver
 }
 
+// LFS returns whether git-lfs is the driver: all its commands are those that `git lfs install`
+// writes, letter by letter.
+func (d FilterDriver) LFS() bool {
+	for option, published := range lfsCommands {
+		if d[option] != "" && !slices.Contains(published, d[option]) {
+			return false
+		}
+	}
+	return d.Active()
+}
+
+// lfsCommands are the commands that git-lfs publishes, with those of --skip-smudge.
+var lfsCommands = map[string][]string{
+	"clean":   {"git-lfs clean -- %f"},
+	"smudge":  {"git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"},
+	"process": {"git-lfs filter-process", "git-lfs filter-process --skip"},
+}
+
+// commands are the options of a driver that name programs.
+var commands = [...]string{"clean", "smudge", "process"}
+
 // FilterDriver is a [filter "name"] section: options by name, as written.
 type FilterDriver map[string]string
 
@@ -52,11 +75,25 @@ func (d FilterDriver) Active() bool {
 	return d["clean"] != "" || d["smudge"] != "" || d["process"] != ""
 }
 
+// OwnFilter returns the key of a command of a filter that stands in the repository's own
+// configuration, which comes with a checkout that was copied; empty where it is the user's or the
+// system's.
+func (s *Settings) OwnFilter(name string) (key string) {
+	for _, option := range commands {
+		key := "filter." + name + "." + option
+		if s.own[key] && s.Filters[name][option] != "" {
+			return key
+		}
+	}
+	return ""
+}
+
 // variable is one line of the configuration. Key is in git's canonical form:
 // section and name in lower case, the part between as written.
 type variable struct {
 	key, value string
 	valued     bool // false: a bare name, which means true
+	own        bool // a filter's, of the repository's own configuration
 }
 
 // wantedVariables is what the configuration is searched for.
@@ -77,8 +114,39 @@ func readConfig(ctx context.Context, l Layout, git program.Program, getenv func(
 	if err != nil {
 		return nil, fmt.Errorf("read git's configuration: %w", err)
 	}
-	return l.listed(out, getenv("HOME"))
+	vars, err := l.listed(out, getenv("HOME"))
+	if err != nil {
+		return nil, err
+	}
+	return vars, markOwn(ctx, l, git, vars)
 }
+
+// markOwn marks the variables of filters that are in the repository's own configuration, also by
+// what that includes.
+func markOwn(ctx context.Context, l Layout, git program.Program, vars []variable) error {
+	if !slices.ContainsFunc(vars, variable.ofFilter) {
+		return nil
+	}
+	own, scopes := map[string]bool{}, []string{"--local"}
+	if slices.ContainsFunc(vars, func(v variable) bool { return v.key == "extensions.worktreeconfig" && v.bool() }) {
+		scopes = append(scopes, "--worktree") // else git refuses that where there are several
+	}
+	for _, scope := range scopes {
+		out, err := git.Run(ctx, l.Root, nil, "config", "-z", scope, "--includes", "--name-only", "--get-regexp", `^filter\.`)
+		if err != nil && program.ExitStatus(err) != 1 {
+			return fmt.Errorf("read git's configuration: %w", err)
+		}
+		for key := range strings.SplitSeq(string(out), "\x00") {
+			own[key] = true
+		}
+	}
+	for i := range vars {
+		vars[i].own = own[vars[i].key]
+	}
+	return nil
+}
+
+func (v variable) ofFilter() bool { return strings.HasPrefix(v.key, "filter.") }
 
 // listed reads what git config -z --show-origin writes: by turns where a variable
 // stands, and the variable.
@@ -98,7 +166,7 @@ func (l Layout) listed(out []byte, home string) ([]variable, error) {
 		if err != nil {
 			return nil, err
 		}
-		vars = append(vars, variable{key, value, valued})
+		vars = append(vars, variable{key: key, value: value, valued: valued})
 	}
 	return vars, nil
 }
@@ -132,8 +200,8 @@ func (d FilterDriver) Required() bool { return isTrue(d["required"]) }
 
 func newSettings(vars []variable, home string) Settings {
 	s := Settings{
-		extensions: map[string]string{},
-		FileMode:   true, Symlinks: true, TrustCtime: true,
+		extensions: map[string]string{}, own: map[string]bool{},
+		FileMode: true, Symlinks: true, TrustCtime: true,
 		Filters: map[string]FilterDriver{},
 	}
 	for _, v := range vars {
@@ -206,6 +274,7 @@ func (s *Settings) takeFilter(driver, name string, v variable) {
 		value = "true"
 	}
 	s.Filters[driver][name] = value
+	s.own[v.key] = s.own[v.key] || v.own
 }
 
 func (s *Settings) takeRemote(remote, name string, v variable) {
@@ -238,12 +307,29 @@ func (s *Settings) Covers(set map[string]bool, name string) bool {
 	return false
 }
 
-// NeedsGit says that only git can convert a file with these attributes, and
-// why.
-func (s *Settings) NeedsGit(attrs rules.Resolved) (why string, needs bool) {
-	if name := attrs["filter"].Text(); name != "" && s.Filters[name].Active() {
-		return "filter=" + name, true
+// FilterNames returns the names of the filters that run programs, sorted.
+func (s *Settings) FilterNames() (names []string) {
+	for name, driver := range s.Filters {
+		if driver.Active() {
+			names = append(names, name)
+		}
 	}
+	slices.Sort(names)
+	return names
+}
+
+// FilterOf returns the name of the filter that these attributes ask for and that runs a program;
+// empty for none.
+func (s *Settings) FilterOf(attrs rules.Resolved) string {
+	if name := attrs["filter"].Text(); s.Filters[name].Active() {
+		return name
+	}
+	return ""
+}
+
+// NeedsGit says that only git can convert a file with these attributes, and why. Filters are not
+// git's to run.
+func (s *Settings) NeedsGit(attrs rules.Resolved) (why string, needs bool) {
 	if encoding := attrs["working-tree-encoding"].Text(); encoding != "" && !strings.EqualFold(encoding, "utf-8") {
 		return "working-tree-encoding", true
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
@@ -29,6 +30,7 @@ func TestTheConfigurationIsReadAlikeWithoutGit(t *testing.T) {
 		"the last counts": "[core]\n\tignoreCase = true\n\tignoreCase = false\n",
 		"stat data":       "[core]\n\tcheckStat = Minimal\n",
 		"filters":         "[filter \"Big File\"]\n\tclean = \"a b\" # no more\n\tsmudge = c\\\\d\n\trequired\n[FILTER \"lfs\"]\n\tProcess = git-lfs\n",
+		"an own filter":   "[include]\n\tpath = filters\n",
 		"an origin":       "[remote \"origin\"]\n\turl = https://a:b@example.org/x?token=1#y\n\turl = https://other.example\n",
 		"ssh":             "[remote \"origin\"]\n\turl = ssh://git:secret@example.org/x\n",
 		"scp":             "[remote \"origin\"]\n\turl = git@example.org:o/r.git\n",
@@ -44,6 +46,7 @@ func TestTheConfigurationIsReadAlikeWithoutGit(t *testing.T) {
 			r := gittest.New(t)
 			r.Seed()
 			r.Write(".git/more", "[core]\n\tignoreCase = yes\n\tautocrlf = true\n")
+			r.Write(".git/filters", "[filter \"x.Y\"]\n\tclean = cat\n")
 			r.Write(".git/config", r.Read(".git/config")+lines)
 			read := settings(t, r.Dir)
 			if d := cmp.Diff(read["with git"], read["without git"], cmp.AllowUnexported(repository.Settings{}), cmpopts.EquateEmpty()); d != "" {
@@ -88,12 +91,15 @@ func TestNeedsGit(t *testing.T) {
 	r.Git("config", "filter.off.required", "true")
 	s := open(t, r.Dir, "").Settings
 	for line, want := range map[string]string{
-		"* filter=on": "filter=on", "* filter=off": "", "* filter=none": "", "* -filter": "", "* text eol=crlf": "",
+		"* filter=on": "", "* filter=off": "", "* filter=none": "", "* -filter": "", "* text eol=crlf": "",
 		"* working-tree-encoding=UTF-16": "working-tree-encoding", "* working-tree-encoding=utf-8": "", "* ident": "ident", "* -ident": "",
 	} {
 		attrs := rules.Resolve("file", false, rules.ParseAttributes([]byte(line), ""))
 		if why, needs := s.NeedsGit(attrs); why != want || needs != (want != "") {
 			t.Errorf("%s: %q, %t", line, why, needs)
+		}
+		if filter := s.FilterOf(attrs); (filter == "on") != (line == "* filter=on") {
+			t.Errorf("%s: filter %q", line, filter)
 		}
 	}
 	if s.Filters["on"].Required() || !s.Filters["off"].Required() {
@@ -153,7 +159,14 @@ func TestThePrivateFolderKeepsWhatWasRead(t *testing.T) {
 	}
 	gittest.Same(t, "autocrlf", "input", ask("core.autocrlf"))
 	gittest.Same(t, "hooks", os.DevNull, ask("core.hooksPath"))
-	gittest.Same(t, "filter", "echo \"a\tb\" \\ # c", ask("filter.f \"x\\y.clean"))
+	if out, err := c.Git.Run(t.Context(), r.Dir, nil, "config", "--get-regexp", "^filter"); program.ExitStatus(err) != 1 {
+		t.Errorf("git would run the filters %q, %v", out, err)
+	}
+	lent := gittest.Repo{T: t, Dir: t.TempDir()}
+	if err := c.FillGitDir(lent.Path(".git"), lent.Path(".git")); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "filter in a sandbox", "echo \"a\tb\" \\ # c", lent.Git("config", "--get", "filter.f \"x\\y.clean"))
 	for _, one := range []*repository.Repository{c, again} {
 		for path, want := range map[string]bool{"a.mine": true, "a.ours": true, "a.theirs": false} {
 			ignored := false
@@ -177,5 +190,65 @@ func TestThePrivateFolderKeepsWhatWasRead(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(private, "HEAD")); err == nil {
 		t.Error("the private folder is left")
+	}
+}
+
+// Filters of the repository's own configuration are told from the user's, whatever file they are in.
+func TestOwnFilters(t *testing.T) {
+	global := os.Getenv("GIT_CONFIG_GLOBAL")
+	text, err := os.ReadFile(global)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(t.TempDir(), "gitconfig")
+	if err := os.WriteFile(mine, append(text, "[filter \"user\"]\n\tclean = cat\n[filter \"both\"]\n\tclean = cat\n\tsmudge = cat\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", mine)
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "filter.given.process")
+	t.Setenv("GIT_CONFIG_VALUE_0", "cat")
+	r := gittest.New(t)
+	r.Seed()
+	r.Git("config", "include.path", "more")
+	r.Write(".git/more", "[filter \"included\"]\n\tprocess = cat\n")
+	r.Git("config", "filter.both.smudge", "tac")
+	r.Git("config", "filter.own.clean", "cat")
+	r.Git("config", "filter.user.required", "true")
+	r.Git("worktree", "add", "-q", r.Path("../linked"))
+	want := map[string]string{"user": "", "given": "", "both": "filter.both.smudge", "own": "filter.own.clean", "included": "filter.included.process"}
+	for _, dir := range []string{r.Dir, r.Path("../linked")} {
+		for how, s := range settings(t, dir) {
+			for name, key := range want {
+				if got := s.OwnFilter(name); got != key {
+					t.Errorf("%s, %s: %q, want %q", how, name, got, key)
+				}
+			}
+		}
+	}
+	r.Git("config", "extensions.worktreeConfig", "true")
+	at := gittest.Repo{T: t, Dir: r.Path("../linked")}
+	at.Git("config", "--worktree", "filter.there.clean", "cat")
+	for how, s := range settings(t, at.Dir) {
+		gittest.Same(t, how, "filter.there.clean", s.OwnFilter("there"))
+	}
+}
+
+func TestLFSIsKnownByItsCommands(t *testing.T) {
+	for _, c := range []struct {
+		driver repository.FilterDriver
+		is     bool
+	}{
+		{repository.FilterDriver{}, false},
+		{repository.FilterDriver{"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process", "required": "true"}, true},
+		{repository.FilterDriver{"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge --skip -- %f", "process": "git-lfs filter-process --skip"}, true},
+		{repository.FilterDriver{"clean": "git-lfs clean -- %f"}, true},
+		{repository.FilterDriver{"clean": "git-lfs clean -- %f;x"}, false},
+		{repository.FilterDriver{"clean": "./git-lfs clean -- %f"}, false},
+		{repository.FilterDriver{"clean": "git-lfs clean -- %f", "process": "x"}, false},
+	} {
+		if c.driver.LFS() != c.is {
+			t.Errorf("%v: %t", c.driver, !c.is)
+		}
 	}
 }

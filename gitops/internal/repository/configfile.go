@@ -32,6 +32,9 @@ func (c configFiles) read() ([]variable, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read git's configuration: %w", err)
 		}
+		for i := range more {
+			more[i].own = more[i].ofFilter() && (path == c.common() || path == c.worktree())
+		}
 		vars = append(vars, more...)
 	}
 	return append(vars, c.fromEnvironment()...), nil
@@ -48,9 +51,14 @@ func (c configFiles) paths() []string {
 		paths = append(paths, filepath.Join(configHome(c.getenv), "git", "config"))
 		paths = append(paths, filepath.Join(c.getenv("HOME"), ".gitconfig"))
 	}
-	paths = append(paths, filepath.Join(c.CommonDir, "config"))
-	return append(paths, filepath.Join(c.GitDir, "config.worktree")) // there only with extensions.worktreeConfig
+	return append(paths, c.common(), c.worktree())
 }
+
+// common and worktree are the files of the repository's own configuration.
+func (c configFiles) common() string { return filepath.Join(c.CommonDir, "config") }
+
+// worktree is there only with extensions.worktreeConfig.
+func (c configFiles) worktree() string { return filepath.Join(c.GitDir, "config.worktree") }
 
 func configHome(getenv func(string) string) string {
 	return cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(getenv("HOME"), ".config"))
@@ -61,7 +69,7 @@ func (c configFiles) fromEnvironment() []variable {
 	var vars []variable
 	for i := range min(n, 1000) {
 		key := c.getenv(fmt.Sprintf("GIT_CONFIG_KEY_%d", i))
-		vars = append(vars, variable{canonicalKey(key), c.getenv(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i)), true})
+		vars = append(vars, variable{key: canonicalKey(key), value: c.getenv(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i)), valued: true})
 	}
 	return vars
 }
@@ -111,7 +119,7 @@ func (c configFiles) parse(r io.Reader, path string, depth int) ([]variable, err
 		if middle != "" {
 			key = strings.ToLower(section) + "." + middle + "." + strings.ToLower(name)
 		}
-		vars = append(vars, variable{key, value, !blank})
+		vars = append(vars, variable{key: key, value: value, valued: !blank})
 		return nil
 	})
 	if err != nil {

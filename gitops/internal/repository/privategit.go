@@ -16,7 +16,7 @@ import (
 // no hooks, objects of its own.
 func (r *Repository) makePrivate(state string) (err error) {
 	if r.Private, err = os.MkdirTemp(state, "shadow-"); err == nil {
-		err = r.FillGitDir(r.Private, r.Private)
+		err = r.fillGitDir(r.Private, r.encode(r.Private))
 	}
 	if err != nil {
 		return fmt.Errorf("make a private git folder: %w", err)
@@ -24,10 +24,14 @@ func (r *Repository) makePrivate(state string) (err error) {
 	return nil
 }
 
-// FillGitDir makes dir a git folder with the configuration and with copies of the
+// FillGitDir makes dir a git folder with the configuration, its own filters too, and with copies of the
 // ignore and attribute rules that git would read for this repository: what is
-// changed there later does not count. It is seen by git at seenAt.
+// changed there later does not count. It is seen by git at seenAt, in a sandbox.
 func (r *Repository) FillGitDir(dir, seenAt string) error {
+	return r.fillGitDir(dir, r.encode(seenAt)+r.encodeFilters())
+}
+
+func (r *Repository) fillGitDir(dir, config string) error {
 	for _, sub := range [...]string{"objects/info", "objects/pack", "refs/heads", "info"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return err
@@ -47,7 +51,7 @@ func (r *Repository) FillGitDir(dir, seenAt string) error {
 	if err := os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "config"), []byte(r.encode(seenAt)), 0o600)
+	return os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600)
 }
 
 // The user's own rules as they are kept in a git folder of ours.
@@ -56,8 +60,7 @@ const (
 	userAttributes = "info/user-attributes"
 )
 
-// encode writes the configuration of a git folder at dir. It names no program
-// but the filters that were configured when the checkout was opened.
+// encode writes the configuration of a git folder at dir. It names no program.
 func (r *Repository) encode(dir string) string {
 	s := &r.Settings
 	var b strings.Builder
@@ -80,8 +83,18 @@ func (r *Repository) encode(dir string) string {
 		b.WriteString("\tcheckStat = minimal\n")
 	}
 	b.WriteString("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n")
+	return b.String()
+}
+
+// encodeFilters writes the filters of the repository's own configuration, as they were when the
+// checkout was opened. Only git within a sandbox may read them; it knows the user's from elsewhere.
+func (r *Repository) encodeFilters() string {
+	var b strings.Builder
 	fmt.Fprintf(&b, "[lfs]\n\tstorage = %s\n", Quote(filepath.Join(r.CommonDir, "lfs")))
-	for name, driver := range s.Filters {
+	for name, driver := range r.Settings.Filters {
+		if r.Settings.OwnFilter(name) == "" {
+			continue
+		}
 		fmt.Fprintf(&b, "[filter %s]\n", Quote(name))
 		for option, value := range driver {
 			fmt.Fprintf(&b, "\t%s = %s\n", option, Quote(value))

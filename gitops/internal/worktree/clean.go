@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ func (s *Scan) Clean(ctx context.Context, keep bool) error {
 	if len(s.Suspects) == 0 {
 		return nil
 	}
-	c := cleaner{s.work, s.workAttributes(), keep}
+	c := cleaner{Worktree: s.work, attributes: s.workAttributes(), keep: keep}
 	return c.clean(ctx, s.Suspects)
 }
 
@@ -63,12 +64,16 @@ type cleaner struct {
 	*Worktree
 	attributes *attributes
 	keep       bool
+	places     *places
+	staged     *stage // of files that only git can convert; nil for none yet
 }
 
 // clean fills in the ids of list. Files that only git can convert go through
 // one run of git together.
-func (c *cleaner) clean(ctx context.Context, list []Suspect) error {
+func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
 	c.leaveOutLarge(list)
+	c.places = c.openPlaces()
+	defer func() { err = errors.Join(err, c.places.Close(), c.staged.remove()) }()
 	var forGit []*Suspect
 	for i := range list {
 		if ctx.Err() != nil {
@@ -79,7 +84,7 @@ func (c *cleaner) clean(ctx context.Context, list []Suspect) error {
 		}
 		later, err := c.one(ctx, &list[i])
 		switch {
-		case cannotBeRead(err):
+		case cannotBeRead(err), c.keep && errors.As(err, new(*FilterError)): // which takes no other file with it
 			list[i].Why = err.Error()
 		case err != nil:
 			return fmt.Errorf("read %q: %w", list[i].Path, err)
@@ -87,14 +92,7 @@ func (c *cleaner) clean(ctx context.Context, list []Suspect) error {
 			forGit = append(forGit, &list[i])
 		}
 	}
-	err := c.withGit(ctx, forGit)
-	if err == nil || !c.keep || ctx.Err() != nil {
-		return err
-	}
-	for _, s := range forGit { // a filter that fails takes no other file with it
-		s.ID, s.Why = plumbing.ZeroHash, err.Error()
-	}
-	return nil
+	return c.withGit(ctx, forGit)
 }
 
 // LargestChange is how many bytes the files of a change may have together, as
@@ -149,17 +147,24 @@ func (c *cleaner) one(ctx context.Context, s *Suspect) (later bool, err error) {
 		return false, err
 	}
 	attrs := c.attributes.of(s.Path)
-	if why, needs := c.repo.Settings.NeedsGit(attrs); needs {
-		if !c.repo.Git.There() {
-			return false, noGitFor(why)
-		}
-		return true, nil
+	why, needs := c.repo.Settings.NeedsGit(attrs)
+	if needs && !c.repo.Git.There() {
+		return false, noGitFor(why)
 	}
 	f, err := regularfile.OpenIn(c.dir, s.Path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
+	if name := c.repo.Settings.FilterOf(attrs); name != "" {
+		if f, err = c.places.convert(ctx, name, toGit, s.Path, f, c.keep); err != nil {
+			return false, err
+		}
+		defer f.Close()
+	}
+	if needs {
+		return true, c.stage(ctx, s.Path, f)
+	}
 	s.ID, err = c.file(ctx, f, c.repo.Settings.EOL.Decide(attrs), s.old)
 	return false, err
 }
@@ -216,36 +221,73 @@ func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	}
 	var paths bytes.Buffer
 	for _, s := range list {
-		if err := c.filtersOf(s.Path); err != nil {
-			return err
-		}
 		paths.WriteString(repository.Quote(s.Path) + "\n")
 	}
 	args := []string{"hash-object", "--stdin-paths"}
 	if c.keep {
 		args = []string{"hash-object", "-w", "--stdin-paths"}
 	}
-	out, err := c.gitIn(ctx, list, &paths, args...)
+	out, err := c.staged.git(ctx, c, &paths, args...)
 	if err != nil {
-		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
+		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
 	ids := strings.Fields(string(out))
 	if len(ids) != len(list) {
-		return fmt.Errorf("run the filters: git names %d of %d objects", len(ids), len(list))
+		return fmt.Errorf("convert files: git names %d of %d objects", len(ids), len(list))
 	}
 	for i, s := range list {
 		if s.ID, err = repository.ParseID(ids[i]); err != nil {
-			return fmt.Errorf("run the filters: %w", err)
+			return fmt.Errorf("convert files: %w", err)
 		}
 	}
 	return nil
 }
 
-// filtersOf refuses filters that come into play only now and run a program of
-// the checkout.
-func (c *cleaner) filtersOf(path string) error {
-	if name := c.attributes.of(path)["filter"].Text(); c.repo.Settings.Filters[name].Active() {
-		return c.filterOutside(name)
+// stage is a folder with copies of files for git, which could not be given a path of a layer, and
+// must not follow links that commands make meanwhile.
+type stage struct {
+	dir  string
+	root *os.Root
+}
+
+// stage copies the content of a file into the stage.
+func (c *cleaner) stage(ctx context.Context, name string, content io.Reader) (err error) {
+	if c.staged == nil {
+		dir, err := os.MkdirTemp(c.repo.Private, "files-")
+		if err != nil {
+			return err
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return errors.Join(err, os.Remove(dir))
+		}
+		c.staged = &stage{dir, root}
 	}
-	return nil
+	if err := c.staged.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return err
+	}
+	f, err := c.staged.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, regularfile.Until(ctx, content))
+	return errors.Join(err, f.Close())
+}
+
+// git runs git in the stage, with the attribute files that decide.
+func (s *stage) git(ctx context.Context, c *cleaner, stdin io.Reader, args ...string) ([]byte, error) {
+	cp := copier{ctx: ctx, from: c.dir, to: s.root}
+	for folder := range c.attributes.folders {
+		if err := cp.entry(folder + ".gitattributes"); err != nil {
+			return nil, err
+		}
+	}
+	return c.repo.Git.With("GIT_WORK_TREE="+s.dir).Run(ctx, s.dir, stdin, args...)
+}
+
+func (s *stage) remove() error {
+	if s == nil {
+		return nil
+	}
+	return errors.Join(s.root.Close(), os.RemoveAll(s.dir))
 }

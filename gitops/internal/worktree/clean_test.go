@@ -2,13 +2,11 @@ package worktree_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
-	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
@@ -88,12 +86,21 @@ func TestWhatIsStoredIsWhatGitStores(t *testing.T) {
 		{"* text working-tree-encoding=UTF-16LE", "false", "a\x00\r\x00\n\x00"},
 		{"* ident", "false", "$Id: x $\n"},
 		{"* filter=caps", "false", "abc\n"},
+		{"* text filter=caps", "false", "abc\r\n"},
+		{"* ident filter=caps", "false", "$Id: x $\n"},
+		{"* text filter=caps working-tree-encoding=UTF-16LE", "false", "a\x00\r\x00\n\x00"},
+		{"* filter=path", "false", "abc\n"},
+		{"* filter=broken", "false", "abc\n"},
+		{"* filter=other", "false", "abc\n"},
 	} {
 		r := gittest.New(t)
 		r.Write(".gitattributes", c.attributes+"\n")
 		r.Commit("seed")
 		r.Git("config", "core.autocrlf", c.autocrlf)
 		r.Git("config", "filter.caps.clean", "tr a-z A-Z")
+		r.Git("config", "filter.path.clean", "cat; printf '%%s 100%%%%' %f")
+		r.Git("config", "filter.broken.clean", "echo no; false")
+		r.Git("config", "filter.other.smudge", "false")
 		one := open(t, r, gittest.Program(t))
 		r.Write("file.txt", c.content)
 		r.Write("new \"1\"\n\\.txt", c.content)
@@ -134,7 +141,7 @@ func TestCRLFThatIsStoredAlreadyStays(t *testing.T) {
 	gittest.Same(t, "new", "a\nb\n", c.stored("new.txt"))
 }
 
-func TestAFileThatOnlyGitCanConvertIsLeftOutAlone(t *testing.T) {
+func TestAFileWhoseFilterFailsIsLeftOutAlone(t *testing.T) {
 	for _, git := range []string{"", gittest.Program(t)} {
 		r := gittest.New(t)
 		r.Seed()
@@ -147,39 +154,5 @@ func TestAFileThatOnlyGitCanConvertIsLeftOutAlone(t *testing.T) {
 		gittest.Same(t, "with git "+git, []string{
 			"changed .gitattributes", "changed plain", "left out a.bin", "untracked .gitattributes", "untracked a.bin", "untracked plain",
 		}, without(c.scan(worktree.WithUntracked), "alike README", "alike gone", "alike src/main.go", "alike src/deep/er/x"))
-	}
-}
-
-// A filter that is not installed is found before any work is done.
-func TestCheckFilters(t *testing.T) {
-	for name, c := range map[string]struct {
-		clean, required string
-		refused         bool
-	}{
-		"not there":               {"agent-ci-no-such-filter clean", "true", true},
-		"not there, not required": {"agent-ci-no-such-filter clean", "false", false},
-		"there":                   {"tr a-z A-Z", "true", false},
-		"of the shell":            {"cd / && cat", "true", false},
-		"a script of the tree":    {"sh tools/clean.sh", "false", true},
-		"a program of the tree":   {"./tools/clean.sh %f", "false", true},
-		"a link to the tree":      {"\"$HOME/x\";tools/clean.sh", "false", true},
-		"a word like a file":      {"cat README", "false", true},
-		"a word like a folder":    {"cat tools", "false", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := gittest.New(t)
-			r.Write(".gitattributes", "*.bin filter=large\n")
-			r.Write("tools/clean.sh", "cat\n")
-			r.Seed()
-			r.Git("config", "filter.large.clean", c.clean)
-			r.Git("config", "filter.large.required", c.required)
-			for _, git := range []string{gittest.Program(t), ""} {
-				one := open(t, r, git)
-				err := one.work.CheckFilters(t.Context(), one.index())
-				if errors.As(err, new(*repository.UnsupportedError)) != (c.refused || git == "") || err != nil && !c.refused && git != "" {
-					t.Errorf("with git %q: %v", git, err)
-				}
-			}
-		})
 	}
 }

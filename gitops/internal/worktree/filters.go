@@ -6,103 +6,345 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
-// CheckFilters makes sure, without touching a file, that what the attributes of
-// the index ask for can be done: that git is there, that filters which are
-// required can be started, and that none is a program out of the checkout,
-// which the agent could change.
+// Filters says which filters of gitattributes(5) run, and where. git itself starts none: its
+// configuration here names none.
+type Filters struct {
+	// Open opens a place that confines the commands of a filter; nil where there is none.
+	Open OpenFilter
+	// Listed are filters of the repository's own configuration that may run, and the paths that each
+	// may read.
+	Listed map[string][]string
+	// LFS keeps the contents of Git LFS files, which take no command.
+	LFS lfs.Store
+}
+
+// Filter is a filter whose commands are to run.
+type Filter struct {
+	Name  string   // of filter.NAME
+	Root  string   // the checkout
+	Reads []string // paths that its commands may read
+}
+
+// OpenFilter opens a place for the commands of a filter.
+type OpenFilter func(ctx context.Context, f Filter) (FilterPlace, error)
+
+// FilterPlace runs commands of one filter. They see no file of the checkout, and start in an empty
+// folder.
+type FilterPlace interface {
+	// Run runs a command of a shell, with content as its standard input. A command that fails is a
+	// *CommandError. Once the result takes no more, the command is killed, and the error is that of
+	// the result.
+	Run(ctx context.Context, command string, content io.Reader, result io.Writer) error
+	Close() error
+}
+
+// CommandError is a command of a filter that failed.
+type CommandError struct {
+	Status int
+	Words  string // the end of its standard error
+}
+
+func (e *CommandError) Error() string {
+	return fmt.Sprintf("exit status %d: %s", e.Status, cmp.Or(strings.TrimSpace(e.Words), "no words"))
+}
+
+// FilterError is a filter that may not run here, or did not do its work.
+type FilterError struct {
+	Key    string // of git's configuration
+	Why    string
+	Remedy string
+	Err    error // of its command; may be nil
+}
+
+func (e *FilterError) Error() string {
+	text := "git's setting " + e.Key + ": " + e.Why
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
+}
+
+func (e *FilterError) Unwrap() error { return e.Err }
+
+// SetFilters says which filters run. It holds for the worktrees of layers too that are made of w
+// later.
+func (w *Worktree) SetFilters(f Filters) { w.filters = f }
+
+// LFS has the contents of Git LFS files.
+func (w *Worktree) LFS() lfs.Store { return w.filters.LFS }
+
+// LFSPaths returns which paths of a tree are Git LFS files by its attributes.
+func (w *Worktree) LFSPaths(tree plumbing.Hash) func(path string) bool {
+	attributes := w.treeAttributes(tree)
+	return func(path string) bool {
+		name := w.repo.Settings.FilterOf(attributes.of(path))
+		return name != "" && w.repo.Settings.Filters[name].LFS()
+	}
+}
+
+// CheckAttributes makes sure that git is there where the attributes of the index ask for
+// conversions that only git makes.
+func (w *Worktree) CheckAttributes(ix *index.File) error {
+	return w.eachAttribute(ix, func(one rules.Resolved) error {
+		if why, needs := w.repo.Settings.NeedsGit(one); needs && !w.repo.Git.There() {
+			return noGitFor(why)
+		}
+		return nil
+	})
+}
+
+// CheckFilters refuses filters of the repository's own configuration that are not listed, used or
+// not: the agent can bring attributes. Then it makes sure, without touching a file, that the filters
+// which the index asks for can run. They are *FilterErrors.
 func (w *Worktree) CheckFilters(ctx context.Context, ix *index.File) error {
+	for _, name := range w.repo.Settings.FilterNames() {
+		if err := w.unlisted(name); err != nil {
+			return err
+		}
+	}
+	places := w.openPlaces()
+	looked := map[string]bool{}
+	err := w.eachAttribute(ix, func(one rules.Resolved) error {
+		name := w.repo.Settings.FilterOf(one)
+		if name == "" || looked[name] {
+			return nil
+		}
+		looked[name] = true
+		return places.check(ctx, name)
+	})
+	return errors.Join(err, places.Close())
+}
+
+// check makes sure that a filter can run, and that its program is there if it is required: it would
+// fail on each file, and only when the work is done.
+func (p *places) check(ctx context.Context, name string) error {
+	driver := p.repo.Settings.Filters[name]
+	if driver.LFS() {
+		return nil
+	}
+	place, err := p.place(ctx, name)
+	if err != nil {
+		return err
+	}
+	program, _, _ := strings.Cut(cmp.Or(driver["process"], driver["clean"]), " ")
+	if !driver.Required() || program == "" || strings.Trim(program, programLetters) != "" {
+		return nil // only a shell can tell what it starts
+	}
+	err = place.Run(ctx, "command -v "+program, strings.NewReader(""), io.Discard)
+	if errors.As(err, new(*CommandError)) {
+		return &FilterError{
+			Key: "filter." + name, Why: fmt.Sprintf("its program %s is missing in the sandbox in which filters run", program),
+			Remedy: "install it outside of the checkout, or take the filter out of git's configuration",
+		}
+	}
+	return err
+}
+
+// programLetters are those of a program's name that mean nothing to a shell.
+const programLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-"
+
+// unlisted refuses a filter of the repository's own configuration that nobody vouches for.
+func (w *Worktree) unlisted(name string) error {
+	key := w.repo.Settings.OwnFilter(name)
+	if _, listed := w.filters.Listed[name]; key == "" || listed || w.repo.Settings.Filters[name].LFS() {
+		return nil
+	}
+	return &FilterError{
+		Key: key, Why: "the configuration of the repository (.git/config) names a program that git would run",
+		Remedy: fmt.Sprintf("list the filter in git.filters of the job (name: %s), or remove it: git config --remove-section filter.%s", name, name),
+	}
+}
+
+// places opens a place for each filter of a batch of files when the first of them needs it.
+type places struct {
+	*Worktree
+	open map[string]FilterPlace
+}
+
+func (w *Worktree) openPlaces() *places { return &places{w, map[string]FilterPlace{}} }
+
+func (p *places) Close() (err error) {
+	for _, place := range p.open {
+		err = errors.Join(err, place.Close())
+	}
+	p.open = nil
+	return err
+}
+
+func (p *places) place(ctx context.Context, name string) (FilterPlace, error) {
+	if place, is := p.open[name]; is {
+		return place, nil
+	}
+	if err := p.unlisted(name); err != nil {
+		return nil, err
+	}
+	if p.filters.Open == nil {
+		return nil, &FilterError{Key: "filter." + name, Why: "nothing confines its commands here"}
+	}
+	place, err := p.filters.Open(ctx, Filter{Name: name, Root: p.repo.Root, Reads: p.filters.Listed[name]})
+	if err != nil {
+		return nil, err
+	}
+	p.open[name] = place
+	return place, nil
+}
+
+// direction is one of two in which filters convert: an option of a driver.
+type direction string
+
+const (
+	toGit direction = "clean"
+	toDir direction = "smudge"
+)
+
+// convert has a filter convert the content of a file, and returns the result, which has no name and
+// is to be closed. keep says that the content of a Git LFS file is to be kept.
+func (p *places) convert(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool) (*os.File, error) {
+	result, err := p.temporary()
+	if err != nil {
+		return nil, err
+	}
+	driver := p.repo.Settings.Filters[name]
+	if err = p.run(ctx, name, to, path, content, keep, &bounded{to: result, left: LargestChange}); ctx.Err() == nil && err != nil && passesOver(driver, err) {
+		err = restart(ctx, result, content)
+	}
+	if err == nil {
+		_, err = result.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		return result, nil
+	}
+	err = errors.Join(result.Close(), err)
+	if ctx.Err() == nil && (errors.As(err, new(*CommandError)) || errors.As(err, new(*protocolError)) || errors.As(err, new(*lfs.DamagedError))) {
+		err = &FilterError{Key: "filter." + name, Why: fmt.Sprintf("the filter failed to %s %q: %v", to, path, err), Err: err}
+	}
+	return nil, err
+}
+
+// passesOver says that git takes the content as it is where this filter fails.
+func passesOver(driver repository.FilterDriver, err error) bool {
+	return !driver.Required() && !driver.LFS() && (errors.As(err, new(*CommandError)) || errors.As(err, new(*protocolError)))
+}
+
+func restart(ctx context.Context, result *os.File, content io.ReadSeeker) error {
+	if err := result.Truncate(0); err != nil {
+		return err
+	}
+	for _, seeker := range []io.Seeker{result, content} {
+		if _, err := seeker.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(result, regularfile.Until(ctx, content))
+	return err
+}
+
+func (p *places) run(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool, result io.Writer) error {
+	driver := p.repo.Settings.Filters[name]
+	switch {
+	case driver.LFS() && to == toGit:
+		return p.filters.LFS.Clean(ctx, content, keep, result)
+	case driver.LFS():
+		return p.filters.LFS.Smudge(ctx, content, result)
+	}
+	place, err := p.place(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch command := driver[string(to)]; {
+	case driver["process"] != "":
+		return askProcess(ctx, place, driver["process"], to, path, content, result)
+	case command != "":
+		return place.Run(ctx, expand(command, path), regularfile.Until(ctx, content), result)
+	case driver.Required():
+		return &CommandError{Words: "the required filter has no command"}
+	}
+	_, err = io.Copy(result, regularfile.Until(ctx, content))
+	return err
+}
+
+// expand puts the path of a file into a command, as git does: quoted for a shell.
+func expand(command, path string) string {
+	quoted := "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(path) + "'"
+	return strings.NewReplacer("%%", "%", "%f", quoted).Replace(command)
+}
+
+// temporary is an empty file without a name.
+func (w *Worktree) temporary() (*os.File, error) {
+	f, err := os.CreateTemp(w.repo.Private, "filter-")
+	if err != nil {
+		return nil, err
+	}
+	return f, os.Remove(f.Name())
+}
+
+// spooled copies what is read into a file without a name.
+func (w *Worktree) spooled(ctx context.Context, content io.Reader) (*os.File, error) {
+	f, err := w.temporary()
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(f, regularfile.Until(ctx, content))
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// bounded takes so many bytes.
+type bounded struct {
+	to   io.Writer
+	left int64
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, &CommandError{Words: fmt.Sprintf("it wrote more than %d bytes", LargestChange)}
+	}
+	return b.to.Write(p)
+}
+
+func noGitFor(why string) error {
+	return &repository.UnsupportedError{Feature: "the attribute " + why + " without the git program", Remedy: "install git"}
+}
+
+// eachAttribute calls look with every attribute by itself that the index asks for somewhere.
+func (w *Worktree) eachAttribute(ix *index.File, look func(one rules.Resolved) error) error {
 	lists, err := w.indexedAttributes(ix)
 	if err != nil {
 		return err
 	}
-	started := map[string]bool{}
 	for _, list := range lists {
 		for name, value := range list.Names {
-			one := rules.Resolved{name: value}
-			why, needs := w.repo.Settings.NeedsGit(one)
-			if !needs {
-				continue
-			}
-			if !w.repo.Git.There() {
-				return noGitFor(why)
-			}
-			if name == "filter" {
-				if err := w.filterOutside(value.Text()); err != nil {
-					return err
-				}
-				if err := w.filterStarts(ctx, value.Text(), started); err != nil {
-					return err
-				}
+			if err := look(rules.Resolved{name: value}); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// Filtered is the first filter that attributes of the index ask for and that runs a
-// program; empty for none.
-func (w *Worktree) Filtered(ix *index.File) (string, error) {
-	lists, err := w.indexedAttributes(ix)
-	if err != nil {
-		return "", err
-	}
-	for _, list := range lists {
-		for name, value := range list.Names {
-			if name == "filter" && w.repo.Settings.Filters[value.Text()].Active() {
-				return value.Text(), nil
-			}
-		}
-	}
-	return "", nil
-}
-
-// filterStarts refuses a required filter whose program is not there: git would
-// fail on each of its files, and only when the work is done. started has the
-// filters that were looked at.
-func (w *Worktree) filterStarts(ctx context.Context, name string, started map[string]bool) error {
-	driver := w.repo.Settings.Filters[name]
-	if started[name] || !driver.Required() {
-		return nil
-	}
-	started[name] = true
-	program, _, _ := strings.Cut(cmp.Or(driver["process"], driver["clean"]), " ")
-	if program == "" || strings.Trim(program, programLetters) != "" {
-		return nil // only a shell can tell what it starts
-	}
-	// git looks in a folder of its own, too, and takes the shell's own commands.
-	_, err := w.repo.Git.Run(ctx, w.repo.Root, nil, "-c", "alias.agent-ci-find=!command -v "+program, "agent-ci-find")
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return &repository.UnsupportedError{
-		Feature: fmt.Sprintf("filter %q without its program %s", name, program),
-		Remedy:  fmt.Sprintf("install it, or take filter.%s out of git's configuration", name),
-	}
-}
-
-// programLetters are those of a program's name that mean nothing to a shell.
-const programLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-"
-
-func noGitFor(why string) error {
-	return &repository.UnsupportedError{Feature: "the attribute " + why + " without the git program", Remedy: "install git"}
-}
-
 // indexedAttributes reads all attribute files that the index names.
 func (w *Worktree) indexedAttributes(ix *index.File) ([]rules.Attributes, error) {
 	outer := w.attributesBy(nil)
-	lists := append(outer.weaker, outer.strongest)
+	lists := append(slices.Clone(outer.weaker), outer.strongest)
 	for i := range ix.Len() {
 		raw := ix.Path(i)
 		if !bytes.HasSuffix(raw, []byte(".gitattributes")) {
@@ -122,44 +364,4 @@ func (w *Worktree) indexedAttributes(ix *index.File) ([]rules.Attributes, error)
 		lists = append(lists, rules.ParseAttributes(data, ""))
 	}
 	return lists, nil
-}
-
-// filterOutside refuses a filter whose command names a file of the checkout.
-func (w *Worktree) filterOutside(name string) error {
-	for _, option := range [...]string{"clean", "smudge", "process"} {
-		words := strings.FieldsFunc(w.repo.Settings.Filters[name][option], func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=", r) })
-		for i, word := range words {
-			if !w.isProgramInside(word, i == 0) {
-				continue
-			}
-			return &repository.UnsupportedError{
-				Feature: fmt.Sprintf("filter %q, which runs %q out of the checkout, where the agent could change it", name, word),
-				Remedy:  "install the filter's program outside of the checkout",
-			}
-		}
-	}
-	return nil
-}
-
-// isProgramInside says whether a word of a command may be a program or script
-// in the checkout. A first word without a slash is looked for in PATH, and
-// other words without one are mostly no paths ("git-lfs clean"): only a file
-// of that name counts.
-func (w *Worktree) isProgramInside(word string, first bool) bool {
-	path := filepath.Clean(word)
-	if !filepath.IsAbs(word) {
-		path = filepath.Join(w.repo.Root, word)
-	}
-	rel, err := filepath.Rel(w.repo.Root, path)
-	if err != nil || !filepath.IsLocal(rel) || rel == "." {
-		return false
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return false
-	}
-	if strings.Contains(word, "/") {
-		return true
-	}
-	return !first && info.Mode().IsRegular()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -168,46 +167,6 @@ func (w *Worktree) path() (string, func() error, error) {
 		return "", nil, err
 	}
 	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())), f.Close, nil
-}
-
-// gitIn runs git where it finds the files of list: in the work tree, or, since a
-// layer has no path that git could be given, in a folder of copies.
-func (c *cleaner) gitIn(ctx context.Context, list []*Suspect, stdin io.Reader, args ...string) ([]byte, error) {
-	if !c.InLayer() {
-		return c.repo.Git.Run(ctx, c.repo.Root, stdin, args...)
-	}
-	dir, err := os.MkdirTemp(c.repo.Private, "files-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	var paths []string
-	for _, s := range list {
-		paths = append(paths, s.Path)
-	}
-	for folder := range c.attributes.folders {
-		paths = append(paths, folder+".gitattributes")
-	}
-	if err := copyPaths(ctx, c.dir, dir, paths); err != nil {
-		return nil, err
-	}
-	return c.repo.Git.With("GIT_WORK_TREE="+dir).Run(ctx, dir, stdin, args...)
-}
-
-// copyPaths copies files below from to the folder dir.
-func copyPaths(ctx context.Context, from *os.Root, dir string, paths []string) error {
-	to, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	cp := copier{ctx: ctx, from: from, to: to}
-	for _, name := range paths {
-		if err := cp.entry(name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Overwrite makes changes in a layer that holds nobody's work: what stands in their

@@ -67,7 +67,7 @@ func (w *Worktree) untouched(ctx context.Context, ix *index.File, from plumbing.
 			suspects = append(suspects, Suspect{Path: d.Path, Info: info, Mode: mode, entry: -1, old: d.Old.ID})
 		}
 	}
-	c := cleaner{w, w.treeAttributes(from), false}
+	c := cleaner{Worktree: w, attributes: w.treeAttributes(from)}
 	if err := c.clean(ctx, suspects); err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (w *Worktree) DropAside(ids []plumbing.Hash) error {
 		return nil //nolint:nilerr // nothing is there
 	}
 	one := []Suspect{{Path: asideFile, Info: info, Mode: modeOf(&w.repo.Settings, info, 0), entry: -1}}
-	c := cleaner{w, w.treeAttributes(plumbing.ZeroHash), false}
+	c := cleaner{Worktree: w, attributes: w.treeAttributes(plumbing.ZeroHash)}
 	if err := c.clean(context.Background(), one); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type smudger struct {
 	folders    map[string]bool       // that are there, and no links
 	known      map[string]index.Stat // of what alone may go; nil: whatever is there
 	stats      map[string]index.Stat // of what was written, as it was written
+	places     *places
 }
 
 // CheckOut makes changes in the work tree: what they take away first, so that
@@ -129,8 +130,9 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-func (s *smudger) write(ctx context.Context, changes []objects.Difference) (map[string]index.Stat, error) {
-	s.folders, s.stats = map[string]bool{}, map[string]index.Stat{}
+func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stats map[string]index.Stat, err error) {
+	s.folders, s.stats, s.places = map[string]bool{}, map[string]index.Stat{}, s.openPlaces()
+	defer func() { err = errors.Join(err, s.places.Close()) }()
 	var forGit []objects.Difference
 	for _, d := range changes {
 		if ctx.Err() != nil {
@@ -236,7 +238,28 @@ func (s *smudger) file(ctx context.Context, d objects.Difference, action eol.Act
 			content = eol.ToCRLF(content)
 		}
 	}
-	return s.create(d, content)
+	return s.filtered(ctx, d, content)
+}
+
+// filtered creates a file with what its filter makes of content.
+func (s *smudger) filtered(ctx context.Context, d objects.Difference, content io.Reader) error {
+	name := ""
+	if d.New.Mode != index.Symlink {
+		name = s.repo.Settings.FilterOf(s.attributes.of(d.Path))
+	}
+	if name == "" {
+		return s.create(d, content)
+	}
+	raw, err := s.spooled(ctx, content)
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	result, err := s.places.convert(ctx, name, toDir, d.Path, raw, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.create(d, regularfile.Until(ctx, result)), result.Close())
 }
 
 func (w *Worktree) lineEndings(id plumbing.Hash) (eol.Content, error) {
@@ -264,7 +287,7 @@ func (s *smudger) create(d objects.Difference, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// withGit lets git write the files whose filters it must run. Attributes are
+// withGit lets git write the files that only it can convert. Attributes are
 // read from an index of the same tree, which git prefers when it checks out.
 func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error {
 	if len(list) == 0 {
@@ -290,7 +313,7 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error 
 		paths.WriteString(d.Path + "\x00")
 	}
 	if err := s.checkOutIndex(ctx, path, &paths, list); err != nil {
-		return fmt.Errorf("run the filters of %d files: %w", len(list), err)
+		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
 	return nil
 }
@@ -326,7 +349,7 @@ func (s *smudger) copy(ctx context.Context, from *os.Root, d objects.Difference)
 	if err != nil {
 		return err
 	}
-	err = s.create(d, regularfile.Until(ctx, f))
+	err = s.filtered(ctx, d, f)
 	if errors.Is(err, fs.ErrExist) {
 		err = s.obstructed(d.Path)
 	}
@@ -363,15 +386,17 @@ func (w *Worktree) Converted(tree plumbing.Hash, files []objects.Difference) []o
 	attributes := w.treeAttributes(tree)
 	return slices.DeleteFunc(slices.Clone(files), func(d objects.Difference) bool {
 		attrs := attributes.of(d.Path)
-		_, filtered := w.repo.Settings.NeedsGit(attrs)
-		return d.New.Mode == index.Symlink || !filtered && !w.repo.Settings.EOL.Decide(attrs).Converts()
+		_, converted := w.repo.Settings.NeedsGit(attrs)
+		converted = converted || w.repo.Settings.FilterOf(attrs) != ""
+		return d.New.Mode == index.Symlink || !converted && !w.repo.Settings.EOL.Decide(attrs).Converts()
 	})
 }
 
 // Fill checks a tree out into the work tree of another git folder, that of root,
-// and stages it there.
+// and stages it there. The git program, which is faster, does it only where no filter is
+// configured: the configuration of that git folder names them for git in a sandbox.
 func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
-	if !w.repo.Git.There() {
+	if !w.repo.Git.There() || len(w.repo.Settings.FilterNames()) > 0 {
 		return w.fillByItself(ctx, root, tree)
 	}
 	git := program.Isolated(w.repo.Git.Path, os.Environ(), w.repo.Root, filepath.Join(root.Name(), ".git"), root.Name())
@@ -380,6 +405,11 @@ func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) 
 	}
 	_, err := git.Run(ctx, root.Name(), nil, "checkout-index", "-q", "-a", "-u")
 	return err
+}
+
+// FillItself checks a tree out into the work tree, which has no files and no index yet.
+func (w *Worktree) FillItself(ctx context.Context, tree plumbing.Hash) error {
+	return w.fillByItself(ctx, w.dir, tree)
 }
 
 func (w *Worktree) fillByItself(ctx context.Context, root *os.Root, tree plumbing.Hash) error {

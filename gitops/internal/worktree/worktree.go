@@ -1,7 +1,7 @@
 // Package worktree owns the files of a checkout: what of them is not as an index
 // has it or is not tracked, what git would store of a file, and how the files of a
 // tree are written. It reads ignore and attribute rules, converts line endings,
-// lets git run filters, and goes through no link.
+// has filters run, confined by who calls, and goes through no link.
 //
 // It knows no base, no change set and no commit: it is told the index and the
 // trees, and neither moves a reference nor writes the repository's index.
@@ -28,6 +28,7 @@ type Worktree struct {
 	state   string          // a folder of ours, which may lie in the work tree
 	ignores []rules.Ignore  // rules from outside of the work tree, the weakest first
 	hidden  map[string]bool // by Hide
+	filters Filters
 }
 
 // Open opens the work tree of a repository, whose objects are in store.

@@ -1,8 +1,10 @@
 package worktree_test
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
@@ -38,6 +41,11 @@ func open(t testing.TB, r gittest.Repo, git string) checkout {
 	if err != nil {
 		t.Fatal(err)
 	}
+	listed := map[string][]string{}
+	for _, name := range repo.Settings.FilterNames() {
+		listed[name] = nil
+	}
+	work.SetFilters(worktree.Filters{Open: unconfined, Listed: listed, LFS: lfs.Store{Own: filepath.Join(t.TempDir(), "lfs"), Shared: []string{r.Path(".git/lfs")}}})
 	t.Cleanup(func() {
 		for _, close := range []func() error{work.Close, store.Close, repo.Close} {
 			if err := close(); err != nil {
@@ -46,6 +54,11 @@ func open(t testing.TB, r gittest.Repo, git string) checkout {
 		}
 	})
 	return checkout{r, repo, store, work}
+}
+
+// unconfined is a place for any filter.
+func unconfined(context.Context, worktree.Filter) (worktree.FilterPlace, error) {
+	return gittest.Shell{Failed: func(status int, words string) error { return &worktree.CommandError{Status: status, Words: words} }}, nil
 }
 
 func (c checkout) index() *index.File {

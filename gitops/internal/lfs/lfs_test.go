@@ -1,0 +1,82 @@
+package lfs_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
+)
+
+const oid = "edeaaff3f1774ad2888673770c6d64097e391bc362d7d6fb34982ddf0efd18cb" // of "abc\n"
+
+func TestPointers(t *testing.T) {
+	const head = "version https://git-lfs.github.com/spec/v1\n"
+	for text, want := range map[string]struct{ is, plain bool }{
+		head + "oid sha256:" + oid + "\nsize 4\n":                               {true, true},
+		head + "oid sha256:" + oid + "\r\nsize 4":                               {true, true},
+		head + "ext-0-x sha256:" + oid + "\noid sha256:" + oid + "\nsize 4\n":   {true, false},
+		head + "oid sha256:" + oid[1:] + "\nsize 4\n":                           {},
+		head + "oid sha256:../" + oid[3:] + "\nsize 4\n":                        {},
+		head + "oid sha256:" + oid + "\nsize -4\n":                              {},
+		head + "oid sha256:" + oid + "\nsize 4\nmore x\n":                       {},
+		"oid sha256:" + oid + "\nsize 4\n":                                      {},
+		"version https://example.com\noid sha256:" + oid + "\nsize 4\n":         {},
+		head + "oid sha256:" + oid + "\nsize 4\n" + strings.Repeat("\n", 1<<10): {},
+		"": {},
+	} {
+		p, plain, is := lfs.Parse([]byte(text))
+		if is != want.is || is && (plain != want.plain || p.OID != oid || p.Size != 4) {
+			t.Errorf("%q: %+v, %t, %t", text, p, plain, is)
+		}
+	}
+}
+
+func TestStore(t *testing.T) {
+	dir := t.TempDir()
+	shared, own := filepath.Join(dir, "shared"), filepath.Join(dir, "own")
+	store := lfs.Store{Own: own, Shared: []string{shared}}
+	clean := func(content string, keep bool) string {
+		t.Helper()
+		var out strings.Builder
+		if err := store.Clean(t.Context(), strings.NewReader(content), keep, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	smudge := func(content string) (string, error) {
+		var out strings.Builder
+		err := store.Smudge(t.Context(), strings.NewReader(content), &out)
+		return out.String(), err
+	}
+	pointer := clean("abc\n", false)
+	if _, err := os.Stat(own); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("it was kept")
+	}
+	if got, err := smudge(pointer); got != pointer || err != nil {
+		t.Errorf("a content that is missing: %q, %v", got, err)
+	}
+	clean("abc\n", true)
+	if got, err := smudge(pointer); got != "abc\n" || err != nil {
+		t.Errorf("a content that is kept: %q, %v", got, err)
+	}
+	if got, err := smudge("plain"); got != "plain" || err != nil {
+		t.Errorf("no pointer: %q, %v", got, err)
+	}
+	long := strings.Repeat("x", 5000)
+	if got, err := smudge(clean(long, true)); got != long || err != nil {
+		t.Errorf("a long one: %d bytes, %v", len(got), err)
+	}
+	if err := os.WriteFile(lfs.PathOf(own, oid), []byte("abd\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := smudge(pointer); !errors.As(err, new(*lfs.DamagedError)) {
+		t.Errorf("a damaged one: %v", err)
+	}
+	if err := (lfs.Store{}).Clean(t.Context(), strings.NewReader("abc\n"), true, &strings.Builder{}); !errors.Is(err, lfs.ErrNoStore) {
+		t.Errorf("without a folder: %v", err)
+	}
+}

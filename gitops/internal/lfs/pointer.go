@@ -1,0 +1,63 @@
+// Package lfs does the work of git-lfs's filter by itself: it turns a file into a pointer and
+// keeps its content, and turns a pointer into the content that is kept
+// (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md). It starts no program and knows no
+// network.
+package lfs
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Pointer stands in a commit for the content of a file.
+type Pointer struct {
+	OID  string // SHA-256 in hex
+	Size int64
+}
+
+const version = "https://git-lfs.github.com/spec/v1"
+
+// versions are those that git-lfs reads.
+var versions = map[string]bool{version: true, "https://hawser.github.com/spec/v1": true, "http://git-media.io/v/2": true}
+
+// LongestPointer is one more than a pointer has bytes at most.
+const LongestPointer = 1024
+
+var isOID = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func (p Pointer) String() string {
+	return fmt.Sprintf("version %s\noid sha256:%s\nsize %d\n", version, p.OID, p.Size)
+}
+
+// Parse reads a pointer. plain is false for one with extensions, whose content is not the file's.
+func Parse(text []byte) (p Pointer, plain, ok bool) {
+	if len(text) >= LongestPointer {
+		return Pointer{}, false, false
+	}
+	plain = true
+	known := false
+	for i, line := range strings.Split(strings.TrimRight(string(text), "\r\n"), "\n") {
+		key, value, spaced := strings.Cut(strings.TrimSuffix(line, "\r"), " ")
+		switch {
+		case !spaced || i == 0 && (key != "version" || !versions[value]):
+			return Pointer{}, false, false
+		case i == 0:
+			known = true
+		case key == "oid":
+			p.OID = strings.TrimPrefix(value, "sha256:")
+		case key == "size":
+			size, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || size < 0 {
+				return Pointer{}, false, false
+			}
+			p.Size = size
+		case strings.HasPrefix(key, "ext-"):
+			plain = false
+		default:
+			return Pointer{}, false, false
+		}
+	}
+	return p, plain, known && isOID.MatchString(p.OID)
+}

@@ -1,0 +1,148 @@
+package lfs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// Store has the contents that pointers stand for. They are hashed before they are used.
+type Store struct {
+	Own    string   // a folder of the run, which is made; empty where nothing is to be stored
+	Shared []string // those of the repository, which are only read
+}
+
+// ErrNoStore says that content would have to be kept and there is no folder for it.
+var ErrNoStore = errors.New("no folder for the content of Git LFS files")
+
+// PathOf is where git-lfs keeps an object below a folder.
+func PathOf(folder, oid string) string {
+	return filepath.Join(folder, "objects", oid[:2], oid[2:4], oid)
+}
+
+// Clean writes the pointer of content to out. The content is kept if keep is set and the repository
+// does not have it. A pointer and an empty file stay what they are.
+func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.Writer) error {
+	content = regularfile.Until(ctx, content)
+	start, err := io.ReadAll(io.LimitReader(content, LongestPointer))
+	if err != nil {
+		return err
+	}
+	if _, _, is := Parse(start); is || len(start) == 0 {
+		_, err := out.Write(start)
+		return err
+	}
+	p, err := s.take(io.MultiReader(bytes.NewReader(start), content), keep)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, p.String())
+	return err
+}
+
+func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
+	sum := sha256.New()
+	if !keep {
+		p.Size, err = io.Copy(sum, content)
+		p.OID = hex.EncodeToString(sum.Sum(nil))
+		return p, err
+	}
+	if s.Own == "" {
+		return p, ErrNoStore
+	}
+	if err := os.MkdirAll(s.Own, 0o755); err != nil {
+		return p, err
+	}
+	f, err := os.CreateTemp(s.Own, "new-")
+	if err != nil {
+		return p, err
+	}
+	defer os.Remove(f.Name()) // it has another name by then, if all went well
+	p.Size, err = io.Copy(io.MultiWriter(sum, f), content)
+	p.OID = hex.EncodeToString(sum.Sum(nil))
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil || s.Has(p) {
+		return p, err
+	}
+	to := PathOf(s.Own, p.OID)
+	return p, errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(f.Name(), to))
+}
+
+func (s Store) folders() []string {
+	if s.Own == "" {
+		return s.Shared
+	}
+	return append([]string{s.Own}, s.Shared...)
+}
+
+// Has says whether the content is kept, by its name and size.
+func (s Store) Has(p Pointer) bool {
+	for _, folder := range s.folders() {
+		if info, err := os.Stat(PathOf(folder, p.OID)); err == nil && info.Mode().IsRegular() && info.Size() == p.Size {
+			return true
+		}
+	}
+	return false
+}
+
+// DamagedError is a kept content that is not what its name says.
+type DamagedError struct{ Path string }
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the Git LFS object %s is damaged: remove it and run `git lfs fetch`", e.Path)
+}
+
+// Open opens the content of a pointer, which has been hashed. It returns fs.ErrNotExist where it is
+// not kept.
+func (s Store) Open(ctx context.Context, p Pointer) (*os.File, error) {
+	for _, folder := range s.folders() {
+		path := PathOf(folder, p.OID)
+		f, err := regularfile.Open(path)
+		if err != nil {
+			continue
+		}
+		sum := sha256.New()
+		size, err := io.Copy(sum, regularfile.Until(ctx, f))
+		if err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err == nil && (size != p.Size || hex.EncodeToString(sum.Sum(nil)) != p.OID) {
+			err = &DamagedError{path}
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return f, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// Smudge writes to out the content that a pointer stands for. What is no pointer, and one whose
+// content is not kept here, stays what it is.
+func (s Store) Smudge(ctx context.Context, content io.Reader, out io.Writer) error {
+	content = regularfile.Until(ctx, content)
+	start, err := io.ReadAll(io.LimitReader(content, LongestPointer))
+	if err != nil {
+		return err
+	}
+	if p, plain, is := Parse(start); is && plain {
+		f, err := s.Open(ctx, p)
+		if err == nil {
+			_, err = io.Copy(out, regularfile.Until(ctx, f))
+			return errors.Join(err, f.Close())
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	_, err = io.Copy(out, io.MultiReader(bytes.NewReader(start), content))
+	return err
+}

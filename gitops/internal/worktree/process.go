@@ -1,0 +1,202 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// protocolError is a process filter that does not answer as gitattributes(5) says ("Long Running
+// Filter Process").
+type protocolError struct{ what string }
+
+func (e *protocolError) Error() string { return e.what }
+
+func protocolf(format string, args ...any) error {
+	return &protocolError{fmt.Sprintf(format, args...)}
+}
+
+// largestPacket is how many bytes of content a packet has at most (gitprotocol-common(5)).
+const largestPacket = 65516
+
+// askProcess has a process filter convert one file: it starts the process, says everything that git
+// would say up to the end of the file, and reads the answers then.
+func askProcess(ctx context.Context, place FilterPlace, command string, to direction, path string, content io.ReadSeeker, result io.Writer) error {
+	answers := &answers{to: to, result: result}
+	err := place.Run(ctx, command, asked(ctx, to, path, content), answers)
+	if failed := answers.end(); failed != nil {
+		var ended *CommandError
+		if errors.As(err, &ended) && answers.step == stepWelcome && answers.failed == nil {
+			return err // it did not start
+		}
+		return failed
+	}
+	if err != nil && !errors.As(err, new(*CommandError)) { // git does not look at how it ends
+		return err
+	}
+	if answers.unable {
+		_, err := content.Seek(0, io.SeekStart)
+		if err == nil {
+			_, err = io.Copy(result, regularfile.Until(ctx, content))
+		}
+		return err
+	}
+	return nil
+}
+
+// asked is what git says to a process filter for one file.
+func asked(ctx context.Context, to direction, path string, content io.Reader) io.Reader {
+	var head bytes.Buffer
+	say := func(lines ...string) {
+		for _, line := range lines {
+			fmt.Fprintf(&head, "%04x%s\n", len(line)+5, line)
+		}
+		head.WriteString("0000")
+	}
+	say("git-filter-client", "version=2")
+	say("capability=clean", "capability=smudge")
+	say("command="+string(to), "pathname="+path)
+	return io.MultiReader(&head, &packets{from: regularfile.Until(ctx, content)})
+}
+
+// packets is content in packets, with a flush packet at the end.
+type packets struct {
+	from  io.Reader
+	ready []byte
+	done  bool
+}
+
+func (p *packets) Read(b []byte) (int, error) {
+	for len(p.ready) == 0 {
+		if p.done {
+			return 0, io.EOF
+		}
+		packet := make([]byte, 4+largestPacket)
+		n, err := io.ReadFull(p.from, packet[4:])
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			p.done = true
+		case err != nil:
+			return 0, err
+		}
+		if n > 0 {
+			copy(packet, fmt.Sprintf("%04x", n+4))
+			p.ready = packet[:4+n]
+		}
+		if p.done {
+			p.ready = append(p.ready, "0000"...)
+		}
+	}
+	n := copy(b, p.ready)
+	p.ready = p.ready[n:]
+	return n, nil
+}
+
+// answers reads what a process filter says, as it comes.
+type answers struct {
+	to     direction
+	result io.Writer
+
+	partial []byte   // of a packet that is not whole yet
+	lines   []string // of the list that is being read
+	step    int      // lists that are whole
+	unable  bool     // the filter does not convert in this direction
+	failed  error
+}
+
+// The lists that a process filter says, in their order.
+const (
+	stepWelcome = iota
+	stepCapabilities
+	stepStatus
+	stepContent
+	stepLastStatus
+	stepDone
+)
+
+func (a *answers) Write(p []byte) (int, error) {
+	a.partial = append(a.partial, p...)
+	for a.failed == nil && len(a.partial) >= 4 && a.step < stepDone && !a.unable {
+		size, err := strconv.ParseUint(string(a.partial[:4]), 16, 16)
+		switch {
+		case err != nil || size > 0 && size < 4 || size > 4+largestPacket:
+			a.failed = protocolf("it says %q, which is no packet", a.partial[:4])
+			continue
+		case size == 0:
+			a.partial = a.partial[4:]
+			a.failed = a.list()
+			continue
+		}
+		if len(a.partial) < int(size) {
+			break
+		}
+		a.failed = a.packet(a.partial[4:size])
+		a.partial = a.partial[size:]
+	}
+	if a.step == stepDone || a.unable || a.failed != nil {
+		a.partial = nil // the process may go on
+	}
+	return len(p), a.failed
+}
+
+const mostLines = 1000
+
+func (a *answers) packet(content []byte) error {
+	if a.step == stepContent {
+		_, err := a.result.Write(content)
+		return err
+	}
+	if len(a.lines) >= mostLines {
+		return protocolf("it says more than %d lines", mostLines)
+	}
+	a.lines = append(a.lines, string(bytes.TrimSuffix(content, []byte("\n"))))
+	return nil
+}
+
+// list takes a whole list.
+func (a *answers) list() error {
+	lines := a.lines
+	a.lines = nil
+	switch a.step {
+	case stepWelcome:
+		if !slices.Equal(lines, []string{"git-filter-server", "version=2"}) {
+			return protocolf("it greets with %q, where git-filter-server and version=2 were expected", lines)
+		}
+	case stepCapabilities:
+		a.unable = !slices.Contains(lines, "capability="+string(a.to))
+	case stepStatus:
+		if status := statusIn(lines); status != "success" {
+			return protocolf("its status is %q", status)
+		}
+	case stepLastStatus:
+		if status := statusIn(lines); status != "" && status != "success" {
+			return protocolf("its status after the content is %q", status)
+		}
+	}
+	a.step++
+	return nil
+}
+
+// statusIn is the last status that a list has; empty for none.
+func statusIn(lines []string) (status string) {
+	for _, line := range lines {
+		if s, is := strings.CutPrefix(line, "status="); is {
+			status = s
+		}
+	}
+	return status
+}
+
+func (a *answers) end() error {
+	if a.failed == nil && !a.unable && a.step < stepDone {
+		return protocolf("it ended before it had answered")
+	}
+	return a.failed
+}

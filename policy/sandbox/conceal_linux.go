@@ -1,0 +1,81 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Conceal hides the environment and the memory of this process from other processes of its
+// user. The kernel keeps the environment that a program was started with in its memory and
+// shows it in /proc/PID/environ: Conceal overwrites it there. Go has its own copy. Root can
+// still read the memory.
+func Conceal() {
+	eraseEnvironment()
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// eraseEnvironment overwrites the strings from which the kernel makes /proc/PID/environ. It does
+// nothing where /proc is missing.
+func eraseEnvironment() {
+	start, end := environmentBounds()
+	const longest = 8 << 20 // more than the kernel takes for a new program
+	if start <= 0 || end <= start || end-start > longest {
+		return
+	}
+	memory, err := os.OpenFile("/proc/self/mem", os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer memory.Close()
+	_, _ = memory.WriteAt(make([]byte, end-start), start)
+}
+
+// environmentBounds returns the addresses between which the environment lies: fields 50 and 51 of
+// /proc/PID/stat (proc(5)).
+func environmentBounds() (start, end int64) {
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return 0, 0
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // from field 3 on
+	const envStart, envEnd = 50 - 3, 51 - 3
+	if len(fields) <= envEnd {
+		return 0, 0
+	}
+	start, _ = strconv.ParseInt(string(fields[envStart]), 10, 64)
+	end, _ = strconv.ParseInt(string(fields[envEnd]), 10, 64)
+	return start, end
+}
+
+// shown counts who needs this process to be visible.
+var shown struct {
+	sync.Mutex
+	users int
+}
+
+// showSelf makes this process visible to others of its user until the returned function is called.
+// The maps of users are written through /proc, where a process that shows nothing of itself may
+// write nothing.
+func showSelf() (hide func()) {
+	shown.Lock()
+	defer shown.Unlock()
+	if shown.users == 0 {
+		was, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+		if err != nil || was == 1 {
+			return func() {}
+		}
+		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+	}
+	shown.users++
+	return func() {
+		shown.Lock()
+		defer shown.Unlock()
+		if shown.users--; shown.users == 0 {
+			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+		}
+	}
+}

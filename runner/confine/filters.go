@@ -1,0 +1,156 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+)
+
+// EarlyFilters opens places for filters while the job is not known: a checkout is put on its base
+// before that.
+func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenFilter {
+	j := &job.Job{Policy: job.Policy{Sandbox: string(grants.WorkspaceWrite)}}
+	return func(ctx context.Context, f gitops.Filter) (gitops.FilterPlace, error) {
+		return (&Sandboxes{Record: rec, Environ: environ, Job: j, Root: f.Root}).OpenFilter(ctx, f)
+	}
+}
+
+// OpenFilter opens a sandbox for commands of a filter. They start in an empty folder and see nothing
+// of the checkout but what the job lists, no token and no network.
+func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.FilterPlace, error) {
+	if s.unconfined() {
+		return nil, &gitops.FilterError{
+			Key: "filter." + f.Name, Why: "policy.sandbox is danger-full-access, and filters run confined",
+			Remedy: "choose another mode, or take the filter out of git's configuration",
+		}
+	}
+	reads := s.Environ.Absolute(s.Root, f.Reads)
+	name := fmt.Sprintf("filter-%d", s.filters.Add(1))
+	box, err := s.OpenBeside(ctx, nil, Beside{Name: name, Workspace: BesideNone, Bare: true, Reads: reads})
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]string{}
+	for _, path := range reads {
+		if filepath.Base(path) == ".git" { // such as git-crypt asks git for its folder
+			set["GIT_DIR"] = path
+		}
+	}
+	return &filterPlace{box: box, dir: s.Record.Join(emptyFolder), env: s.BesideEnv(nil, set), remove: func() error { return s.Remove(Place{Scratch: name}) }}, nil
+}
+
+// filterPlace is a sandbox with an empty folder.
+type filterPlace struct {
+	box    *sandbox.Sandbox
+	dir    string
+	env    []string
+	remove func() error
+}
+
+func (p *filterPlace) Close() error { return errors.Join(p.box.Close(), p.remove()) }
+
+// leftOpen is how long what a command left behind may hold its streams.
+const leftOpen = 100 * time.Millisecond
+
+// Run runs a command with content as its standard input.
+func (p *filterPlace) Run(ctx context.Context, command string, content io.Reader, result io.Writer) error {
+	var pipes [3]pipe
+	for i := range pipes {
+		if err := pipes[i].open(); err != nil {
+			return err
+		}
+		defer pipes[i].close()
+	}
+	in, out, words := &pipes[0], &pipes[1], &pipes[2]
+	process, err := p.box.Start(sandbox.Command{
+		Argv: []string{"/bin/sh", "-c", command}, Dir: p.dir, Env: p.env,
+		Streams: &sandbox.Streams{Input: in.read, Output: out.write, Error: words.write},
+	})
+	if err != nil {
+		return err
+	}
+	for _, theirs := range []*os.File{in.read, out.write, words.write} {
+		_ = theirs.Close()
+	}
+	var fed, taken error
+	var said ending
+	var streams sync.WaitGroup
+	streams.Go(func() {
+		_, fed = io.Copy(in.write, content)
+		_ = in.write.Close()
+	})
+	streams.Go(func() {
+		if _, taken = io.Copy(writerOnly{result}, out.read); taken != nil && !errors.Is(taken, os.ErrDeadlineExceeded) {
+			process.Kill()
+		}
+	})
+	streams.Go(func() { _, _ = io.Copy(&said, words.read) })
+	select {
+	case <-process.Done():
+	case <-ctx.Done():
+		process.Kill()
+		<-process.Done()
+	}
+	for _, ours := range []*os.File{in.write, out.read, words.read} {
+		_ = ours.SetDeadline(time.Now().Add(leftOpen))
+	}
+	streams.Wait()
+	status, err := process.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	case taken != nil && !errors.Is(taken, os.ErrDeadlineExceeded):
+		return taken
+	case status.ExitCode != 0:
+		return &gitops.CommandError{Status: status.ExitCode, Words: said.String()}
+	case fed != nil && !errors.Is(fed, syscall.EPIPE) && !errors.Is(fed, os.ErrDeadlineExceeded):
+		return fed
+	}
+	return nil
+}
+
+// writerOnly hides other methods of a writer.
+type writerOnly struct{ io.Writer }
+
+// pipe has both ends of one.
+type pipe struct{ read, write *os.File }
+
+func (p *pipe) open() (err error) {
+	p.read, p.write, err = os.Pipe()
+	return err
+}
+
+func (p *pipe) close() { // once more is no harm
+	_ = p.read.Close()
+	_ = p.write.Close()
+}
+
+// ending keeps the end of what is written.
+type ending struct{ kept []byte }
+
+func (e *ending) Write(p []byte) (int, error) {
+	const most = 1 << 10
+	e.kept = append(e.kept, p...)
+	e.kept = e.kept[max(0, len(e.kept)-most):]
+	return len(p), nil
+}
+
+func (e *ending) String() string {
+	return strings.ToValidUTF8(strings.TrimSpace(string(e.kept)), "\uFFFD")
+}
