@@ -1,6 +1,8 @@
 # The commands of this project; `make` alone lists them.
 
 GO      ?= go
+# Without cgo everywhere but for the race detector: with it the standard library is compiled twice.
+export CGO_ENABLED = 0
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # What init pins; -dirty where the tree is not the commit's. A release has none: it pins its version.
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
@@ -15,6 +17,11 @@ SLOW   := $(SLOW)|^TestChangesInALayerAreThoseOfACopy$$|^TestRebaseAsGit$$|^Test
 SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof|hooks_replay|mcp_setup|lessons|kept_baseline|drift|repair_tests)$$
 # FRESH=-count=1 has make test run what the cache has results of.
 FRESH   ?=
+# The scripts about the work tree. What the others hold is the same wherever commands work.
+CHECKOUT = ^TestScripts$$/^(agents_(left|resume|shared|write)|again_on_branch|base_.*|bounds|caches|clone|code_mode_outside|disguises|file_tools|full_disk|git_.*)$$
+CHECKOUT := $(CHECKOUT)|^TestScripts$$/^(hidden.*|hollow_git|homeless|honest|hooks_(planted|setup|trouble)|in_the_way|in_use|landlock|layers|left_out|lessons_resume|local|look)$$
+CHECKOUT := $(CHECKOUT)|^TestScripts$$/^(mcp_(programs|setup)|meanwhile|named_repository|names|objects|open_files|opencode|other_base|overlay|patch_forms|publish|pushes_as_git|read_only|red_proof)$$
+CHECKOUT := $(CHECKOUT)|^TestScripts$$/^(refused|repair_(base|conflict)|resume|resume_.*|sandbox|sandbox_command|secrets.*|services|setid|stopped|switched_there|temporary_folders|vanished|verify.*|work_tree|written.*)$$
 # How long the tests of one package may take. Where others use the cores, those of
 # cmd/agent-ci take more than the 10 minutes that go test gives them.
 LIMIT   ?= 20m
@@ -35,11 +42,10 @@ demo: build ## run a whole job on an example repository, with scripted answers i
 # Packages wait for much of their time: twice as many as cores are tested at once. Test programs
 # without DWARF link in half of the time.
 test: ## the tests, except the slowest, which are in e2e
-	CGO_ENABLED=0 $(GO) test -ldflags=-w -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) -timeout $(LIMIT) -skip '$(SLOW)' $(FRESH) ./...
+	$(GO) test -ldflags=-w -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) -timeout $(LIMIT) -skip '$(SLOW)' $(FRESH) ./...
 
-# The tests of cmd/agent-ci drive the built binary, of which the race detector would see nothing.
-race: ## the tests under the race detector (needs a C compiler), but for those that drive the built binary
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v '/cmd/agent-ci$$')
+race: ## the tests of packages with goroutines under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -ldflags=-w -timeout 30m $$(.ci/concurrent)
 
 lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, known vulnerabilities
 	@.ci/lint
@@ -67,8 +73,8 @@ kills: ## 100 kills of each kind in both ways to work
 	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -v -run '^TestKilled' ./cmd/agent-ci
 	AGENT_CI_WORK_IN=checkout AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilled' -skip UnderLandlock ./cmd/agent-ci
 
-checkout: ## the scripts and the battery where commands work in the checkout itself, as they do without overlays
-	AGENT_CI_WORK_IN=checkout $(GO) test -count=1 -timeout 20m -run '^TestScripts$$' ./cmd/agent-ci
+checkout: ## the scripts about the work tree, and the battery, where commands work in the checkout itself, as they do without overlays
+	AGENT_CI_WORK_IN=checkout $(GO) test -count=1 -timeout 20m -run '$(CHECKOUT)' ./cmd/agent-ci
 	AGENT_CI_WORK_IN=checkout AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)' ./cmd/agent-ci
 
 campaign: ## campaigns of 200 targets that are killed, restarted and started twice at random; AGENT_CI_SEED repeats
@@ -90,13 +96,13 @@ pictures: build ## the pictures of the README, from a run of the demo in Chromiu
 # commands and go run, too: with it the standard library is compiled once more for each.
 build: ## the static binary, bin/agent-ci
 	@echo 'Building bin/agent-ci; with empty caches this takes some minutes.'
-	@CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS) -X main.commit=$(COMMIT)' -o bin/agent-ci ./cmd/agent-ci
+	@$(GO) build -ldflags '$(LDFLAGS) -X main.commit=$(COMMIT)' -o bin/agent-ci ./cmd/agent-ci
 	@ls -l bin/agent-ci | awk '{printf "bin/agent-ci: %.1f MB\n", $$5/1000000}'
 
 cross: ## static binaries for all released targets, in dist/
 	@for target in $(TARGETS); do \
 		os=$${target%/*} arch=$${target#*/} out=dist/agent-ci-$${target%/*}-$${target#*/}; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/agent-ci || exit 1; \
+		GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/agent-ci || exit 1; \
 		ls -l $$out | awk -v f=$$out '{printf "%s: %.1f MB\n", f, $$5/1000000}'; \
 	done
 

@@ -189,7 +189,7 @@ func (in *invocation) findModel(ctx context.Context, j *job.Job, given int) (wor
 	in.warnOfShortSecrets()
 	if in.script != "" {
 		if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !j.Model.Price.Known() {
-			in.rec.Warn("no_price", "limits.cost_usd holds for nothing: scripted answers cost nothing. To try the limit, set model.price.")
+			in.rec.Warn("no_price", "limits.cost_usd has no effect: scripted answers cost nothing. To try the limit, set model.price.")
 		}
 		return worker.NewScriptedModel(ctx, in.script, given, j)
 	}

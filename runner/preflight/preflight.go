@@ -60,7 +60,7 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 			all.Add(ctx, Mistake, err)
 		}
 		if worker.DefaultLimitUnpriced(o.Job, o.Environ) {
-			all = append(all, Finding{Note, "no_price", "", "The price of " + o.Job.Model.Name + " is not known, so that the default of limits.cost_usd holds for nothing; give model.price, or set limits.cost_usd to 0."})
+			all = append(all, Finding{Note, "no_price", "", "The price of " + o.Job.Model.Name + " is unknown, so the default of limits.cost_usd has no effect; set model.price, or set limits.cost_usd to 0."})
 		}
 		for _, err := range worker.KeptOut(o.Job, o.Environ) {
 			all.Add(ctx, Missing, err)

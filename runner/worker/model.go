@@ -189,7 +189,7 @@ func Unusable(j *job.Job, env settings.Environment) (all []error) {
 	return all
 }
 
-// DefaultLimitUnpriced says that the default of limits.cost_usd holds for nothing, since the price of
+// DefaultLimitUnpriced reports that the default of limits.cost_usd has no effect, since the price of
 // the model is not known.
 func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
 	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
