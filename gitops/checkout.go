@@ -23,7 +23,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -104,7 +103,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	if c.work, err = worktree.Open(c.repo, c.objects); err != nil {
 		return err
 	}
-	c.filters = worktree.Filters{Open: o.OpenFilter, LFS: lfs.Store{Own: o.LFS, Shared: []string{filepath.Join(c.repo.CommonDir, "lfs")}}}
+	c.filters = worktree.Filters{Open: o.OpenFilter, LFS: lfs.Store{Own: o.LFS, Shared: lfs.Beside(c.repo.Folders)}}
 	c.work.SetFilters(c.filters)
 	if o.Fresh {
 		if err := c.checkOutHead(ctx); err != nil {

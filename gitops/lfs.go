@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // LFSFile is the content of a Git LFS file.
@@ -77,4 +78,103 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 		}
 	}
 	return nil
+}
+
+// MissingLFSError is a Git LFS file whose content could not be fetched. Its file is a pointer.
+type MissingLFSError struct {
+	Path   string // of the first
+	Others int
+	Err    error
+}
+
+func (e *MissingLFSError) Error() string {
+	more := ""
+	if e.Others > 0 {
+		more = fmt.Sprintf(", and that of %d more", e.Others)
+	}
+	return fmt.Sprintf("The content of the Git LFS file %q is missing%s: %v", e.Path, more, e.Err)
+}
+
+func (e *MissingLFSError) Unwrap() error { return e.Err }
+
+// FetchLFS fetches contents of Git LFS files for a checkout on a branch into the folder in which
+// git-lfs keeps them, or into that of an alternate.
+type FetchLFS func(ctx context.Context, branch, folder string, list []LFSFile) error
+
+// FillLFS fetches the contents of the base's Git LFS files, and writes them in the place of their
+// pointers. It does so where git-lfs is configured to. It is a *MissingLFSError where some are
+// missing after that.
+func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
+	files, err := c.work.PointerFiles(ctx, c.base.Tree.hash())
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	store := c.filters.LFS
+	var wanted []LFSFile
+	seen := map[string]bool{}
+	for _, f := range files {
+		if !seen[f.Pointer.OID] && f.Pointer.Size <= worktree.LargestChange && !store.Has(f.Pointer) {
+			wanted = append(wanted, LFSFile{OID: f.Pointer.OID, Size: f.Pointer.Size, pointer: f.Pointer, store: store})
+		}
+		seen[f.Pointer.OID] = true
+	}
+	if len(wanted) > 0 {
+		err = fetch(ctx, c.base.Branch, filepath.Join(c.repo.CommonDir, "lfs"), wanted)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var missing *MissingLFSError
+	var changes []objects.Difference
+	for _, f := range files {
+		switch {
+		case f.Pointer.Size <= worktree.LargestChange && store.Has(f.Pointer):
+			changes = append(changes, f.File)
+		case missing == nil:
+			missing = &MissingLFSError{Path: f.File.Path, Err: err}
+		default:
+			missing.Others++
+		}
+	}
+	if missing != nil && missing.Err == nil {
+		missing.Err = fmt.Errorf("it has more than %d bytes", worktree.LargestChange)
+	}
+	if err := c.rewrite(ctx, changes); err != nil {
+		return fmt.Errorf("write Git LFS files: %w", err)
+	}
+	if missing != nil {
+		return missing
+	}
+	return nil
+}
+
+// rewrite writes files of the base again.
+func (c *Checkout) rewrite(ctx context.Context, files []objects.Difference) (err error) {
+	if len(files) == 0 {
+		return nil
+	}
+	release, err := c.Hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	ix, err := c.repo.Index(ctx)
+	if err != nil {
+		return err
+	}
+	tree := c.base.Tree.hash()
+	stats, err := c.work.CheckOutOver(ctx, ix, tree, tree, files)
+	if err != nil {
+		return err
+	}
+	if err := c.repo.WriteIndex(ix, updatesOf(files, stats)); err != nil {
+		return err
+	}
+	now, err := c.readPosition(ctx)
+	if c.onBase != nil {
+		c.onBase = &now
+	} else {
+		c.start = now
+	}
+	return err
 }

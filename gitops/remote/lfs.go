@@ -2,11 +2,13 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -23,10 +25,12 @@ import (
 type LFSObject struct {
 	OID  string // SHA-256 in hex
 	Size int64
-	Open func(ctx context.Context) (*os.File, error)
+	Open func(ctx context.Context) (*os.File, error) // of what is uploaded
 }
 
-// LFSError says why a remote did not take the contents of Git LFS files.
+func (o LFSObject) pointer() lfs.Pointer { return lfs.Pointer{OID: o.OID, Size: o.Size} }
+
+// LFSError says why a remote did not take or give the contents of Git LFS files.
 type LFSError struct{ Why string }
 
 func (e *LFSError) Error() string { return "Git LFS: " + e.Why }
@@ -37,35 +41,30 @@ func lfsErrorf(format string, args ...any) error { return &LFSError{fmt.Sprintf(
 // that needs them. Where they go the remote alone says: nothing that a commit has (.lfsconfig) is
 // read. It is an *LFSError where the remote does not take them.
 func UploadLFS(ctx context.Context, r Remote, branch string, list []LFSObject) error {
-	if len(list) == 0 {
-		return nil
-	}
-	if path, local := r.Local(); local {
+	if path, local := r.Local(); local && len(list) > 0 {
 		return keepLFS(ctx, path, list)
 	}
-	endpoint, err := r.endpoint()
-	if err != nil {
-		return r.failed(ctx, "push to", err)
+	c := lfsClient{remote: r, operation: "upload", branch: branch}
+	c.transfer = c.put
+	return c.all(ctx, "upload Git LFS files to", list)
+}
+
+// DownloadLFS fetches contents of Git LFS files that are missing in folder, which has them as
+// .git/lfs does. branch may be empty. Where contents come from the remote alone says. Some that
+// cannot be fetched do not keep the others from it: the error, an *LFSError, is that of the first.
+func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LFSObject) error {
+	store := lfs.Store{Own: folder}
+	list = slices.DeleteFunc(slices.Clone(list), func(o LFSObject) bool { return store.Has(o.pointer()) })
+	if path, local := r.Local(); local && len(list) > 0 {
+		return copyLFS(ctx, path, store, list)
 	}
-	if endpoint.Protocol == "ssh" {
-		return lfsErrorf("contents go to https remotes alone, and this one is reached over ssh")
-	}
-	t, err := newHTTPTransport(r, endpoint)
-	if err != nil {
-		return err
-	}
-	defer t.base.CloseIdleConnections()
-	up := lfsUpload{remote: r, transport: t, branch: branch}
-	const atOnce = 100
-	for some := range slices.Chunk(list, atOnce) {
-		if err := up.batch(ctx, some); err != nil {
-			if errors.As(err, new(*LFSError)) {
-				return err
-			}
-			return r.failed(ctx, "upload Git LFS files to", err)
-		}
-	}
-	return nil
+	var first error
+	c := lfsClient{remote: r, operation: "download", branch: branch, store: store, refused: func(err error) error {
+		first = cmp.Or(first, err)
+		return nil
+	}}
+	c.transfer = c.get
+	return cmp.Or(c.all(ctx, "download Git LFS files from", list), first)
 }
 
 // keepLFS puts contents where git-lfs looks for those of a repository of this machine.
@@ -76,7 +75,7 @@ func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 	}
 	store := lfs.Store{Own: filepath.Join(l.CommonDir, "lfs")}
 	for _, o := range list {
-		if store.Has(lfs.Pointer{OID: o.OID, Size: o.Size}) {
+		if store.Has(o.pointer()) {
 			continue
 		}
 		content, err := o.Open(ctx)
@@ -90,12 +89,73 @@ func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 	return nil
 }
 
-// lfsUpload speaks the batch API of Git LFS (docs/api/batch.md of git-lfs), whose transfer "basic"
+// copyLFS copies contents from a repository of this machine into a store.
+func copyLFS(ctx context.Context, path string, into lfs.Store, list []LFSObject) (first error) {
+	l, err := repository.LayoutAt(path)
+	if err != nil {
+		return err
+	}
+	folders, err := repository.ObjectFolders(l.CommonDir)
+	if err != nil {
+		return err
+	}
+	from := lfs.Store{Shared: lfs.Beside(folders)}
+	for _, o := range list {
+		content, err := from.Open(ctx, o.pointer())
+		if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*lfs.DamagedError)) {
+			first = cmp.Or(first, lfsErrorf("%s does not have the object %.12s", path, o.OID))
+			continue
+		}
+		if err == nil {
+			err = errors.Join(into.Keep(ctx, o.pointer(), content), content.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("copy Git LFS files from %s: %w", path, err)
+		}
+	}
+	return first
+}
+
+// lfsClient speaks the batch API of Git LFS (docs/api/batch.md of git-lfs), whose transfer "basic"
 // every server has.
-type lfsUpload struct {
+type lfsClient struct {
 	remote    Remote
 	transport *httpTransport
+	operation string // upload or download
 	branch    string
+	store     lfs.Store // of what is downloaded
+
+	// transfer moves one object by the actions that the server names for it.
+	transfer func(ctx context.Context, o LFSObject, actions map[string]lfsAction) error
+	// refused gets the *LFSError of one object, and returns nil to go on with others; nil for never.
+	refused func(error) error
+}
+
+func (c *lfsClient) all(ctx context.Context, doing string, list []LFSObject) error {
+	if len(list) == 0 {
+		return nil
+	}
+	endpoint, err := c.remote.endpoint()
+	if err != nil {
+		return c.remote.failed(ctx, doing, err)
+	}
+	if endpoint.Protocol == "ssh" {
+		return lfsErrorf("contents are exchanged with https remotes alone, and this one is reached over ssh")
+	}
+	if c.transport, err = newHTTPTransport(c.remote, endpoint); err != nil {
+		return err
+	}
+	defer c.transport.base.CloseIdleConnections()
+	const atOnce = 100
+	for some := range slices.Chunk(list, atOnce) {
+		if err := c.batch(ctx, some); err != nil {
+			if errors.As(err, new(*LFSError)) {
+				return err
+			}
+			return c.remote.failed(ctx, doing, err)
+		}
+	}
+	return nil
 }
 
 const lfsMedia = "application/vnd.git-lfs+json"
@@ -104,7 +164,7 @@ type (
 	lfsRequest struct {
 		Operation string     `json:"operation"`
 		Transfers []string   `json:"transfers"`
-		Ref       lfsRef     `json:"ref"`
+		Ref       *lfsRef    `json:"ref,omitempty"`
 		Objects   []lfsNamed `json:"objects"`
 		HashAlgo  string     `json:"hash_algo"`
 	}
@@ -133,43 +193,57 @@ type (
 	}
 )
 
-func (u lfsUpload) batch(ctx context.Context, list []LFSObject) error {
-	request := lfsRequest{Operation: "upload", Transfers: []string{"basic"}, Ref: lfsRef{"refs/heads/" + u.branch}, HashAlgo: "sha256"}
-	byOID := map[string]LFSObject{}
+func (c *lfsClient) batch(ctx context.Context, list []LFSObject) error {
+	request := lfsRequest{Operation: c.operation, Transfers: []string{"basic"}, HashAlgo: "sha256"}
+	if c.branch != "" {
+		request.Ref = &lfsRef{"refs/heads/" + c.branch}
+	}
+	left := map[string]LFSObject{}
 	for _, o := range list {
-		request.Objects, byOID[o.OID] = append(request.Objects, lfsNamed{o.OID, o.Size}), o
+		request.Objects, left[o.OID] = append(request.Objects, lfsNamed{o.OID, o.Size}), o
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
-	answer, err := u.ask(ctx, body)
+	answer, err := c.ask(ctx, body)
 	if err != nil {
 		return err
 	}
 	if answer.Transfer != "" && answer.Transfer != "basic" {
 		return lfsErrorf("the server wants the transfer %.40q, which is not known here", answer.Transfer)
 	}
-	answered := map[string]bool{}
-	for _, o := range answer.Objects {
-		ours, known := byOID[o.OID]
-		switch {
-		case !known:
+	for _, given := range answer.Objects {
+		o, asked := left[given.OID]
+		if !asked {
 			continue
-		case o.Error != nil:
-			return lfsErrorf("the server refuses the object %.12s: %d %s", o.OID, o.Error.Code, said(o.Error.Message))
 		}
-		answered[o.OID] = true
-		if err := u.take(ctx, ours, o.Actions); err != nil {
+		delete(left, given.OID)
+		if given.Error != nil {
+			err = lfsErrorf("the server refuses the object %.12s: %d %s", o.OID, given.Error.Code, said(given.Error.Message))
+		} else {
+			err = c.transfer(ctx, o, given.Actions)
+		}
+		if err = c.pass(err); err != nil {
 			return err
 		}
 	}
-	for oid := range byOID {
-		if !answered[oid] {
-			return lfsErrorf("the server says nothing of the object %.12s", oid)
+	for _, o := range list {
+		if _, is := left[o.OID]; is {
+			if err := c.pass(lfsErrorf("the server says nothing of the object %.12s", o.OID)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// pass returns what an error of one object means for all.
+func (c *lfsClient) pass(err error) error {
+	if c.refused != nil && errors.As(err, new(*LFSError)) {
+		return c.refused(err)
+	}
+	return err
 }
 
 // said is a few words of a server, printable.
@@ -179,10 +253,10 @@ func said(text string) string {
 	return w.String()
 }
 
-func (u lfsUpload) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
-	address, err := url.Parse(u.remote.URL)
+func (c *lfsClient) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
+	address, err := url.Parse(c.remote.URL)
 	if err != nil {
-		return nil, fmt.Errorf("%q is not a URL", u.remote.Name())
+		return nil, fmt.Errorf("%q is not a URL", c.remote.Name())
 	}
 	address.User, address.RawQuery, address.Fragment = nil, "", ""
 	address.Path = strings.TrimSuffix(strings.TrimSuffix(address.Path, "/"), ".git") + ".git/info/lfs/objects/batch"
@@ -192,7 +266,7 @@ func (u lfsUpload) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
 	}
 	request.Header.Set("Accept", lfsMedia)
 	request.Header.Set("Content-Type", lfsMedia)
-	response, err := (&http.Client{Transport: u.transport, CheckRedirect: checkRedirect}).Do(request)
+	response, err := (&http.Client{Transport: c.transport, CheckRedirect: checkRedirect}).Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -215,8 +289,8 @@ func (u lfsUpload) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
 	return answer, nil
 }
 
-// take uploads one object, unless the server has it.
-func (u lfsUpload) take(ctx context.Context, o LFSObject, actions map[string]lfsAction) error {
+// put uploads one object, unless the server has it.
+func (c *lfsClient) put(ctx context.Context, o LFSObject, actions map[string]lfsAction) error {
 	upload, wanted := actions["upload"]
 	if !wanted {
 		return nil
@@ -226,7 +300,7 @@ func (u lfsUpload) take(ctx context.Context, o LFSObject, actions map[string]lfs
 		return err
 	}
 	defer content.Close()
-	if err := u.send(ctx, http.MethodPut, upload, content, o.Size, "application/octet-stream"); err != nil {
+	if err := c.send(ctx, http.MethodPut, upload, content, o.Size, "application/octet-stream"); err != nil {
 		return err
 	}
 	verify, wanted := actions["verify"]
@@ -237,38 +311,94 @@ func (u lfsUpload) take(ctx context.Context, o LFSObject, actions map[string]lfs
 	if err != nil {
 		return err
 	}
-	return u.send(ctx, http.MethodPost, verify, bytes.NewReader(body), int64(len(body)), lfsMedia)
+	return c.send(ctx, http.MethodPost, verify, bytes.NewReader(body), int64(len(body)), lfsMedia)
 }
 
-// send does what the server asks for. It gets the credentials that it gave for that, and no others.
-func (u lfsUpload) send(ctx context.Context, method string, a lfsAction, body io.Reader, size int64, media string) error {
-	to, err := url.Parse(a.Href)
-	if err != nil || to.Scheme != "https" && origin.Of(to) != u.transport.origin {
-		return lfsErrorf("the server names an address that nothing is sent to")
-	}
+func (c *lfsClient) send(ctx context.Context, method string, a lfsAction, body io.Reader, size int64, media string) error {
 	request, err := http.NewRequestWithContext(ctx, method, a.Href, io.NopCloser(body))
 	if err != nil {
-		return err
+		return lfsErrorf("the server names no address")
 	}
 	request.ContentLength = size
 	if size == 0 {
 		request.Body = http.NoBody
 	}
 	request.Header.Set("Content-Type", media)
-	for name, value := range a.Header {
-		if !strings.EqualFold(name, "Transfer-Encoding") && !strings.EqualFold(name, "Content-Length") {
-			request.Header.Set(name, value)
-		}
-	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	response, err := (&http.Client{Transport: u.transport.base, CheckRedirect: stay}).Do(request)
+	response, err := c.act(request, a, stay)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
 	_, _ = io.CopyN(io.Discard, response.Body, maxErrorReply)
-	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return lfsErrorf("%s answers %d to an upload", to.Host, response.StatusCode)
+	return nil
+}
+
+// get downloads one object.
+func (c *lfsClient) get(ctx context.Context, o LFSObject, actions map[string]lfsAction) error {
+	download, given := actions["download"]
+	if !given {
+		return lfsErrorf("the server names no address of the object %.12s", o.OID)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, download.Href, nil)
+	if err != nil {
+		return lfsErrorf("the server names no address of the object %.12s", o.OID)
+	}
+	response, err := c.act(request, download, c.redirect)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	err = c.store.Keep(ctx, o.pointer(), response.Body)
+	if errors.As(err, new(*lfs.OtherError)) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return lfsErrorf("%s does not give the object %.12s: %v", request.URL.Host, o.OID, err)
+	}
+	return err
+}
+
+// redirect follows a download to where an action could have led. Another host than the first gets
+// none of its headers.
+func (c *lfsClient) redirect(to *http.Request, via []*http.Request) error {
+	switch {
+	case len(via) > maxRedirects:
+		return &redirectError{"more than five in a row"}
+	case !c.allows(to.URL):
+		return &redirectError{fmt.Sprintf("%s leads to an address that nothing is fetched from", via[0].URL.Host)}
+	case origin.Of(to.URL) != origin.Of(via[0].URL):
+		to.Header = http.Header{}
 	}
 	return nil
+}
+
+// allows reports whether an action may be at an address.
+func (c *lfsClient) allows(u *url.URL) bool {
+	return u.Scheme == "https" || origin.Of(u) == c.transport.origin
+}
+
+// act does what the server asks for. The request gets the credentials that the server gave for
+// that, and no others. The caller closes the body.
+func (c *lfsClient) act(request *http.Request, a lfsAction, redirect func(*http.Request, []*http.Request) error) (*http.Response, error) {
+	if !c.allows(request.URL) {
+		return nil, lfsErrorf("the server names an address that is not used: it is neither https nor of the remote")
+	}
+	for name, value := range a.Header {
+		if !strings.EqualFold(name, "Transfer-Encoding") && !strings.EqualFold(name, "Content-Length") {
+			request.Header.Set(name, value)
+		}
+	}
+	response, err := (&http.Client{Transport: c.transport.base, CheckRedirect: redirect}).Do(request)
+	if refused, is := errors.AsType[*redirectError](err); is {
+		return nil, lfsErrorf("%v", refused)
+	}
+	if signed, is := errors.AsType[*url.Error](err); is { // its query may be a credential
+		return nil, fmt.Errorf("%s: %w", request.URL.Host, signed.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		_ = response.Body.Close()
+		return nil, lfsErrorf("%s answers %d to a %s", request.URL.Host, response.StatusCode, c.operation)
+	}
+	return response, nil
 }

@@ -3,13 +3,16 @@ package remote_test
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -20,7 +23,9 @@ import (
 type lfsServer struct {
 	requests []string
 	answer   func(store string) string
-	storeIs  int // the status of the store
+	storeIs  int    // the status of the store
+	content  string // that it gives
+	leads    string // where it redirects to
 }
 
 func (s *lfsServer) start(t *testing.T) (url string) {
@@ -38,6 +43,15 @@ func (s *lfsServer) start(t *testing.T) (url string) {
 	mux.HandleFunc("PUT /store/{oid}", func(w http.ResponseWriter, r *http.Request) {
 		note(r)
 		w.WriteHeader(s.storeIs)
+	})
+	mux.HandleFunc("GET /store/{oid}", func(w http.ResponseWriter, r *http.Request) {
+		note(r)
+		if s.leads != "" {
+			http.Redirect(w, r, s.leads, http.StatusFound)
+			return
+		}
+		w.WriteHeader(s.storeIs)
+		_, _ = io.WriteString(w, s.content)
 	})
 	mux.HandleFunc("POST /verify", func(_ http.ResponseWriter, r *http.Request) { note(r) })
 	server := httptest.NewServer(mux)
@@ -88,8 +102,8 @@ func TestUploadLFS(t *testing.T) {
 		"another transfer": {answer: func(string) string { return `{"transfer":"tus","objects":[]}` }, why: `the transfer "tus"`},
 		"not answered":     {answer: func(string) string { return `{"objects":[]}` }, why: "says nothing of the object"},
 		"no JSON":          {answer: func(string) string { return `<html>` }, why: "not understood"},
-		"another host":     {answer: upload(`"upload":{"href":"http://192.0.2.1/x"}`), why: "an address that nothing is sent to"},
-		"a file":           {answer: upload(`"upload":{"href":"file:///etc/passwd"}`), why: "an address that nothing is sent to"},
+		"another host":     {answer: upload(`"upload":{"href":"http://192.0.2.1/x"}`), why: "an address that is not used"},
+		"a file":           {answer: upload(`"upload":{"href":"file:///etc/passwd"}`), why: "an address that is not used"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &lfsServer{answer: c.answer, storeIs: c.storeIs}
@@ -117,8 +131,169 @@ func TestLFSWhereItIsNotTaken(t *testing.T) {
 		if !errors.As(err, new(*remote.LFSError)) {
 			t.Errorf("%s: %v", url, err)
 		}
+		err = remote.DownloadLFS(t.Context(), remote.Remote{URL: url}, "x", t.TempDir(), []remote.LFSObject{{OID: abcOID, Size: 4}})
+		if !errors.As(err, new(*remote.LFSError)) {
+			t.Errorf("%s, download: %v", url, err)
+		}
 		if err := remote.UploadLFS(t.Context(), remote.Remote{URL: url}, "x", nil); err != nil {
 			t.Errorf("%s, nothing to upload: %v", url, err)
+		}
+	}
+}
+
+func TestDownloadLFS(t *testing.T) {
+	const missing = "aaaaaaaabbbbbbbbccccccccddddddddeeeeeeeeffffffff0000000011111111"
+	download := func(href string) func(string) string {
+		return func(store string) string {
+			return fmt.Sprintf(`{"transfer":"basic","objects":[{"oid":%q,"size":9,"error":{"code":404,"message":"not here"}},`+
+				`{"oid":%q,"size":4,"actions":{"download":{"href":%q,"header":{"X-Given":"yes"}}}}]}`, missing, abcOID, strings.ReplaceAll(href, "STORE", store))
+		}
+	}
+	here := download("STORE/store/" + abcOID)
+	get := "GET /store/" + abcOID + " auth=: given=yes "
+	for name, c := range map[string]struct {
+		server lfsServer
+		asked  []string // after the batch
+		why    string   // of the object that the server has; empty where it comes
+	}{
+		"downloaded":            {lfsServer{answer: here, storeIs: 200, content: "abc\n"}, []string{get}, ""},
+		"another digest":        {lfsServer{answer: here, storeIs: 200, content: "abd\n"}, []string{get}, "the content has the SHA-256 "},
+		"too short":             {lfsServer{answer: here, storeIs: 200, content: "abc"}, []string{get}, "the content has 3 bytes, not 4"},
+		"too long":              {lfsServer{answer: here, storeIs: 200, content: "abc\nd"}, []string{get}, "the content has more than 4 bytes"},
+		"endless":               {lfsServer{answer: here, storeIs: 200, content: strings.Repeat("x", 64<<20)}, []string{get}, "the content has more than 4 bytes"},
+		"missing in the store":  {lfsServer{answer: here, storeIs: 404}, []string{get}, "answers 404 to a download"},
+		"a private address":     {lfsServer{answer: download("http://192.0.2.1/x")}, nil, "an address that is not used"},
+		"of this machine":       {lfsServer{answer: download("http://127.0.0.1:1/x")}, nil, "an address that is not used"},
+		"a file":                {lfsServer{answer: download("file:///etc/passwd")}, nil, "an address that is not used"},
+		"no address":            {lfsServer{answer: download("http://%zz")}, nil, "names no address"},
+		"led to another host":   {lfsServer{answer: here, leads: "http://192.0.2.1/x"}, []string{get}, "leads to an address that nothing is fetched from"},
+		"led to a file":         {lfsServer{answer: here, leads: "file:///etc/passwd"}, []string{get}, "leads to an address that nothing is fetched from"},
+		"led round in a circle": {lfsServer{answer: here, leads: abcOID}, []string{get, get, get, get, get, get}, "more than five in a row"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "lfs")
+			list := []remote.LFSObject{{OID: abcOID, Size: 4}, {OID: missing, Size: 9}}
+			r := remote.Remote{URL: c.server.start(t) + "/o/r.git", Token: "secret"}
+			err := remote.DownloadLFS(t.Context(), r, "", folder, list)
+			if !errors.As(err, new(*remote.LFSError)) || !strings.Contains(err.Error(), "aaaaaaaabbbb: 404 not here") {
+				t.Errorf("of both: %v", err)
+			}
+			if got := strings.Join(c.server.requests[1:], "|"); got != strings.Join(c.asked, "|") {
+				t.Errorf("requests: %q", got)
+			}
+			if !strings.HasPrefix(c.server.requests[0], "POST /o/r.git/info/lfs/objects/batch auth=x-access-token:secret given= {\"operation\":\"download\",\"transfers\":[\"basic\"],\"objects\":") {
+				t.Errorf("asked by %s", c.server.requests[0])
+			}
+			kept := filesBelow(t, folder)
+			if c.why == "" {
+				if len(kept) != 1 || kept[0] != "objects/ed/ea/"+abcOID {
+					t.Fatalf("kept: %q", kept)
+				}
+				asked := len(c.server.requests)
+				if err := remote.DownloadLFS(t.Context(), r, "", folder, list[:1]); err != nil || len(c.server.requests) != asked {
+					t.Errorf("again: %v, requests %q", err, c.server.requests[asked:])
+				}
+				return
+			}
+			if len(kept) != 0 {
+				t.Errorf("kept: %q", kept)
+			}
+			if err := remote.DownloadLFS(t.Context(), r, "", folder, list[:1]); !errors.As(err, new(*remote.LFSError)) || !strings.Contains(err.Error(), c.why) {
+				t.Errorf("of the one: %v", err)
+			}
+		})
+	}
+}
+
+func filesBelow(t *testing.T, folder string) (files []string) {
+	t.Helper()
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err := fs.WalkDir(os.DirFS(folder), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// Another host gets neither the token nor the headers that the first one's server named.
+func TestDownloadLFSFromAnotherHost(t *testing.T) {
+	var got []http.Header
+	other := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Clone())
+		if r.URL.Path == "/first" {
+			http.Redirect(w, r, "/second", http.StatusTemporaryRedirect)
+			return
+		}
+		_, _ = io.WriteString(w, "abc\n")
+	}))
+	defer other.Close()
+	trust(t, other)
+	for name, s := range map[string]*lfsServer{
+		"redirected": {leads: other.URL + "/first", answer: func(store string) string {
+			return `{"objects":[{"oid":"` + abcOID + `","size":4,"actions":{"download":{"href":"` + store + "/store/" + abcOID + `","header":{"X-Given":"yes","Authorization":"Basic eA=="}}}}]}`
+		}},
+		"named": {answer: func(string) string {
+			return `{"objects":[{"oid":"` + abcOID + `","size":4,"actions":{"download":{"href":"` + other.URL + `/first"}}}]}`
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got = nil
+			folder := t.TempDir()
+			err := remote.DownloadLFS(t.Context(), remote.Remote{URL: s.start(t) + "/o/r", Token: "secret"}, "main", folder, []remote.LFSObject{{OID: abcOID, Size: 4}})
+			if kept := filesBelow(t, folder); err != nil || len(kept) != 1 {
+				t.Errorf("%v, kept %q", err, kept)
+			}
+			if len(got) != 2 {
+				t.Fatalf("%d requests there", len(got))
+			}
+			for _, h := range got {
+				if h.Get("Authorization") != "" || h.Get("X-Given") != "" {
+					t.Errorf("it got %v", h)
+				}
+			}
+		})
+	}
+}
+
+// trust has the process trust a server. The certificates of the system are read once: every server of
+// httptest has the same.
+func trust(t *testing.T, server *httptest.Server) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("certificates are named by SSL_CERT_FILE on Linux alone")
+	}
+	file := filepath.Join(t.TempDir(), "trusted.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", file)
+}
+
+func TestDownloadLFSFromThisMachine(t *testing.T) {
+	o := newOrigin(t)
+	folder := filepath.Join(t.TempDir(), "lfs")
+	download := func() error {
+		return remote.DownloadLFS(t.Context(), remote.Remote{URL: o.bare}, "main", folder, []remote.LFSObject{{OID: abcOID, Size: 4}})
+	}
+	if err := download(); !errors.As(err, new(*remote.LFSError)) || !strings.Contains(err.Error(), "does not have the object edeaaff3f177") {
+		t.Errorf("a content that is missing: %v", err)
+	}
+	object := filepath.Join(o.bare, "lfs", "objects", "ed", "ea", abcOID)
+	for _, content := range []string{"abd\n", "abc\n"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(object), 0o700), os.WriteFile(object, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		err, kept := download(), filesBelow(t, folder)
+		if good := content == "abc\n"; (err == nil) != good || (len(kept) == 1) != good {
+			t.Errorf("%q: %v, kept %q", content, err, kept)
 		}
 	}
 }

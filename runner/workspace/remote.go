@@ -33,10 +33,36 @@ func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace,
 	if err != nil {
 		return nil, CheckoutFailure(err)
 	}
+	w.from = &o.From
 	if err := w.StartOn(ctx, o.StartOn); err != nil {
 		return nil, errors.Join(CheckoutFailure(err), w.Close())
 	}
 	return w, nil
+}
+
+// fillLFS fetches the contents of the base's Git LFS files into a clone of the run. Files whose
+// contents cannot be fetched stay pointers, and the run warns.
+func (w *Workspace) fillLFS(ctx context.Context) error {
+	if w.from == nil {
+		return nil
+	}
+	err := w.checkout.FillLFS(ctx, DownloadLFS(*w.from))
+	if missing, is := errors.AsType[*gitops.MissingLFSError](err); is {
+		w.rec.Warn("lfs_missing", "%v.", missing)
+		return nil
+	}
+	return err
+}
+
+// DownloadLFS fetches contents of Git LFS files from a remote.
+func DownloadLFS(from remote.Remote) gitops.FetchLFS {
+	return func(ctx context.Context, branch, folder string, files []gitops.LFSFile) error {
+		var list []remote.LFSObject
+		for _, f := range files {
+			list = append(list, remote.LFSObject{OID: f.OID, Size: f.Size})
+		}
+		return Patiently(ctx, func() error { return remote.DownloadLFS(ctx, from, branch, folder, list) })
+	}
 }
 
 // Fetch makes sure that a commit is here, beside the checkout. alone says that it

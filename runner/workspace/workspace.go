@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -28,6 +29,7 @@ type Workspace struct {
 	cloned   bool
 	name     string
 	base     gitops.Base      // zero until one is set
+	from     *remote.Remote   // that the run cloned; nil where it did not, or a run goes on
 	begunAt  gitops.Base      // where the checkout stood before the run
 	shared   bool             // others may work in the checkout, too
 	landed   bool             // the checkout has the change, or a part of it, out of the overlay
@@ -164,7 +166,10 @@ func (w *Workspace) StartOn(ctx context.Context, branch string) error {
 
 // SetBase puts the checkout on another base.
 func (w *Workspace) SetBase(ctx context.Context, spec gitops.BaseSpec) error {
-	return w.takeBase(w.checkout.SetBase(ctx, spec))
+	if err := w.takeBase(w.checkout.SetBase(ctx, spec)); err != nil {
+		return err
+	}
+	return w.fillLFS(ctx)
 }
 
 // UseBase sets the base and leaves the files of the checkout where they are.

@@ -1,17 +1,23 @@
 package forgetest
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"io"
 	"log"
 	"net/http"
 	"net/http/cgi"
 	"net/url"
+	"os"
+	"path"
+	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // gitPath is the path of a request of git: with or without .git, as on
 // github.com.
-var gitPath = regexp.MustCompile(`^/([^/]+)/([^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)$`)
+var gitPath = regexp.MustCompile(`^/([^/]+)/([^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack|info/lfs/objects/.+)$`)
 
 // gitService gives the parts of gitPath in a request's path, and the service
 // that is used: for info/refs it stands in the query.
@@ -44,11 +50,52 @@ func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string,
 		http.Error(w, "Repository not found.", http.StatusNotFound)
 	case writes && repository.Archived:
 		http.Error(w, "This repository was archived so it is read-only.", http.StatusForbidden)
+	case strings.HasPrefix(parts[3], "info/lfs/"):
+		f.serveLFS(w, r, filepath.Join(f.root, repository.fullName()+".git"), path.Base(parts[3]))
 	case parts[3] == "git-receive-pack":
 		f.watchPush(repository, func() { f.runBackend(w, r, "/"+repository.fullName()+".git/"+parts[3]) })
 	default:
 		f.runBackend(w, r, "/"+repository.fullName()+".git/"+parts[3])
 	}
+}
+
+// serveLFS gives the contents of Git LFS files that are in the git folder. It takes none.
+func (f *Forge) serveLFS(w http.ResponseWriter, r *http.Request, gitFolder, name string) {
+	if name != "batch" {
+		if len(name) != sha256.Size*2 {
+			http.NotFound(w, r)
+			return
+		}
+		http.ServeFile(w, r, filepath.Join(gitFolder, "lfs", "objects", name[:2], name[2:4], name))
+		return
+	}
+	type object struct {
+		OID     string         `json:"oid"`
+		Size    int64          `json:"size"`
+		Actions map[string]any `json:"actions,omitempty"`
+		Error   map[string]any `json:"error,omitempty"`
+	}
+	var batch struct {
+		Operation string   `json:"operation"`
+		Objects   []object `json:"objects"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&batch); err != nil || batch.Operation != "download" {
+		http.Error(w, `{"message":"Only downloads are known."}`, http.StatusUnprocessableEntity)
+		return
+	}
+	for i, o := range batch.Objects {
+		if len(o.OID) != sha256.Size*2 {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(gitFolder, "lfs", "objects", o.OID[:2], o.OID[2:4], o.OID)); err != nil {
+			batch.Objects[i].Error = map[string]any{"code": http.StatusNotFound, "message": "Object does not exist"}
+			continue
+		}
+		href := "http://" + r.Host + strings.TrimSuffix(r.URL.Path, "batch") + o.OID
+		batch.Objects[i].Actions = map[string]any{"download": map[string]any{"href": href, "header": map[string]string{"Authorization": r.Header.Get("Authorization")}}}
+	}
+	w.Header().Set("Content-Type", "application/vnd.git-lfs+json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"transfer": "basic", "objects": batch.Objects})
 }
 
 // runBackend hands a request to git http-backend; the token stays here.

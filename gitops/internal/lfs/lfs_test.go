@@ -80,3 +80,19 @@ func TestStore(t *testing.T) {
 		t.Errorf("without a folder: %v", err)
 	}
 }
+
+func TestKeep(t *testing.T) {
+	store := lfs.Store{Own: filepath.Join(t.TempDir(), "own")}
+	p := lfs.Pointer{OID: oid, Size: 4}
+	for _, content := range []string{"abc", "abd\n", "abc\nd"} {
+		if err := store.Keep(t.Context(), p, strings.NewReader(content)); !errors.As(err, new(*lfs.OtherError)) || store.Has(p) {
+			t.Errorf("%q: %v, kept %t", content, err, store.Has(p))
+		}
+	}
+	if err := store.Keep(t.Context(), p, strings.NewReader("abc\n")); err != nil || !store.Has(p) {
+		t.Errorf("its content: %v, kept %t", err, store.Has(p))
+	}
+	if left, err := os.ReadDir(store.Own); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

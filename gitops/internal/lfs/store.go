@@ -29,6 +29,15 @@ func PathOf(folder, oid string) string {
 	return filepath.Join(folder, "objects", oid[:2], oid[2:4], oid)
 }
 
+// Beside returns where git-lfs keeps objects, for git folders.
+func Beside(gitFolders []string) []string {
+	var folders []string
+	for _, dir := range gitFolders {
+		folders = append(folders, filepath.Join(dir, "lfs"))
+	}
+	return folders
+}
+
 // Clean writes the pointer of content to out. The content is kept if keep is set and the repository
 // does not have it. A pointer and an empty file stay what they are.
 func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.Writer) error {
@@ -50,12 +59,21 @@ func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.W
 }
 
 func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
-	sum := sha256.New()
 	if !keep {
-		p.Size, err = io.Copy(sum, content)
-		p.OID = hex.EncodeToString(sum.Sum(nil))
-		return p, err
+		return hash(content, io.Discard)
 	}
+	return s.keep(content, func(Pointer) error { return nil })
+}
+
+func hash(content io.Reader, copied io.Writer) (p Pointer, err error) {
+	sum := sha256.New()
+	p.Size, err = io.Copy(io.MultiWriter(sum, copied), content)
+	p.OID = hex.EncodeToString(sum.Sum(nil))
+	return p, err
+}
+
+// keep stores content under the name that it has by its digest, if check accepts that.
+func (s Store) keep(content io.Reader, check func(Pointer) error) (p Pointer, err error) {
 	if s.Own == "" {
 		return p, ErrNoStore
 	}
@@ -67,13 +85,40 @@ func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 		return p, err
 	}
 	defer os.Remove(f.Name()) // it has another name by then, if all went well
-	p.Size, err = io.Copy(io.MultiWriter(sum, f), content)
-	p.OID = hex.EncodeToString(sum.Sum(nil))
+	p, err = hash(content, f)
+	if err == nil {
+		err = check(p)
+	}
 	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil || s.Has(p) {
 		return p, err
 	}
 	to := PathOf(s.Own, p.OID)
 	return p, errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(f.Name(), to))
+}
+
+// OtherError is content that is not what a pointer names.
+type OtherError struct{ Want, Got Pointer }
+
+func (e *OtherError) Error() string {
+	switch {
+	case e.Got.Size > e.Want.Size:
+		return fmt.Sprintf("the content has more than %d bytes", e.Want.Size)
+	case e.Got.Size < e.Want.Size:
+		return fmt.Sprintf("the content has %d bytes, not %d", e.Got.Size, e.Want.Size)
+	}
+	return fmt.Sprintf("the content has the SHA-256 %.12s, not %.12s", e.Got.OID, e.Want.OID)
+}
+
+// Keep stores the content of a pointer. It reads no more than one byte beyond the size. It is an
+// *OtherError where the content is another one.
+func (s Store) Keep(ctx context.Context, p Pointer, content io.Reader) error {
+	_, err := s.keep(io.LimitReader(regularfile.Until(ctx, content), p.Size+1), func(got Pointer) error {
+		if got != p {
+			return &OtherError{p, got}
+		}
+		return nil
+	})
+	return err
 }
 
 func (s Store) folders() []string {

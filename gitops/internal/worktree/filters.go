@@ -89,10 +89,14 @@ func (w *Worktree) LFS() lfs.Store { return w.filters.LFS }
 
 // LFSPaths returns which paths of a tree are Git LFS files by its attributes.
 func (w *Worktree) LFSPaths(tree plumbing.Hash) func(path string) bool {
+	return w.filteredBy(tree, repository.FilterDriver.LFS)
+}
+
+func (w *Worktree) filteredBy(tree plumbing.Hash, driver func(repository.FilterDriver) bool) func(path string) bool {
 	attributes := w.treeAttributes(tree)
 	return func(path string) bool {
 		name := w.repo.Settings.FilterOf(attributes.of(path))
-		return name != "" && w.repo.Settings.Filters[name].LFS()
+		return name != "" && driver(w.repo.Settings.Filters[name])
 	}
 }
 

@@ -4,13 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 // Checkouts makes the checkouts of targets from a mirror of each repository, which is fetched once. It
@@ -33,7 +36,8 @@ type held struct {
 }
 
 // make makes a checkout at the commit of a target. What was there before is of a run that had not begun.
-func (c *Checkouts) make(ctx context.Context, t campaign.Target, dir string) error {
+// warn gets the error where contents of Git LFS files are missing: their files are pointers then.
+func (c *Checkouts) make(ctx context.Context, t campaign.Target, dir string, warn func(error)) error {
 	mirror := c.mirror(t.Repository)
 	if err := c.hold(ctx, mirror, t.SHA); err != nil {
 		return err
@@ -41,7 +45,34 @@ func (c *Checkouts) make(ctx context.Context, t campaign.Target, dir string) err
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	return mirror.CheckOut(ctx, dir, t.Base, t.SHA)
+	if err := mirror.CheckOut(ctx, dir, t.Base, t.SHA); err != nil {
+		return err
+	}
+	if err := c.fillLFS(ctx, mirror, dir); err != nil {
+		warn(err)
+	}
+	return ctx.Err()
+}
+
+// fillLFS fetches the contents of Git LFS files into the mirror, and writes them into a checkout.
+func (c *Checkouts) fillLFS(ctx context.Context, m remote.Mirror, dir string) (err error) {
+	h := c.heldBy(m.Dir)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	state, err := os.MkdirTemp(c.Folder, "state-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(state)) }()
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: dir, Git: c.Git, State: state})
+	if err != nil {
+		return nil //nolint:nilerr // the run opens it, too, and says what is wrong
+	}
+	download := workspace.DownloadLFS(m.Remote)
+	err = checkout.FillLFS(ctx, func(ctx context.Context, branch, _ string, list []gitops.LFSFile) error {
+		return download(ctx, branch, filepath.Join(m.Dir, "lfs"), list)
+	})
+	return errors.Join(err, checkout.Close())
 }
 
 func (c *Checkouts) mirror(repository string) remote.Mirror {

@@ -385,7 +385,7 @@ func (w *work) patience() time.Duration {
 // process starts the run, or goes on with it, and waits for its end. What came of it the run directory
 // tells.
 func (w *work) process(ctx context.Context, log *os.File, at place) error {
-	args, err := w.arguments(ctx, at)
+	args, err := w.arguments(ctx, log, at)
 	if err != nil {
 		return err
 	}
@@ -428,7 +428,7 @@ func (w *work) quiet() []string {
 }
 
 // arguments are those of agent-ci.
-func (w *work) arguments(ctx context.Context, at place) ([]string, error) {
+func (w *work) arguments(ctx context.Context, log *os.File, at place) ([]string, error) {
 	directory := w.directory()
 	if at.resume {
 		return append(append([]string{"resume", directory}, w.quiet()...), w.limitFlags(at.lost)...), nil
@@ -446,7 +446,8 @@ func (w *work) arguments(ctx context.Context, at place) ([]string, error) {
 	if w.Checkouts == nil {
 		return args, nil
 	}
-	if err := w.Checkouts.make(ctx, w.target, w.checkout()); err != nil {
+	warn := func(err error) { fmt.Fprintf(w.said(log), "warning: %s: %v\n", w.target.Key, err) }
+	if err := w.Checkouts.make(ctx, w.target, w.checkout(), warn); err != nil {
 		if w.Checkouts.Only {
 			return nil, fmt.Errorf("make the checkout: %w", err)
 		}
