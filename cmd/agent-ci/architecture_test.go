@@ -91,7 +91,7 @@ var roomKnows = map[string][]string{
 	"gitops/github":               {"gitops/forge", "gitops/internal"},
 	"gitops/remote":               {"gitops/internal", "policy/outside"},
 	"gitops/rules":                nil,
-	"gitops/v4a":                  {"gitops/merge"},
+	"gitops/v4a":                  {"gitops/charset", "gitops/merge"},
 	"gitops/charset":              nil,
 	"gitops/editformat":           {"gitops/charset", "gitops/v4a"},
 	"gitops/v4a/tree":             {"gitops/charset", "gitops/v4a"},
