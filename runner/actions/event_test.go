@@ -36,8 +36,8 @@ const (
 // wanted is what a request is compared by.
 type wanted struct {
 	Trigger, Actor, Words, Prompt, Typed string
-	Number                        int
-	OnPull, Commanded             bool
+	Number                               int
+	OnPull, Commanded                    bool
 }
 
 func TestRequests(t *testing.T) {
