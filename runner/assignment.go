@@ -59,9 +59,10 @@ func (in *invocation) readFrom(source *intake.Source, set *settings.Settings, ws
 
 // surroundings are what the environment says of where a task comes from.
 func surroundings(env settings.Environment) intake.Surroundings {
+	_, server := github.Addresses(env.Get)
 	return intake.Surroundings{
 		InActions: env.InActions(), EventName: env.Get("GITHUB_EVENT_NAME"), EventPath: env.Get("GITHUB_EVENT_PATH"),
-		Repository: env.Get("GITHUB_REPOSITORY"), HasToken: env.Token() != "",
+		Repository: env.Get("GITHUB_REPOSITORY"), Server: server, HasToken: env.Token() != "",
 	}
 }
 

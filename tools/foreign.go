@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"runtime/debug"
 )
 
@@ -27,7 +26,7 @@ func (t *target) prepareForeign() (err error) {
 		return nil
 	}
 	if !e.schema.affords(arguments) {
-		t.refusal = t.Tool + ": the arguments are too many or nested too deep to be checked. Call it with fewer."
+		t.refusal = t.Tool + ": " + tooMany
 		return nil
 	}
 	if err := e.schema.compile(); err != nil {
@@ -36,29 +35,32 @@ func (t *target) prepareForeign() (err error) {
 	call.Form = Function
 	t.ready = call
 	if e.schema.resolved.Validate(arguments) == nil {
-		t.ready.Input, err = exactly(call.Input, arguments)
+		t.ready.Input, err = e.exactly(call.Input, arguments, 0)
 		return err
 	}
-	lenient := maps.Clone(arguments)
-	problem, err = e.schema.check(lenient)
+	needed, problem, err := e.schema.fit(arguments)
 	if problem != "" || err != nil {
 		if problem != "" {
 			t.refusal = t.Tool + ": " + problem
 		}
 		return err
 	}
-	t.ready.Input, err = e.input(lenient)
+	t.ready.Input, err = e.exactly(call.Input, arguments, needed)
 	return err
 }
 
 // exactly writes arguments again, with all digits of their numbers: each name comes once then, so
-// that whoever reads them next reads what was checked.
-func exactly(input string, arguments map[string]any) (string, error) {
+// that whoever reads them next reads what was checked. They are read by as many leniences as
+// they needed.
+func (e *entry) exactly(input string, arguments map[string]any, needed int) (string, error) {
 	var exact map[string]any
 	decoder := json.NewDecoder(bytes.NewReader([]byte(input)))
 	decoder.UseNumber()
 	if decoder.Decode(&exact) != nil || exact == nil {
 		exact = arguments // text that stands for the only argument, or nothing
+	}
+	for _, read := range leniences[:needed] {
+		read(&e.schema, exact, true)
 	}
 	text, err := json.Marshal(exact)
 	if err != nil {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type schema struct {
 
 	once     sync.Once
 	root     *jsonschema.Schema
+	document any // the source
 	resolved *jsonschema.Resolved
 	err      error
 }
@@ -33,23 +35,49 @@ func (s *schema) compile() error {
 		if s.err = json.Unmarshal(s.source, s.root); s.err != nil {
 			return
 		}
+		if s.err = json.Unmarshal(s.source, &s.document); s.err != nil {
+			return
+		}
 		s.resolved, s.err = s.root.Resolve(nil)
 	})
 	return s.err
 }
 
-// check returns what is wrong with the arguments, in words for the model, or
-// an empty string.
-func (s *schema) check(arguments map[string]any) (string, error) {
+// tooMany refuses arguments that cannot be checked in bounded time.
+const tooMany = "the arguments are too many or nested too deep to be checked. Call it with fewer."
+
+// check reads the arguments ever more leniently until they fit the schema. It returns what is
+// still wrong with them, in words for the model, or an empty string.
+func (s *schema) check(arguments map[string]any) (problem string, err error) {
+	_, problem, err = s.fit(arguments)
+	return problem, err
+}
+
+// fit is check. It also returns how many of the ways to read the arguments were needed.
+func (s *schema) fit(arguments map[string]any) (needed int, problem string, err error) {
 	if err := s.compile(); err != nil {
-		return "", fmt.Errorf("compile the tool's schema: %w", err)
+		return 0, "", fmt.Errorf("compile the tool's schema: %w", err)
 	}
-	s.dropNulls(arguments)
-	s.readTexts(arguments)
-	if err := s.resolved.Validate(arguments); err != nil {
-		return s.explain(err) + ". " + s.summary(), nil
+	for needed < len(leniences) {
+		leniences[needed](s, arguments, false)
+		needed++
+		if needed > 1 && !s.affords(arguments) {
+			return needed, tooMany, nil
+		}
+		err = s.resolved.Validate(arguments)
+		if err == nil {
+			return needed, "", nil
+		}
 	}
-	return "", nil
+	return needed, s.explain(err) + ". " + s.summary(), nil
+}
+
+// leniences are the ways to read arguments, from strict to lenient. With exact, numbers are
+// json.Number.
+var leniences = []func(s *schema, arguments map[string]any, exact bool){
+	func(s *schema, arguments map[string]any, _ bool) { s.dropNulls(arguments) },
+	func(s *schema, arguments map[string]any, exact bool) { s.readTexts(arguments, exact, false) },
+	func(s *schema, arguments map[string]any, exact bool) { s.readTexts(arguments, exact, true) },
 }
 
 // dropNulls takes away optional arguments that are null: models that were
@@ -62,35 +90,11 @@ func (s *schema) dropNulls(arguments map[string]any) {
 	}
 }
 
-// readTexts reads arguments that are JSON in a string where the schema wants what
-// that JSON is: some models write all values as text.
-func (s *schema) readTexts(arguments map[string]any) {
-	for name, value := range arguments {
-		text, isText := value.(string)
-		property := s.root.Properties[name]
-		if !isText || property == nil {
-			continue
-		}
-		var read any
-		if json.Unmarshal([]byte(text), &read) == nil && isOf(read, property.Type) {
-			arguments[name] = read
-		}
-	}
-}
-
-// isOf says whether a value is of a JSON type other than a string.
-func isOf(value any, kind string) bool {
-	switch value.(type) {
-	case float64:
-		return kind == "number" || kind == "integer"
-	case bool:
-		return kind == "boolean"
-	case []any:
-		return kind == "array"
-	case map[string]any:
-		return kind == "object"
-	}
-	return false
+// readTexts reads arguments that are JSON in a string.
+func (s *schema) readTexts(arguments map[string]any, exact, eager bool) {
+	l := s.lenient()
+	l.exact, l.eager = exact, eager
+	l.read(arguments, []any{s.document})
 }
 
 // takes says whether the schema names the argument.
@@ -114,8 +118,9 @@ func (s *schema) summary() string {
 	if len(names) == 0 {
 		return "It names no arguments."
 	}
+	l := s.lenient()
 	for i, name := range names {
-		kind := kindOf(s.root.Properties[name])
+		kind := kindOf(l, s.root.Properties[name], name)
 		if slices.Contains(s.root.Required, name) {
 			kind += ", required"
 		}
@@ -124,20 +129,20 @@ func (s *schema) summary() string {
 	return "The arguments are: " + strings.Join(names, ", ") + "."
 }
 
-// kindOf says in words of which types the values of a schema are.
-func kindOf(s *jsonschema.Schema) string {
+// kindOf says in words of which types the values of a property are.
+func kindOf(l *lenient, s *jsonschema.Schema, name string) string {
 	switch {
 	case s == nil: // null, which some write for anything
 	case s.Type != "":
 		return s.Type
-	case len(s.Types) > 0:
-		return strings.Join(s.Types, " or ")
 	case len(s.Enum) > 0:
 		return "one of " + clipped(valuesOf(s.Enum))
 	case s.Const != nil:
 		return clipped(valuesOf([]any{*s.Const}))
 	}
-	return "any value"
+	root, _ := l.root.(map[string]any)
+	properties, _ := root["properties"].(map[string]any)
+	return cmp.Or(l.takes(properties[name]).String(), "no value")
 }
 
 // valuesOf are JSON values with commas between.
@@ -216,11 +221,7 @@ func (s *schema) reworded(problem, place string) string {
 
 // valuesAt are the values that a keyword gives at a place of the schema, or other words.
 func (s *schema) valuesAt(place, keyword, other string) string {
-	var root any
-	if json.Unmarshal(s.source, &root) != nil {
-		return other
-	}
-	at, _ := Referred(root, "#"+strings.TrimPrefix(place, "root"))
+	at, _ := Referred(s.document, "#"+strings.TrimPrefix(place, "root"))
 	node, _ := at.(map[string]any)
 	value, there := node[keyword]
 	if !there {

@@ -18,7 +18,7 @@ const module = "github.com/agent-ci/agent-ci/"
 var mayImport = map[string][]string{
 	"cmd":    {"runner", "tools", "gitops", "policy"},
 	"runner": {"tools", "gitops", "policy"},
-	"tools":  {"policy", "gitops/editformat", "gitops/v4a", "gitops/rules"},
+	"tools":  {"policy", "gitops/charset", "gitops/editformat", "gitops/v4a", "gitops/rules"},
 	"policy": nil,
 	"gitops": {"policy/outside"},
 }
@@ -91,9 +91,10 @@ var roomKnows = map[string][]string{
 	"gitops/github":               {"gitops/forge", "gitops/internal"},
 	"gitops/remote":               {"gitops/internal", "policy/outside"},
 	"gitops/rules":                nil,
-	"gitops/v4a":                  {"gitops/merge"},
-	"gitops/editformat":           {"gitops/v4a"},
-	"gitops/v4a/tree":             {"gitops/v4a"},
+	"gitops/v4a":                  {"gitops/charset", "gitops/merge"},
+	"gitops/charset":              nil,
+	"gitops/editformat":           {"gitops/charset", "gitops/v4a"},
+	"gitops/v4a/tree":             {"gitops/charset", "gitops/v4a"},
 	"gitops/merge":                nil,
 	"gitops/guard":                {"gitops/internal/program", "gitops/internal/regularfile"},
 	"gitops/internal/index":       nil,

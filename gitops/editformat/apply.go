@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/charset"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
@@ -77,6 +78,11 @@ func (a *applier) now() map[string]*string {
 func (a *applier) apply(e *Edit) (why string) {
 	if e.Path == "" {
 		return a.applyNameless(e)
+	}
+	if was := a.was[e.Path]; was != nil {
+		if encoding := charset.Of([]byte((*was)[:min(len(*was), charset.Head)])); encoding != "" {
+			return "the file is text in " + encoding + ", and edits are UTF-8; " + charset.Advice(encoding)
+		}
 	}
 	f := a.file(e.Path)
 	switch {

@@ -98,6 +98,7 @@ func TestDiff(t *testing.T) {
 	bc := block("two\n", "2\n")
 	now := files{"a.go": "one\n2\nthree\n"}
 	testApply(t, editformat.Diff, []applying{
+		{name: "of UTF-16", answer: fenced("a.go", "go", bc), was: files{"a.go": "\xff\xfex\x00\n\x00"}, said: []string{"the file is text in UTF-16LE, and edits are UTF-8"}},
 		{name: "path above the fence", answer: "Do this:\n\n" + fenced("a.go", "go", bc), was: files{"a.go": lines}, now: now},
 		{name: "path below the fence", answer: "```go\na.go\n" + bc + "```\n", was: files{"a.go": lines}, now: now},
 		{name: "path above the marker", answer: "a.go\n" + bc, was: files{"a.go": lines}, now: now},
@@ -351,6 +352,7 @@ func TestWhole(t *testing.T) {
 		{name: "mixed line endings", answer: fenced("a.go", "go", "new\na\nb\nX\nd\ne\n"), was: files{"a.go": "a\r\nb\nc\r\nd\ne\n"}, now: files{"a.go": "new\r\na\r\nb\nX\r\nd\ne\n"}},
 		{name: "no final newline", answer: fenced("a.go", "go", "x\ny\n"), was: files{"a.go": "x\nz"}, now: files{"a.go": "x\ny"}},
 		{name: "byte order mark", answer: fenced("a.go", "go", "y\n"), was: files{"a.go": "\uFEFFx\n"}, now: files{"a.go": "\uFEFFy\n"}},
+		{name: "of UTF-16", answer: fenced("a.go", "go", "y\n"), was: files{"a.go": "\xff\xfex\x00\n\x00"}, said: []string{"the file is text in UTF-16LE, and edits are UTF-8"}},
 		{name: "twice", answer: fenced("a.go", "go", "x\n") + fenced("a.go", "go", "y\n"), now: files{"a.go": "y\n"}},
 		{name: "without a path", answer: "Like this:\n```go\nx\n```\n", now: files{}},
 		{name: "below a word", answer: fenced("Explanation:", "go", "x\n"), now: files{}},

@@ -36,13 +36,19 @@ type editor struct {
 	from, to int
 	new      strings.Builder
 
-	lastGone  bool // the last line is removed
-	lastEnded bool // the last line got an ending that it did not have
+	ending    string // the last one that was added
+	lastGone  bool   // the last line is removed
+	lastEnded bool   // the last line got an ending that it did not have
 }
 
 func (e *editor) apply(p placement) {
 	at := p.at
-	for _, l := range e.fitMark(p) {
+	lines := e.fitMark(p)
+	var gone []string // endings of the lines that the change at hand removes
+	for i, l := range lines {
+		if l.Kind != Keep && (i == 0 || lines[i-1].Kind == Keep) {
+			gone = e.text.endings(at, removed(lines[i:]))
+		}
 		switch l.Kind {
 		case Keep:
 			at++
@@ -54,9 +60,29 @@ func (e *editor) apply(p placement) {
 			if at == e.text.lines() {
 				e.endLastLine()
 			}
-			e.replace(int(e.text.starts[at]), int(e.text.starts[at]), l.Text, e.text.ending)
+			ending := e.text.ending
+			if len(gone) > 0 {
+				ending = gone[0]
+			}
+			if len(gone) > 1 {
+				gone = gone[1:] // lines beyond those that are removed end as the last of them
+			}
+			e.replace(int(e.text.starts[at]), int(e.text.starts[at]), l.Text, ending)
 		}
 	}
+}
+
+// removed returns how many lines the change removes with which the lines of a hunk begin.
+func removed(lines []Line) (n int) {
+	for _, l := range lines {
+		switch l.Kind {
+		case Keep:
+			return n
+		case Remove:
+			n++
+		}
+	}
+	return n
 }
 
 // fitMark settles who brings a byte order mark, the file or the patch: a
@@ -93,6 +119,9 @@ func (e *editor) replace(from, to int, text, ending string) {
 	e.to = to
 	e.new.WriteString(text)
 	e.new.WriteString(ending)
+	if ending != "" {
+		e.ending = ending
+	}
 }
 
 func (e *editor) close() {
@@ -121,7 +150,7 @@ func (e *editor) dropLastEnding() {
 		return
 	}
 	if e.new.Len() > 0 {
-		text := strings.TrimSuffix(e.new.String(), e.text.ending)
+		text := strings.TrimSuffix(e.new.String(), e.ending)
 		e.new = strings.Builder{}
 		e.new.WriteString(text)
 		return

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // mismatch explains why the old lines of a hunk have no place.
@@ -22,7 +24,19 @@ func (p *placer) mismatch(i int) error {
 	}
 	line, diff, missing := p.nearest(want.lines)
 	e.near, e.diff, e.patchLine = line, diff, h.patchLine(missing)
+	e.hint = otherEncoding(p.text.data, want.lines)
 	return e
+}
+
+// otherEncoding is a hint for lines that cannot be in a file since it is not UTF-8.
+func otherEncoding(text string, want []string) string {
+	ascii := func(line string) bool {
+		return strings.IndexFunc(line, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+	}
+	if utf8.ValidString(text) || !slices.ContainsFunc(want, func(line string) bool { return !ascii(line) }) {
+		return ""
+	}
+	return "the file is not UTF-8, so only its ASCII lines can be matched; change the others with a command, or convert it with iconv and back"
 }
 
 // unclear explains that line numbers alone would say which place of a hunk is meant.

@@ -65,17 +65,45 @@ func (e edited) after() string {
 		}
 	}
 	var b strings.Builder
-	for _, l := range e.lines {
+	for i, l := range e.lines {
 		if l.kind == '-' {
 			continue
 		}
 		b.WriteString(l.text)
-		if l.ending == "" {
+		if l.kind == '+' {
+			l.ending = e.replacedEnding(i)
+		}
+		if l.ending == "" || l.kind == '+' && (l.ending == "\r" || own == "\r") {
 			l.ending = own
 		}
 		b.WriteString(l.ending)
 	}
 	return b.String()
+}
+
+// replacedEnding is the ending of the line that an added one replaces: of the first for the first,
+// and of the last for those that are more.
+func (e edited) replacedEnding(i int) string {
+	from, to := i, i
+	for from > 0 && e.lines[from-1].kind != ' ' {
+		from--
+	}
+	for to < len(e.lines) && e.lines[to].kind != ' ' {
+		to++
+	}
+	ending, nth := "", 0
+	for _, l := range e.lines[from:i] {
+		if l.kind == '+' {
+			nth++
+		}
+	}
+	for _, l := range e.lines[from:to] {
+		if l.kind == '-' && nth >= 0 {
+			ending = l.ending
+			nth--
+		}
+	}
+	return ending
 }
 
 // style says in which ways a patch is written.

@@ -71,6 +71,19 @@ func (t *text) textEnd(i int) int {
 	return end
 }
 
+// endings returns the endings of n lines. A line without one gets that of the file. So do all
+// where a CR alone is in play, which would form one ending with a LF behind it.
+func (t *text) endings(at, n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = t.data[t.textEnd(at+i):t.starts[at+i+1]]
+		if all[i] == "" || all[i] == "\r" || t.ending == "\r" {
+			all[i] = t.ending
+		}
+	}
+	return all
+}
+
 // terminated reports whether a line has an ending.
 func (t *text) terminated(i int) bool { return t.textEnd(i) < int(t.starts[i+1]) }
 

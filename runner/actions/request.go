@@ -28,6 +28,7 @@ type Request struct {
 	// when the event only knows its number.
 	Issue  *Issue
 	Number int
+	Typed  string // the issue as somebody typed it, where Number is to be read from that
 	// Pull is the pull request to go on with, as far as the event tells.
 	Pull   *PullRequest
 	OnPull bool
@@ -142,40 +143,13 @@ func (e *Event) given() map[string]any {
 	return e.Inputs
 }
 
-// givenIssue is the issue that was given, 0 for none; false for what is no number.
-func (e *Event) givenIssue() (number int, numbered bool) {
-	issue := strings.TrimPrefix(strings.TrimSpace(text(e.given()["issue"])), "#")
-	if issue == "" {
-		return 0, true
-	}
-	number, err := strconv.Atoi(issue)
-	return number, err == nil && number > 0
-}
-
-// Subject is the number of the issue or pull request that the event is about; 0 for
-// an event about none.
-func (e *Event) Subject() int {
-	switch {
-	case e.PullRequest != nil:
-		return e.PullRequest.Number
-	case e.Issue != nil:
-		return e.Issue.Number
-	}
-	number, numbered := e.givenIssue()
-	if !numbered {
-		return 0
-	}
-	return number
-}
+// GivenIssue returns the issue that a workflow was started with, as it was typed; "" for none.
+func (e *Event) GivenIssue() string { return strings.TrimSpace(text(e.given()["issue"])) }
 
 // dispatchRequest reads issue or prompt from what a workflow was started with.
 func (e *Event) dispatchRequest(Triggers) (*Request, string) {
-	r := &Request{Trigger: e.Name, Prompt: strings.TrimSpace(text(e.given()["prompt"]))}
-	var numbered bool
-	if r.Number, numbered = e.givenIssue(); !numbered {
-		return nil, "its issue is not a number"
-	}
-	if (r.Number == 0) == (r.Prompt == "") {
+	r := &Request{Trigger: e.Name, Typed: e.GivenIssue(), Prompt: strings.TrimSpace(text(e.given()["prompt"]))}
+	if (r.Typed == "") == (r.Prompt == "") {
 		return nil, fmt.Sprintf("the event %s brings not one of issue and prompt; give the job a task, or the event one of them", e.Name)
 	}
 	return r, ""

@@ -77,10 +77,14 @@ func subjectOf(e intake.Event, j *job.Job) int {
 	case e.Issue != nil:
 		return e.Issue.Number
 	}
-	if request, _ := e.Event.Request(actions.Triggers{}); request != nil {
-		return request.Number
+	if request, _ := e.Event.Request(actions.Triggers{}); request == nil {
+		return 0
 	}
-	return 0
+	number, err := e.Subject()
+	if err != nil {
+		return 0 // the half that ran the agent refused it
+	}
+	return number
 }
 
 // asker is who asked for the work, where the event is the task and tells. That of

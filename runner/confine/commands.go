@@ -22,12 +22,24 @@ type Script struct {
 	Timeout time.Duration
 	Log     string // below the run directory
 	Place   Place
+	// Pipefail has a pipe fail where any command of it does, not the last one alone.
+	Pipefail bool
 	// Fill puts into the overlay what is to be there before the command runs; nil for
 	// nothing.
 	Fill func(ctx context.Context, layer gitops.Layer) error
 	// OwnFault says that a service which does not get ready is the doing of the tree that the
 	// script judges, and makes it red.
 	OwnFault bool
+}
+
+// brokenPipe is bash's status of a command that SIGPIPE has ended.
+const brokenPipe = 128 + 13
+
+func (s Script) argv() []string {
+	if s.Pipefail {
+		return []string{"bash", "-e", "-o", "pipefail", "-c", s.Run}
+	}
+	return []string{"bash", "-e", "-c", s.Run}
 }
 
 // Ran is how a script ended.
@@ -72,7 +84,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	limited, cancel := context.WithTimeout(ctx, script.Timeout)
 	defer cancel()
 	status, err := box.Run(limited, sandbox.Command{
-		Argv: []string{"bash", "-e", "-c", script.Run}, Dir: script.Dir, Env: s.envAt(s.rootOf(script.Place)), Output: out,
+		Argv: script.argv(), Dir: script.Dir, Env: s.envAt(s.rootOf(script.Place)), Output: out,
 	})
 	ended := services.Ended()
 	if left := errors.Join(services.Close(), box.Close()); left != nil {
@@ -94,6 +106,9 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 		ran.ExitCode = 127
 		fmt.Fprintf(log, "agent-ci: %v\n", err)
 		return ran, nil
+	case script.Pipefail && ran.ExitCode == brokenPipe:
+		fmt.Fprintf(log, "\nagent-ci: exit status %d: a command wrote into a pipe whose reader had ended, as head and grep -q do. "+
+			"Checks run with pipefail; if that is no failure, begin the check with `set +o pipefail`\n", brokenPipe)
 	}
 	return ran, err
 }

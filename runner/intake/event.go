@@ -3,6 +3,8 @@ package intake
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -15,6 +17,7 @@ type Surroundings struct {
 	EventName  string // GITHUB_EVENT_NAME
 	EventPath  string // GITHUB_EVENT_PATH
 	Repository string // GITHUB_REPOSITORY, where the event happened
+	Server     string // GITHUB_SERVER_URL, root of the pages of the forge
 	HasToken   bool
 }
 
@@ -77,16 +80,56 @@ func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	case e.err != nil:
 		return nil, e.Unusable()
 	}
-	if err := e.ofRepository(); err != nil {
+	err := e.ofRepository()
+	if err != nil {
 		return nil, err
 	}
 	request, why := e.Event.Request(actions.Triggers{
 		Labels: j.Trigger.Labels, Assignees: j.Trigger.Assignees, Command: j.Trigger.Command, Prefix: BranchPrefix,
 	})
+	if request == nil && (e.Name == "workflow_dispatch" || e.GivenIssue() != "") { // somebody typed it so
+		return nil, outcome.Stopf(outcome.InvalidInput, "dispatch", "%s.", outcome.Sentence(why))
+	}
 	if request == nil {
 		return nil, outcome.Stopf(outcome.Skipped, "event_asks_nothing", "%s.", outcome.Sentence(why))
 	}
+	if request.Typed != "" {
+		if request.Number, err = e.typedIssue(request.Typed); err != nil {
+			return nil, err
+		}
+	}
 	return request, nil
+}
+
+// typedIssue returns the number of an issue that somebody typed when the workflow was started. It
+// is read as --issue is, and has to be of the repository of the event: who may start workflows
+// there has no say elsewhere.
+func (e Event) typedIssue(typed string) (int, error) {
+	issue, err := job.ParseIssue(typed)
+	if err != nil {
+		return 0, outcome.Stopf(outcome.InvalidInput, "dispatch", "The issue %q that the event %s brings %v.", fmt.Sprintf("%.100s", typed), e.Name, err)
+	}
+	if at := job.IssueServer(typed); at != "" && !sameHost(at, e.Server) {
+		return 0, outcome.Stopf(outcome.InvalidInput, "issue_elsewhere", "The issue that the event %s brings is on %s, and the workflow runs on %s: give an issue of %s.", e.Name, at, e.Server, e.Repository)
+	}
+	if issue.Repository != "" && !strings.EqualFold(issue.Repository, e.Repository) {
+		return 0, outcome.Stopf(outcome.InvalidInput, "issue_elsewhere", "The issue that the event %s brings is of %s, and the workflow runs in %s: give an issue of that, or name the other one as task.issue of a job.", e.Name, issue.Repository, e.Repository)
+	}
+	return issue.Number, nil
+}
+
+// Subject is the number of the issue or pull request that the event is about; 0 for an event about
+// none.
+func (e Event) Subject() (int, error) {
+	switch {
+	case e.PullRequest != nil:
+		return e.PullRequest.Number, nil
+	case e.Issue != nil:
+		return e.Issue.Number, nil
+	case e.GivenIssue() == "":
+		return 0, nil
+	}
+	return e.typedIssue(e.GivenIssue())
 }
 
 func (e Event) ofRepository() error {

@@ -1,6 +1,8 @@
 package intake_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/intake"
@@ -31,6 +33,54 @@ func TestRequest(t *testing.T) {
 		if reasonOf(err) != c.ends || (request != nil) != c.asks {
 			t.Errorf("%s: %v, %v", name, request, err)
 		}
+	}
+}
+
+// TestTypedIssues is about what people type when they start a workflow.
+func TestTypedIssues(t *testing.T) {
+	for typed, want := range map[string]struct {
+		number int
+		ends   string
+	}{
+		"7":                                    {7, ""},
+		" #7 ":                                 {7, ""},
+		"o/r#7":                                {7, ""},
+		"O/R#7":                                {7, ""},
+		"https://github.com/o/r/issues/7":      {7, ""},
+		"github.com/o/r/pull/7#issuecomment-1": {7, ""},
+		"seven":                                {0, "invalid_input/dispatch"},
+		"#0":                                   {0, "invalid_input/dispatch"},
+		"07":                                   {0, "invalid_input/dispatch"},
+		"o/r":                                  {0, "invalid_input/dispatch"},
+		"7 and 8":                              {0, "invalid_input/dispatch"},
+		"https://github.com/o/r":               {0, "invalid_input/dispatch"},
+		"o/other#7":                            {0, "invalid_input/issue_elsewhere"},
+		"https://github.com/o/other/issues/7":  {0, "invalid_input/issue_elsewhere"},
+		"https://ghe.example/o/r/issues/7":     {0, "invalid_input/issue_elsewhere"},
+		"":                                     {0, "invalid_input/dispatch"},
+	} {
+		input, err := json.Marshal(typed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, payload := range map[string]string{"workflow_dispatch": `{"inputs": {"issue": %s}}`, "repository_dispatch": `{"client_payload": {"issue": %s}}`} {
+			ends := want.ends
+			if name == "repository_dispatch" && typed == "" {
+				ends = "skipped/event_asks_nothing" // a program sends it, maybe to others
+			}
+			e := eventOf(t, name, fmt.Sprintf(payload, input))
+			request, err := e.Request(trusting())
+			if reasonOf(err) != ends || request != nil && request.Number != want.number {
+				t.Errorf("%s %q: %+v, %v", name, typed, request, err)
+			}
+			if number, err := e.Subject(); number != want.number || (err != nil) != (ends != "" && typed != "") {
+				t.Errorf("%s %q: the subject is %d, %v", name, typed, number, err)
+			}
+		}
+	}
+	both := eventOf(t, "workflow_dispatch", `{"inputs": {"issue": "7", "prompt": "Greet."}}`)
+	if _, err := both.Request(trusting()); reasonOf(err) != "invalid_input/dispatch" {
+		t.Error(err)
 	}
 }
 

@@ -105,7 +105,7 @@ func (r *repository) Attachment(_ context.Context, address string) ([]byte, erro
 var asked = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // inActions are the surroundings of a workflow of o/r.
-var inActions = intake.Surroundings{InActions: true, Repository: "o/r", HasToken: true}
+var inActions = intake.Surroundings{InActions: true, Repository: "o/r", Server: "https://github.com", HasToken: true}
 
 // trusting is a job that takes its task from events, and trusts who may write.
 func trusting() *job.Job {

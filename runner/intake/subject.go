@@ -136,7 +136,10 @@ func (s *Source) subjectRef() (job.Issue, error) {
 	case s.Request != nil:
 		number = s.Request.Number
 	case e.InActions && e.Event != nil:
-		number = e.Subject()
+		var err error
+		if number, err = e.Subject(); err != nil {
+			return job.Issue{}, err
+		}
 	}
 	if number == 0 {
 		return job.Issue{}, outcome.Stopf(outcome.InvalidInput, "no_subject",

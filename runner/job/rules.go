@@ -203,7 +203,7 @@ var rules = []rule{
 
 	{path: "verify", about: "Commands that judge the change set, outside the model.", example: "[{name: tests, run: go test ./..., timeout: 10m, must: pass}]"},
 	{path: "verify[].name", about: "How the check is called; no two alike. Empty: the command itself.", form: oneLine},
-	{path: "verify[].run", about: "The command, for a shell. Exit status 0 is green.", required: true, filled: true, form: notBlank},
+	{path: "verify[].run", about: "The command, for bash with -e and pipefail: a pipe fails if any command of it does. Exit status 0 is green.", required: true, filled: true, form: notBlank},
 	{path: "verify[].timeout", about: "How long it may take.", initial: Duration(10 * time.Minute)},
 	{path: "verify[].must", about: "pass: green after the change. no_worse: red is accepted where it was red before.", initial: "pass", values: []string{"pass", "no_worse"}},
 	{path: "verify[].rerun", about: "How often it runs again on the same tree while it is red; 0 for never. Green after red is flaky. A timeout counts at once.", initial: 1, span: &span{0, 5}},

@@ -29,8 +29,8 @@ func (f Forge) Remote() remote.Remote {
 	return remote.Remote{URL: f.ServerURL + "/" + f.Repository + ".git", Token: f.Env.Token()}
 }
 
-// Ready makes sure that git would push to the same repository, and that a pull request could
-// be opened.
+// Ready makes sure that git would push to the same repository, that the branch can be there, and
+// that a pull request could be opened.
 func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error {
 	if err := f.pushesAsGit(base.Branch, branch); err != nil {
 		return err
@@ -42,6 +42,9 @@ func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error
 	if !known {
 		return outcome.Stopf(outcome.InvalidInput, "base_not_pushed",
 			"The base commit %s is not in %s; push %s first.", gitops.Short(base.SHA), f.Repository, workspace.BaseName(base))
+	}
+	if err := nameFits(ctx, f.Remote(), branch); err != nil {
+		return err
 	}
 	return f.notClosedByPerson(ctx, branch, base)
 }

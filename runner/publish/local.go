@@ -13,9 +13,16 @@ import (
 // and pushes that to an origin which is here too.
 type Local struct{ Means }
 
-// Ready makes sure that git would push to the same place.
-func (l Local) Ready(_ context.Context, branch string, base gitops.Base) error {
-	return l.pushesAsGit(base.Branch, branch)
+// Ready makes sure that git would push to the same place, and that the branch can be there.
+func (l Local) Ready(ctx context.Context, branch string, base gitops.Base) error {
+	if err := l.pushesAsGit(base.Branch, branch); err != nil {
+		return err
+	}
+	origin := l.origin()
+	if _, local := origin.Local(); !local {
+		return nil
+	}
+	return nameFits(ctx, origin, branch)
 }
 
 func (l Local) origin() remote.Remote {

@@ -195,6 +195,41 @@ func TestPreparing(t *testing.T) {
 	}
 }
 
+// TestBranchesInTheWay are known to the other repository alone.
+func TestBranchesInTheWay(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		theirs, branch string
+		refused        bool
+	}{
+		{"agent-ci", "agent-ci/issue-1", true},
+		{"agent-ci/issue-1/wip", "agent-ci/issue-1", true},
+		{"a/b", "a/b/c/d", true},
+		{"Agent-ci", "agent-ci/issue-1", false},
+		{"agent-ci/issue-10", "agent-ci/issue-1", false},
+		{"agent-ci/issue-1", "agent-ci/issue-1", false},
+	} {
+		t.Run(test.theirs+" "+test.branch, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.git(w.repo.Dir, "branch", test.theirs, "main")
+			_, onForge := Prepare(t.Context(), w.toForge(), test.branch, w.Workspace.Base(), job.Commit{})
+			w.here()
+			_, here := Prepare(t.Context(), w.toLocal(), test.branch, w.Workspace.Base(), job.Commit{})
+			for _, err := range []error{onForge, here} {
+				switch {
+				case test.refused:
+					if wantStop(t, err, "branch_name"); !strings.Contains(err.Error(), test.theirs+", and "+test.branch) || !strings.Contains(err.Error(), "pull_request.branch") {
+						t.Error(err)
+					}
+				case err != nil:
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 // A pull request that a person closed is an answer.
 func TestPullRequestsThatWereClosed(t *testing.T) {
 	t.Parallel()

@@ -82,7 +82,7 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 	}
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
-		Place: place, OwnFault: s.attempt > 0 && !s.notOwn,
+		Place: place, OwnFault: s.attempt > 0 && !s.notOwn, Pipefail: s.kind != appliesIf,
 	}
 	switch {
 	case c.Clean() && !c.Workspace.Overlaid():

@@ -124,18 +124,39 @@ func (a *grepArguments) compile() (*match.Pattern, error) {
 type found struct {
 	paths    []string // as read_file takes them
 	more     bool     // there are, or may be, others
+	foreign  []string // files in encodings that are not searched
 	searched int
 	of       int
+}
+
+// unread names the files that were not searched for their encoding.
+func (f found) unread() string {
+	const most = 5
+	if len(f.foreign) == 0 {
+		return ""
+	}
+	named := make([]string, 0, most)
+	for _, path := range f.foreign[:min(len(f.foreign), most)] {
+		named = append(named, oneLine(path))
+	}
+	others := ""
+	if n := len(f.foreign) - most; n > 0 {
+		others = fmt.Sprintf(" and %d more", n)
+	}
+	return "(not searched, since they are UTF-16 or UTF-32, which commands such as iconv convert: " + strings.Join(named, ", ") + others + ")"
 }
 
 func (f found) result() tools.Result {
 	detail := map[string]any{"files": len(f.paths)}
 	if len(f.paths) == 0 {
-		return tools.Result{Output: "No matches found.", Detail: detail}
+		return tools.Result{Output: strings.TrimSuffix("No matches found.\n"+f.unread(), "\n"), Detail: detail}
 	}
 	text := f.text()
 	if f.more {
 		text += fmt.Sprintf("(the first %d; there are more: narrow the search with path or include, or raise limit, up to %d)\n", len(f.paths), mostFound)
+	}
+	if unread := f.unread(); unread != "" {
+		text += unread + "\n"
 	}
 	return tools.Result{Output: text, Detail: detail}
 }

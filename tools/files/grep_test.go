@@ -49,6 +49,35 @@ func TestASearchListsWhatChangedFirst(t *testing.T) {
 	}
 }
 
+// TestGrepFilesNamesWhatItCannotSearch is about text in encodings other than UTF-8.
+func TestGrepFilesNamesWhatItCannotSearch(t *testing.T) {
+	p := newPlace(t)
+	p.files(t, encodings)
+	p.files(t, map[string]string{"plain": "func\n", "bin": "func\x00"})
+	const unread = "(not searched, since they are UTF-16 or UTF-32, which commands such as iconv convert: "
+	for _, test := range []struct {
+		arguments map[string]any
+		want      string
+	}{
+		{map[string]any{"pattern": "func"}, "plain\n" + unread + "unmarked, utf16, utf16be, utf32)\n"},
+		{map[string]any{"pattern": "none"}, "No matches found.\n" + unread + "unmarked, utf16, utf16be, utf32)"},
+		{map[string]any{"pattern": "func", "path": "utf16"}, "No matches found.\n" + unread + "utf16)"},
+		{map[string]any{"pattern": "func", "include": "utf32"}, "No matches found.\n" + unread + "utf32)"},
+		{map[string]any{"pattern": "func", "path": "bin"}, "No matches found."},
+		{map[string]any{"pattern": "", "include": "utf16"}, "utf16\n"},
+	} {
+		if got := p.call(t, "grep_files", test.arguments); got.Failed || got.Output != test.want {
+			t.Errorf("%v: got %+v", test.arguments, got)
+		}
+	}
+	for i := range 9 {
+		p.files(t, map[string]string{fmt.Sprint("more", i): encodings["utf16"]})
+	}
+	if got := p.call(t, "grep_files", map[string]any{"pattern": "none"}); !strings.HasSuffix(got.Output, "more0, more1, more2, more3, more4 and 8 more)") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestGrepFiles(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{

@@ -35,8 +35,8 @@ func (p place) page(ctx context.Context, name string, first, most int) (Page, er
 	defer file.Close()
 	sum := sha256.New()
 	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(until{ctx, file}, sum), 64<<10)}
-	if lines.binary() {
-		return Page{}, refusal(name + " is a binary file")
+	if why := lines.notText(name); why != "" {
+		return Page{}, refusal(why)
 	}
 	shown, room := Page{First: first}, longestPage
 	for {
@@ -71,6 +71,8 @@ func Refused(err error) (words string, is bool) {
 type Matches struct {
 	Files []FileMatches
 	More  bool // there are, or may be, others
+	// Unread are files that were not searched, in words for the model; empty for none.
+	Unread string
 }
 
 // FileMatches are those of a file.
@@ -103,7 +105,7 @@ func (o Options) Grep(ctx context.Context, pattern, include, path string, most i
 	late, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
 	found, err := g.search(late, at, q)
-	all := Matches{More: found.more}
+	all := Matches{More: found.more, Unread: found.unread()}
 	for _, name := range found.paths {
 		if most <= 0 || err != nil {
 			break

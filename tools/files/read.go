@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/gitops/charset"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -27,8 +28,6 @@ const (
 	longestPage = 36 << 10
 	// readPatience is how long a file is read: one with holes may be of any length.
 	readPatience = 30 * time.Second
-	// sniffed is how much of a file is searched for a NUL byte, as git does.
-	sniffed = 8000
 )
 
 var readSpec = tools.Spec{
@@ -98,8 +97,8 @@ func (p place) read(ctx context.Context, a readArguments) (string, error) {
 	}
 	defer file.Close()
 	lines := &lineReader{from: bufio.NewReaderSize(until{ctx, file}, 64<<10)}
-	if lines.binary() {
-		return "", refusal(a.Path + " is a binary file")
+	if why := lines.notText(a.Path); why != "" {
+		return "", refusal(why)
 	}
 	return shown.read(ctx, lines)
 }
@@ -136,6 +135,7 @@ type page struct {
 	first, last int
 	text        strings.Builder
 	shown       int
+	foreign     bool // a line is not UTF-8
 	more        bool
 }
 
@@ -168,7 +168,9 @@ func (p *page) fill(ctx context.Context, lines *lineReader) error {
 			p.more = true
 			return nil
 		}
-		fmt.Fprintf(&p.text, "L%d: %s\n", lines.number, lines.text())
+		text := lines.text()
+		fmt.Fprintf(&p.text, "L%d: %s\n", lines.number, text)
+		p.foreign = p.foreign || !utf8.ValidString(text)
 		p.shown++
 	}
 }
@@ -176,6 +178,9 @@ func (p *page) fill(ctx context.Context, lines *lineReader) error {
 func (p *page) String() string {
 	if p.more {
 		fmt.Fprintf(&p.text, "(more lines follow; go on with offset %d)\n", p.first+p.shown)
+	}
+	if p.foreign {
+		p.text.WriteString("(some lines are not UTF-8: patches can't match what is shown as \uFFFD; change those lines with a command)\n")
 	}
 	return p.text.String()
 }
@@ -188,9 +193,17 @@ type lineReader struct {
 	length int    // all of its bytes, without its ending
 }
 
-func (l *lineReader) binary() bool {
-	head, _ := l.from.Peek(sniffed) // what can't be read now is met again by next
-	return bytes.IndexByte(head, 0) >= 0
+// notText says why a file is not shown as lines, or nothing where it is.
+func (l *lineReader) notText(name string) string {
+	head, _ := l.from.Peek(charset.Head) // what can't be read now is met again by next
+	encoding := charset.Of(head)
+	switch {
+	case encoding != "":
+		return name + " is text in " + encoding + ", which is not read here; " + charset.Advice(encoding)
+	case bytes.IndexByte(head, 0) >= 0:
+		return name + " is a binary file"
+	}
+	return ""
 }
 
 // next reads a line; ok is false at the end of the file.

@@ -83,7 +83,7 @@ func TestReadFile(t *testing.T) {
 		{"cut between runes", strings.Repeat("x", 499) + "€€", nil, "L1: " + strings.Repeat("x", 499) + "… (line cut; it has 505 bytes)\n"},
 		{"500 bytes before CRLF", strings.Repeat("x", 500) + "\r\n", nil, "L1: " + strings.Repeat("x", 500) + "\n"},
 		{"a line longer than any buffer", strings.Repeat("x", 1<<20) + "\nb", nil, "L1: " + strings.Repeat("x", 500) + "… (line cut; it has 1048576 bytes)\nL2: b\n"},
-		{"not UTF-8", "\xe4\n", nil, "L1: \uFFFD\n"},
+		{"not UTF-8", "\xe4\n", nil, "L1: \uFFFD\n(some lines are not UTF-8: patches can't match what is shown as \uFFFD; change those lines with a command)\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPlace(t)
@@ -99,10 +99,34 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
+// encodings are files with the text "func\n" in encodings other than UTF-8, by their names.
+var encodings = map[string]string{
+	"utf16":    "\xff\xfef\x00u\x00n\x00c\x00\n\x00",
+	"unmarked": "f\x00u\x00n\x00c\x00\n\x00",
+	"utf16be":  "\xfe\xff\x00f\x00u\x00n\x00c\x00\n",
+	"utf32":    "\xff\xfe\x00\x00f\x00\x00\x00u\x00\x00\x00n\x00\x00\x00c\x00\x00\x00\n\x00\x00\x00",
+}
+
+// TestReadFileTellsOfOtherEncodings shows the bytes that it can, and says that there are others.
+func TestReadFileTellsOfOtherEncodings(t *testing.T) {
+	p := newPlace(t)
+	write(t, filepath.Join(p.dir, "latin1"), "a\nGr\xfc\xdfe\n")
+	got := p.read(t, map[string]any{"file_path": "latin1"})
+	if got.Failed || !strings.HasPrefix(got.Output, "L1: a\nL2: Gr") || !strings.Contains(got.Output, "(some lines are not UTF-8:") {
+		t.Errorf("got %+v", got)
+	}
+	if got := p.read(t, map[string]any{"file_path": "latin1", "limit": 1}); strings.Contains(got.Output, "UTF-8") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestReadFileRefuses(t *testing.T) {
 	p := newPlace(t)
 	write(t, filepath.Join(p.dir, "file"), "a\nb\n")
 	write(t, filepath.Join(p.dir, "binary"), "a\x00b")
+	for name, text := range encodings {
+		write(t, filepath.Join(p.dir, name), text)
+	}
 	write(t, filepath.Join(p.dir, ".git/config"), "[core]\n")
 	write(t, filepath.Join(p.dir, "sub/.GIT"), "gitdir: x\n")
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -127,6 +151,11 @@ func TestReadFileRefuses(t *testing.T) {
 		{".", nil, ". is a directory"},
 		{"pipe", nil, "pipe is not a regular file"},
 		{"binary", nil, "binary is a binary file"},
+		{"utf16", nil, "utf16 is text in UTF-16LE, which is not read here; change it with commands, such as iconv -f UTF-16LE -t UTF-8, and back"},
+		{"utf16", map[string]any{"mode": "indentation"}, "utf16 is text in UTF-16LE"},
+		{"unmarked", nil, "unmarked is text in UTF-16LE"},
+		{"utf16be", nil, "utf16be is text in UTF-16BE"},
+		{"utf32", nil, "utf32 is text in UTF-32LE"},
 		{".git/config", nil, "is in git's own directory"},
 		{"sub/.GIT", nil, "is in git's own directory"},
 		{"git/config", nil, "is in git's own directory"},

@@ -28,6 +28,12 @@ func (g grepFiles) search(ctx context.Context, at spot, q query) (found, error) 
 	s := &search{tree: tree.Tree, query: q, files: files}
 	hits, err := s.run(ctx)
 	f := found{more: len(hits) > q.limit, searched: min(s.next, len(files)), of: len(files)}
+	if !f.more && err == nil { // else it depends on the machine which files were looked into
+		slices.Sort(s.foreign)
+		for _, i := range s.foreign {
+			f.foreign = append(f.foreign, g.named(at, files[i].Path))
+		}
+	}
 	for _, i := range hits[:min(len(hits), q.limit)] {
 		f.paths = append(f.paths, g.named(at, files[i].Path))
 	}
@@ -42,13 +48,16 @@ func (g grepFiles) searchFile(ctx context.Context, at spot, q query) (found, err
 	}
 	defer file.Close()
 	matched := q.pattern == nil
+	var r match.Reader
 	if !matched {
-		var r match.Reader
 		if matched, err = r.Match(ctx, q.pattern, file); err != nil {
 			return found{of: 1}, err
 		}
 	}
 	f := found{searched: 1, of: 1}
+	if r.Encoding != "" {
+		f.foreign = []string{g.named(at, "")}
+	}
 	if matched {
 		f.paths = []string{g.named(at, "")}
 	}
@@ -62,9 +71,10 @@ type search struct {
 	query query
 	files []walk.File
 
-	mu   sync.Mutex
-	next int   // all before it are searched or being searched
-	hits []int // of files
+	mu      sync.Mutex
+	next    int   // all before it are searched or being searched
+	hits    []int // of files
+	foreign []int // of files that are text in an encoding that is not searched
 }
 
 // run returns the matches in order. It may return more than the query's limit.
@@ -85,7 +95,12 @@ func (s *search) work(ctx context.Context) {
 			s.mu.Lock()
 			s.hits = append(s.hits, i)
 			s.mu.Unlock()
+		} else if r.Encoding != "" {
+			s.mu.Lock()
+			s.foreign = append(s.foreign, i)
+			s.mu.Unlock()
 		}
+		r.Encoding = ""
 	}
 }
 

@@ -167,7 +167,12 @@ func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 		release()
 		cancel()
 	}
-	response, err := b.base.RoundTrip(request.WithContext(ctx))
+	sent := request.WithContext(ctx)
+	if err := rewriteRequest(sent); err != nil {
+		done()
+		return nil, err
+	}
+	response, err := b.base.RoundTrip(sent)
 	if err != nil {
 		if request.Context().Err() == nil {
 			b.fail(fmt.Errorf("it can't be reached: %w", err))
@@ -184,6 +189,7 @@ func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 		limit = mostUnasked
 	}
 	response.Body = &boundedBody{body: response.Body, left: limit, limit: limit, done: done, fail: b.fail}
+	rewriteResponse(response)
 	return response, nil
 }
 

@@ -172,7 +172,7 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 		return fmt.Errorf("encode a message: %w", err)
 	}
 	c.remember(message)
-	out := outgoing{data: append(data, '\n'), done: make(chan error, 1)}
+	out := outgoing{data: append(toServer(data), '\n'), done: make(chan error, 1)}
 	select {
 	case c.outgoing <- out:
 	case <-ctx.Done():
@@ -334,7 +334,7 @@ func decode(raw []byte) (jsonrpc.Message, error) {
 	if !json.Valid(raw) {
 		return nil, errors.New("not JSON")
 	}
-	return jsonrpc.DecodeMessage(raw)
+	return jsonrpc.DecodeMessage(fromServer(raw))
 }
 
 // heard keeps the first line that was no message: servers log to standard output, against the

@@ -77,6 +77,17 @@ func ok(tools string) func(*saying, request) {
 	return func(s *saying, r request) { s.initialized(r, tools) }
 }
 
+// samePage initializes, and lists the same page for ever.
+func samePage(page string) func(*saying, request) {
+	return func(s *saying, r request) {
+		if r.Method == "tools/list" {
+			s.result(r, page)
+			return
+		}
+		s.initialized(r, "")
+	}
+}
+
 var unusable = []struct {
 	name   string
 	server Server
@@ -113,20 +124,25 @@ var unusable = []struct {
 		}
 		s.initialized(r, "")
 	}, ReasonStart, "ended"},
-	{"pages that come back", Server{}, func(s *saying, r request) {
-		if r.Method == "tools/list" {
-			s.result(r, `{"tools":[],"nextCursor":"again"}`)
+	{"no tools on pages that come back", Server{}, samePage(`{"tools":[],"nextCursor":"again"}`), ReasonProtocol, `has no end: the cursor "again" came again`},
+	{"one page that comes back", Server{}, samePage(`{"tools":` + oneTool + `,"nextCursor":"again"}`), ReasonProtocol, `has no end: the cursor "again" came again`},
+	{"two cursors in turn", Server{}, func(s *saying, r request) {
+		if r.Method != "tools/list" {
+			s.initialized(r, "")
 			return
 		}
-		s.initialized(r, "")
-	}, ReasonProtocol, "has no end"},
+		var params struct{ Cursor string }
+		json.Unmarshal(r.Params, &params)
+		s.result(r, fmt.Sprintf(`{"tools":[{"name":"x%s","inputSchema":{}}],"nextCursor":%q}`, params.Cursor, map[string]string{"": "one", "one": "two", "two": "one"}[params.Cursor]))
+	}, ReasonProtocol, `has no end: the cursor "one" came again`},
+	{"a hostile cursor", Server{}, samePage(`{"tools":[],"nextCursor":"\u001b[31m\u202e` + strings.Repeat("x", 1<<20) + `"}`), ReasonProtocol, `has no end: the cursor "[31mxxx`},
 	{"pages without end", Server{}, func(s *saying, r request) {
 		if r.Method == "tools/list" {
 			s.result(r, fmt.Sprintf(`{"tools":[],"nextCursor":"%s"}`, r.ID))
 			return
 		}
 		s.initialized(r, "")
-	}, ReasonProtocol, "has no end"},
+	}, ReasonProtocol, "has no end: it has more than 500 pages"},
 	{"too many tools", Server{}, ok(manyTools(mostTools + 1)), ReasonProtocol, "more than 5000 tools"},
 	{"two of one name", Server{}, ok(`[{"name":"x","inputSchema":{}},{"name":"x","inputSchema":{}}]`), ReasonProtocol, `two tools with the name "x"`},
 	{"no name", Server{}, ok(`[{"name":"","inputSchema":{}}]`), ReasonProtocol, "name of 0 bytes"},

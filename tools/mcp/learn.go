@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,34 +74,42 @@ func (s *Session) offerable(ctx context.Context) error {
 // not kept.
 func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 	listed, seen, size := []Listed{}, map[string]bool{}, 0
-	err := pages(func(cursor string) (string, error) {
+	err := pages(func(cursor string) ([]*sdk.Tool, string, error) {
 		page, err := s.link.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			return "", s.listFailure(ctx, err)
+			return nil, "", err
 		}
-		for _, tool := range page.Tools {
+		return page.Tools, page.NextCursor, nil
+	}, func(page []*sdk.Tool) error {
+		for _, tool := range page {
 			l, err := s.listed(tool)
 			if err != nil {
-				return "", err
+				return err
 			}
 			size += len(l.Schema)
 			switch {
 			case seen[l.Tool]:
-				return "", s.protocolError("it lists two tools with the name %q", oneLine(l.Tool))
+				return s.protocolError("it lists two tools with the name %q", oneLine(l.Tool))
 			case len(listed) == mostTools:
-				return "", s.protocolError("it lists more than %d tools", mostTools)
+				return s.protocolError("it lists more than %d tools", mostTools)
 			case size > mostSchemas:
-				return "", s.protocolError("the schemas of its tools have more than %d MiB; name those that are needed in tools", mostSchemas>>20)
+				return s.protocolError("the schemas of its tools have more than %d MiB; name those that are needed in tools", mostSchemas>>20)
 			}
 			seen[l.Tool] = true
 			listed = append(listed, l)
 		}
-		return page.NextCursor, nil
+		return nil
 	})
-	if isEndless(err) {
-		return nil, s.protocolError("its list of tools has no end")
+	if err == nil {
+		return listed, nil
 	}
-	return listed, err
+	if e, is := errors.AsType[*endlessError](err); is {
+		return nil, s.protocolError("its list of tools has no end: %s", e.why)
+	}
+	if e, is := errors.AsType[*Error](err); is {
+		return nil, e
+	}
+	return nil, s.listFailure(ctx, err)
 }
 
 // listFailure is the error of a server that did not list its tools.

@@ -1,25 +1,54 @@
 package mcp
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"reflect"
 
-var errEndless = errors.New("the list has no end")
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
 
-func isEndless(err error) bool { return errors.Is(err, errEndless) }
+// endlessError is the error of a list that does not come to an end.
+type endlessError struct{ why string }
 
-// pages asks for one page after the other, by the cursor that the last one gave. A list that has
-// too many, or comes back to one, has no end.
-func pages(page func(cursor string) (next string, err error)) error {
+func (e *endlessError) Error() string { return "the list has no end: " + e.why }
+
+// pages fetches one page after the other, by the cursor of the last one, and hands each to take. A
+// list whose cursor comes again, or that has too many pages, has no end.
+func pages[T any](fetch func(cursor string) (items []T, next string, err error), take func(items []T) error) error {
 	asked := map[string]bool{}
+	var first []T
 	for cursor := ""; len(asked) < mostPages; {
 		asked[cursor] = true
-		next, err := page(cursor)
-		if err != nil || next == "" {
+		items, next, err := fetch(cursor)
+		switch {
+		case cursor == emptyCursor && meansEnd(items, first, err):
+			return nil
+		case err != nil:
+			return err
+		case next != "" && next != emptyCursor && asked[next]:
+			return &endlessError{fmt.Sprintf("the cursor %q came again", word(next))}
+		}
+		if err := take(items); err != nil {
 			return err
 		}
-		if asked[next] {
-			return errEndless
+		if next == "" || asked[next] {
+			return nil
+		}
+		if cursor == "" {
+			first = items
 		}
 		cursor = next
 	}
-	return errEndless
+	return &endlessError{fmt.Sprintf("it has more than %d pages", mostPages)}
+}
+
+// meansEnd reports whether a server means the end of a list by an empty cursor. Asked with that
+// cursor it begins anew, or refuses it.
+func meansEnd[T any](items, first []T, err error) bool {
+	if err != nil {
+		_, refused := errors.AsType[*jsonrpc.Error](err)
+		return refused
+	}
+	return reflect.DeepEqual(items, first)
 }

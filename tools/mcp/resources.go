@@ -180,17 +180,48 @@ func (s *Session) page(ctx context.Context, cursor string, one bool, list lister
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	if one {
-		return list(ctx, s, cursor)
+		return s.onePage(ctx, cursor, list)
 	}
-	err = pages(func(cursor string) (string, error) {
-		found, next, err := list(ctx, s, cursor)
-		all = append(all, found...)
+	err = pages(func(cursor string) ([]resource, string, error) {
 		if len(all) > mostResources {
-			return "", err
+			return nil, "", nil
 		}
-		return next, err
+		return list(ctx, s, cursor)
+	}, func(found []resource) error {
+		all = append(all, found...)
+		return nil
 	})
 	return all, "", err
+}
+
+// onePage is the page at a cursor. The page behind an empty cursor comes with it, since a model
+// could ask for that one without end.
+func (s *Session) onePage(ctx context.Context, cursor string, list lister) (found []resource, next string, err error) {
+	found, next, err = list(ctx, s, cursor)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case next != "" && next == cursor:
+		return found, "", &endlessError{fmt.Sprintf("the cursor %q came again", word(next))}
+	case next != emptyCursor:
+		return found, next, nil
+	}
+	first := found
+	if cursor != "" {
+		if first, _, err = list(ctx, s, ""); err != nil {
+			return found, "", err
+		}
+	}
+	more, next, err := list(ctx, s, emptyCursor)
+	switch {
+	case meansEnd(more, first, err):
+		return found, "", nil
+	case err != nil:
+		return found, "", err
+	case next == emptyCursor:
+		next = ""
+	}
+	return append(found, more...), next, nil
 }
 
 func listResources(ctx context.Context, s *Session, cursor string) ([]resource, string, error) {

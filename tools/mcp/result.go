@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -23,10 +25,8 @@ func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tool
 	for _, content := range answer.Content {
 		o.add(content)
 	}
-	if !o.text && answer.StructuredContent != nil {
-		if raw, err := json.Marshal(answer.StructuredContent); err == nil {
-			o.parts = append(o.parts, string(raw))
-		}
+	if answer.StructuredContent != nil && !repeats(o.texts, answer.StructuredContent) {
+		o.parts = append(o.parts, compact(answer.StructuredContent))
 	}
 	detail["kinds"] = o.kinds
 	maps.Copy(detail, o.images.Detail())
@@ -35,6 +35,54 @@ func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tool
 		text = "The tool answered nothing."
 	}
 	return tools.Result{Output: text, Images: o.images.Shown, Failed: answer.IsError, Detail: detail}
+}
+
+// repeats reports whether the texts of a result hold its structured content too. The protocol asks
+// servers to write it as JSON in a text, for clients that know texts alone. Some servers write
+// the value of the only key, as FastMCP does with {"result": …}, or a list with a text an element.
+func repeats(texts []string, structured any) bool {
+	if says(texts, structured) {
+		return true
+	}
+	object, is := structured.(map[string]any)
+	if !is || len(object) != 1 {
+		return false
+	}
+	for _, value := range object {
+		return says(texts, value)
+	}
+	return false
+}
+
+// says reports whether one of the texts, or all together, say the value.
+func says(texts []string, value any) bool {
+	for _, text := range append(slices.Clone(texts), strings.Join(texts, "\n")) {
+		if saysValue(text, value) {
+			return true
+		}
+	}
+	elements, is := value.([]any)
+	return is && len(elements) > 0 && slices.EqualFunc(texts, elements, saysValue)
+}
+
+func saysValue(text string, value any) bool {
+	text = strings.TrimSpace(text)
+	if said, is := value.(string); is && strings.TrimSpace(said) == text {
+		return true
+	}
+	var read any
+	return json.Unmarshal([]byte(text), &read) == nil && reflect.DeepEqual(read, value)
+}
+
+// compact returns a value as JSON in one line, with <, > and & as they are.
+func compact(value any) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return "[structured content, can't be shown: " + word(err.Error()) + "]"
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // returns is the schema of what a script gets: an answer as the server gave it.
@@ -56,7 +104,7 @@ func object(answer *sdk.CallToolResult) (object any) {
 // output gathers the parts of a result.
 type output struct {
 	parts  []string
-	text   bool // a part is text of the server
+	texts  []string // the parts that are text of the server
 	images tools.Images
 	kinds  map[string]int // how many there are of each kind
 }
@@ -72,8 +120,7 @@ func (o *output) add(content sdk.Content) {
 	switch c := content.(type) {
 	case *sdk.TextContent:
 		o.count("text")
-		o.text = o.text || strings.TrimSpace(c.Text) != ""
-		o.parts = append(o.parts, c.Text)
+		o.say(c.Text)
 	case *sdk.ImageContent:
 		o.image(c.MIMEType, c.Data, "image")
 	case *sdk.AudioContent:
@@ -88,6 +135,12 @@ func (o *output) add(content sdk.Content) {
 		o.count("other")
 		o.parts = append(o.parts, "[content of a kind that is not known here]")
 	}
+}
+
+// say adds text of the server.
+func (o *output) say(text string) {
+	o.texts = append(o.texts, text)
+	o.parts = append(o.parts, text)
 }
 
 // named puts a line for what is not shown.
@@ -145,7 +198,6 @@ func (o *output) resource(r *sdk.ResourceContents) {
 	default:
 		o.count("resource")
 		o.named("resource", r.URI, r.MIMEType, len(r.Text), "")
-		o.text = true
-		o.parts = append(o.parts, r.Text)
+		o.say(r.Text)
 	}
 }

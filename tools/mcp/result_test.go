@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"image"
 	"image/png"
 	"strings"
@@ -35,7 +36,6 @@ func TestResults(t *testing.T) {
 		{"error", `{"content":[{"type":"text","text":"no"}],"isError":true}`, "no", true, 0},
 		{"nothing", `{"content":[]}`, "The tool answered nothing.", false, 0},
 		{"structured", `{"content":[],"structuredContent":{"n":1}}`, `{"n":1}`, false, 0},
-		{"structured beside text", `{"content":[{"type":"text","text":"one"}],"structuredContent":{"n":1}}`, "one", false, 0},
 		{"image", `{"content":[{"type":"image","mimeType":"image/png","data":"` + pixel + `"}]}`, "[image: 1×1, png, ", false, 1},
 		{"an image that is none", `{"content":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}`, "[image, image/png, 3 bytes, can't be shown: it is not a PNG, JPEG or GIF image]", false, 0},
 		{"too many images", `{"content":[` + strings.Repeat(`{"type":"image","mimeType":"image/png","data":"`+pixel+`"},`, 9) + `{"type":"text","text":"end"}]}`, "can't be shown: there are more than 8]\nend", false, 8},
@@ -58,6 +58,56 @@ func TestResults(t *testing.T) {
 			}
 			if _, err := json.Marshal(r.Detail); err != nil || r.Detail["mcp_server"] != "test" {
 				t.Errorf("got %+v, %v", r.Detail, err)
+			}
+		})
+	}
+}
+
+// TestStructuredContent reaches the model wherever no text says the same.
+func TestStructuredContent(t *testing.T) {
+	t.Parallel()
+	const evidence = `{"evidence":["a<b"],"n":1}`
+	text := func(texts ...string) string {
+		var all []string
+		for _, text := range texts {
+			raw, _ := json.Marshal(text)
+			all = append(all, `{"type":"text","text":`+string(raw)+`}`)
+		}
+		return strings.Join(all, ",")
+	}
+	for _, test := range []struct {
+		name, content, structured, want string
+		failed                          bool
+	}{
+		{"a text that points to it", text("The evidence is in structured content."), evidence, "The evidence is in structured content.\n" + evidence, false},
+		{"a text that is a part of it", text(`{"n":1}`), evidence, `{"n":1}` + "\n" + evidence, false},
+		{"an error", text("failed"), evidence, "failed\n" + evidence, true},
+		{"a resource", `{"type":"resource","resource":{"uri":"x:1","text":"hi"}}`, evidence, "[resource, x:1, 2 bytes]\nhi\n" + evidence, false},
+		{"an empty resource", `{"type":"resource","resource":{"uri":"x:1","text":""}}`, evidence, "[resource, x:1, 0 bytes]\n\n" + evidence, false},
+		{"an empty text", text(" "), evidence, " \n" + evidence, false},
+		{"a link", `{"type":"resource_link","uri":"x:1","name":"A"}`, evidence, "[resource, x:1, A]\n" + evidence, false},
+		{"alone", "", evidence, evidence, false},
+		{"a list", text("two"), `[1,2]`, "two\n[1,2]", false},
+
+		{"the same in another form", text("{ \"n\": 1.0,\n \"evidence\": [\"a\\u003cb\"] }"), evidence, "{ \"n\": 1.0,\n \"evidence\": [\"a\\u003cb\"] }", false},
+		{"the same behind words", text("Here it is:", evidence), evidence, "Here it is:\n" + evidence, false},
+		{"the same in two texts", text(`{"n":`, `1}`), `{"n":1}`, "{\"n\":\n1}", false},
+		{"FastMCP's string", text("hello"), `{"result":"hello"}`, "hello", false},
+		{"FastMCP's number", text("5"), `{"result":5}`, "5", false},
+		{"FastMCP's list", text("a", "b"), `{"result":["a","b"]}`, "a\nb", false},
+		{"FastMCP's objects", text(`{"a":1}`, `{"a":2}`), `{"result":[{"a":1},{"a":2}]}`, "{\"a\":1}\n{\"a\":2}", false},
+		{"a file's content", text("line\n"), `{"content":"line\n"}`, "line\n", false},
+		{"a list that has more", text("a"), `{"result":["a","b"]}`, "a\n{\"result\":[\"a\",\"b\"]}", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := &scripted{t: t, answer: func(s *saying, r request) {
+				if !s.initialized(r, oneTool) {
+					s.result(r, fmt.Sprintf(`{"content":[%s],"structuredContent":%s,"isError":%v}`, test.content, test.structured, test.failed))
+				}
+			}}
+			r := call(t, open(t, Server{Start: server.start}), "x", "{}")
+			if diff := cmp.Diff(test.want, r.Output); diff != "" || r.Failed != test.failed {
+				t.Error(diff, r.Failed)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ func grepTool(o files.Options) tools.Tool {
 // matches are shown as OpenCode shows them.
 func matches(found files.Matches) string {
 	if len(found.Files) == 0 {
-		return nothingFound
+		return strings.TrimSuffix(nothingFound+"\n"+found.Unread, "\n")
 	}
 	var b strings.Builder
 	lines := 0
@@ -105,6 +105,9 @@ func matches(found files.Matches) string {
 	}
 	if found.More {
 		b.WriteString("\n(There are more. Search for something narrower, or below a path.)\n")
+	}
+	if found.Unread != "" {
+		b.WriteString("\n" + found.Unread + "\n")
 	}
 	return fmt.Sprintf("Found %d matches\n", lines) + b.String()
 }

@@ -143,7 +143,7 @@ func TestWhatToolsShow(t *testing.T) {
 
 // TestRefusals has each refusal leave the tree as it is, byte for byte.
 func TestRefusals(t *testing.T) {
-	b := newBench(t, map[string]string{"a.txt": "one\ntwo\none\n", "unread.txt": "one\n", "bin": "\x00\x01", "d/x": ""})
+	b := newBench(t, map[string]string{"a.txt": "one\ntwo\none\n", "unread.txt": "one\n", "bin": "\x00\x01", "wide": "\xff\xfex\x00\n\x00", "d/x": ""})
 	b.call("read", args{"filePath": "a.txt"})
 	before := b.tree()
 	for _, test := range []struct {
@@ -173,6 +173,7 @@ func TestRefusals(t *testing.T) {
 		{"read", args{"filePath": "out/secret.txt"}, "read: "},
 		{"read", args{"filePath": "d"}, "read: "},
 		{"read", args{"filePath": "bin"}, "read: "},
+		{"read", args{"filePath": "wide"}, "wide is text in UTF-16LE"},
 		{"read", args{"filePath": "a\x00"}, "read: "},
 		{"grep", args{"pattern": "(["}, "grep: "},
 		{"grep", args{"pattern": "x", "path": "../outside"}, "grep: "},

@@ -381,6 +381,32 @@ func TestRefusedPatchesChangeNothing(t *testing.T) {
 	}
 }
 
+// TestPatchesOfOtherEncodings say which encoding it is, and change nothing.
+func TestPatchesOfOtherEncodings(t *testing.T) {
+	for _, test := range []struct{ name, text, hunk, want string }{
+		{"UTF-16", "\xff\xfeo\x00n\x00e\x00\n\x00", "-one", "the file is text in UTF-16LE, and patches are UTF-8; change it with commands, such as iconv -f UTF-16LE -t UTF-8, and back"},
+		{"an addition to UTF-16", "\xff\xfeo\x00n\x00e\x00\n\x00", "+two", "the file is text in UTF-16LE"},
+		{"UTF-16 without a mark", "\x00o\x00n\x00e\x00\n", "-one", "the file is text in UTF-16BE"},
+		{"UTF-32", "o\x00\x00\x00n\x00\x00\x00\n\x00\x00\x00", "-on", "the file is text in UTF-32LE"},
+		{"Latin-1", "Gr\xfc\xdfe\n", "-Grüße", "the file is not UTF-8, so only its ASCII lines can be matched"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorkplace(t, patch.Options{Keep: neverKept(t)})
+			path := filepath.Join(w.dir, "other.txt")
+			if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := w.apply(t.Context(), tools.Call{Input: function(t, envelope("*** Update File: other.txt", "@@", test.hunk, "+x"))})
+			if !got.Failed || !strings.Contains(got.Output, test.want) {
+				t.Errorf("got %+v", got)
+			}
+			if text, err := os.ReadFile(path); err != nil || string(text) != test.text {
+				t.Errorf("got %q, %v", text, err)
+			}
+		})
+	}
+}
+
 // treeOf is every path below dir, with the text of files.
 func treeOf(t *testing.T, dir string) []string {
 	t.Helper()

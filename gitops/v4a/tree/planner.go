@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/charset"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
@@ -157,6 +158,9 @@ func (p *planner) update(ctx context.Context, sections []v4a.Section) error {
 	if !f.exists {
 		return p.refuse(name, `there is no such file to update; paths start in the working directory, and "*** Add File: path" makes a new one`, fs.ErrNotExist)
 	}
+	if encoding := charset.Of(head(f.content.Text())); encoding != "" {
+		return p.refuse(name, "the file is text in "+encoding+", and patches are UTF-8; "+charset.Advice(encoding), nil)
+	}
 	c, notes, err := f.content.Updated(ctx, sections)
 	if err != nil {
 		return err
@@ -170,6 +174,8 @@ func (p *planner) update(ctx context.Context, sections []v4a.Section) error {
 	f.content = c
 	return nil
 }
+
+func head(text string) []byte { return []byte(text[:min(len(text), charset.Head)]) }
 
 // move gives the content that an update made of a file to another path and
 // removes what the first path names, unless both are the same.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/agent-ci/agent-ci/gitops/charset"
 	"pgregory.net/rapid"
 )
 
@@ -122,8 +123,8 @@ func TestReader(t *testing.T) {
 		{"nowhere", strings.Repeat(line, 3*window/100), false},
 		{"in a line longer than a window", strings.Repeat("x", 2*window) + " needle", true},
 		{"binary", "a\x00needle\n", false},
-		{"a NUL where git no longer looks", strings.Repeat("x", sniffed) + "\x00needle\n", true},
-		{"a NUL where git still looks", strings.Repeat("x", sniffed-1) + "\x00needle\n", false},
+		{"a NUL where git no longer looks", strings.Repeat("x", charset.Head) + "\x00needle\n", true},
+		{"a NUL where git still looks", strings.Repeat("x", charset.Head-1) + "\x00needle\n", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p, err := Compile("needle$")

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"github.com/agent-ci/agent-ci/gitops/charset"
 )
 
 const (
@@ -14,18 +16,21 @@ const (
 	window = 1 << 20
 	// firstWindow is what most files fit into.
 	firstWindow = 64 << 10
-	// sniffed is how much of a file is searched for a NUL byte, as git does.
-	sniffed = 8000
 )
 
 // Reader searches files one after the other and uses one buffer for all. The
 // zero value is ready. It is used by one goroutine at a time.
-type Reader struct{ buffer []byte }
+type Reader struct {
+	// Encoding is that of the last file, if it was not searched since it is text in UTF-16 or UTF-32.
+	Encoding string
+	buffer   []byte
+}
 
 // Match says whether a line of the file matches. Binary files don't. It reads
 // no further than the first match, and holds at most 1 MiB.
 func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, error) {
 	held := 0
+	r.Encoding = ""
 	for first := true; ; first = false {
 		n, err := r.fill(file, held)
 		ended := errors.Is(err, io.EOF)
@@ -33,8 +38,10 @@ func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, e
 			return false, err
 		}
 		text := r.buffer[:n]
-		if first && bytes.IndexByte(text[:min(n, sniffed)], 0) >= 0 {
-			return false, nil
+		if head := text[:min(n, charset.Head)]; first {
+			if r.Encoding = charset.Of(head); r.Encoding != "" || bytes.IndexByte(head, 0) >= 0 {
+				return false, nil
+			}
 		}
 		if ended {
 			return p.MatchLines(text), nil

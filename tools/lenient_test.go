@@ -1,0 +1,67 @@
+package tools
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTextsThatHoldJSON are read where the schema wants what they hold, wherever it says so.
+func TestTextsThatHoldJSON(t *testing.T) {
+	const object = `"$defs":{"o":{"type":"object","properties":{"n":{"type":"integer"},"deep":{"$ref":"#/$defs/o"}},"required":["n"],"additionalProperties":false}}`
+	for _, test := range []struct{ name, schema, input, want string }{
+		{"a list", `"a":{"type":"array"}`, `{"a":"[\"us\"]"}`, `{"a":["us"]}`},
+		{"an optional list, as FastMCP has it", `"a":{"anyOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}],"default":null}`, `{"a":"[\"us\"]"}`, `{"a":["us"]}`},
+		{"null of such a list", `"a":{"anyOf":[{"type":"array"},{"type":"null"}]}`, `{"a":"null"}`, `{"a":null}`},
+		{"several types", `"a":{"type":["array","null"]}`, `{"a":"[\"us\"]"}`, `{"a":["us"]}`},
+		{"exactly one", `"a":{"oneOf":[{"type":"array"},{"type":"boolean"}]}`, `{"a":"true"}`, `{"a":true}`},
+		{"all", `"a":{"allOf":[{"minItems":1},{"type":"array"}]}`, `{"a":"[1]"}`, `{"a":[1]}`},
+		{"values", `"a":{"enum":[1,2]}`, `{"a":"2"}`, `{"a":2}`},
+		{"a constant", `"a":{"const":true}`, `{"a":"true"}`, `{"a":true}`},
+		{"a reference", `"a":{"$ref":"#/$defs/o"}`, `{"a":"{\"n\":1}"}`, `{"a":{"n":1}}`},
+		{"a reference that is optional", `"a":{"anyOf":[{"$ref":"#/$defs/o"},{"type":"null"}]}`, `{"a":"{\"n\":1}"}`, `{"a":{"n":1}}`},
+		{"below a reference", `"a":{"$ref":"#/$defs/o"}`, `{"a":{"n":"1","deep":"{\"n\":\"2\"}"}}`, `{"a":{"deep":{"n":2},"n":1}}`},
+		{"elements", `"a":{"type":"array","items":{"type":"integer"}}`, `{"a":["1",2]}`, `{"a":[1,2]}`},
+		{"elements of a text", `"a":{"type":"array","items":{"$ref":"#/$defs/o"}}`, `{"a":"[{\"n\":\"1\"}]"}`, `{"a":[{"n":1}]}`},
+		{"a tuple", `"a":{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}]}`, `{"a":["1","2"]}`, `{"a":["1",2]}`},
+		{"other properties", `"a":{"type":"object","additionalProperties":{"type":"number"}}`, `{"a":{"x":"1"}}`, `{"a":{"x":1}}`},
+		{"all digits", `"a":{"anyOf":[{"type":"array"},{"type":"null"}]},"n":{"type":"integer"}`, `{"a":"[12345678901234567890]","n":98765432109876543210}`, `{"a":[12345678901234567890],"n":98765432109876543210}`},
+
+		{"a text that may be one", `"a":{"anyOf":[{"type":"array"},{"type":"string"}]}`, `{"a":"[1]"}`, `{"a":"[1]"}`},
+		{"a text that may be one, beside one that may not", `"a":{"type":["array","string"]},"b":{"type":["array","null"]}`, `{"a":"[1]","b":"[1]"}`, `{"a":"[1]","b":[1]}`},
+		{"a text of any value", `"a":{},"b":{"type":["array","null"]}`, `{"a":"[1]","b":"[1]"}`, `{"a":"[1]","b":[1]}`},
+		{"the alternative of another argument", `"a":{"anyOf":[{"properties":{"k":{"const":"text"},"v":{"type":"string"}},"required":["k"]},{"properties":{"k":{"const":"list"},"v":{"type":"array"}},"required":["k"]}]}`, `{"a":{"k":"list","v":"[1]"}}`, `{"a":{"k":"list","v":[1]}}`},
+		{"no such JSON", `"a":{"anyOf":[{"type":"array"},{"type":"null"}]}`, `{"a":"{}"}`, "The arguments are: a (array or null)."},
+		{"no JSON", `"a":{"anyOf":[{"type":"array"},{"$ref":"#/$defs/o"},{"type":"null"}]}`, `{"a":"[us]"}`, "The arguments are: a (object or array or null)."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", `{"type":"object","properties":{`+test.schema+`},`+object+`}`))}
+			r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: test.input}})[0]
+			if !strings.HasPrefix(test.want, "{") {
+				if !r.Failed || !strings.Contains(r.Output, test.want) {
+					t.Errorf("got %+v", r)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want, r.Output); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestTextsThatHoldTooMuch are checked against the bound that other arguments have.
+func TestTextsThatHoldTooMuch(t *testing.T) {
+	d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", `{"type":"object","properties":{"d":{"anyOf":[{"$ref":"#/$defs/d"},{"type":"null"}]}},"required":["d"],`+
+		`"$defs":{"d":{"type":"object","anyOf":[{"properties":{"a":{"$ref":"#/$defs/d"},"b":false}},{"properties":{"a":{"$ref":"#/$defs/d"},"c":false}}]}}}`))}
+	raw, err := json.Marshal(strings.Repeat(`{"b":1,"c":1,"a":`, 60) + `{}` + strings.Repeat(`}`, 60))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: `{"d":` + string(raw) + `}`}})[0]
+	if !r.Failed || !strings.Contains(r.Output, "nested too deep") {
+		t.Errorf("got %+v", r)
+	}
+}

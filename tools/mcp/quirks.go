@@ -1,0 +1,201 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// emptyCursor replaces a cursor that is an empty text. The library treats that one as none, and
+// the protocol does not: only a list without a cursor has ended.
+const emptyCursor = "agent-ci:empty-cursor"
+
+// fromServer returns a message of a server in the form that the library reads. The number of a
+// request may come back as a text, and an empty cursor becomes emptyCursor.
+func fromServer(raw []byte) []byte {
+	var message map[string]json.RawMessage
+	if json.Unmarshal(raw, &message) != nil || message["method"] != nil {
+		return raw
+	}
+	id, isText := numberInText(message["id"])
+	if isText {
+		message["id"] = id
+	}
+	result, isEmpty := withCursor(message["result"], "nextCursor", "", emptyCursor)
+	if isEmpty {
+		message["result"] = result
+	}
+	if !isText && !isEmpty {
+		return raw
+	}
+	return encoded(message, raw)
+}
+
+// toServer returns a message for a server with emptyCursor as the empty text that the server gave.
+func toServer(raw []byte) []byte {
+	if !bytes.Contains(raw, []byte(emptyCursor)) {
+		return raw
+	}
+	var message map[string]json.RawMessage
+	if json.Unmarshal(raw, &message) != nil {
+		return raw
+	}
+	params, changed := withCursor(message["params"], "cursor", emptyCursor, "")
+	if !changed {
+		return raw
+	}
+	message["params"] = params
+	return encoded(message, raw)
+}
+
+// numberInText returns the integer that a JSON text holds, and reports whether it holds one. All
+// ids of our requests are integers.
+func numberInText(id json.RawMessage) (json.RawMessage, bool) {
+	var text string
+	if len(id) == 0 || id[0] != '"' || json.Unmarshal(id, &text) != nil {
+		return nil, false
+	}
+	var number float64
+	if json.Unmarshal([]byte(text), &number) != nil || number != float64(int64(number)) {
+		return nil, false
+	}
+	raw, err := json.Marshal(int64(number))
+	return raw, err == nil
+}
+
+// withCursor replaces the cursor at key of an object, and reports whether it had the value old.
+func withCursor(object json.RawMessage, key, old, replacement string) (json.RawMessage, bool) {
+	if !bytes.Contains(object, []byte(key)) {
+		return nil, false
+	}
+	var members map[string]json.RawMessage
+	var cursor *string
+	if json.Unmarshal(object, &members) != nil || json.Unmarshal(members[key], &cursor) != nil || cursor == nil || *cursor != old {
+		return nil, false
+	}
+	members[key], _ = json.Marshal(replacement)
+	return encoded(members, object), true
+}
+
+// encoded returns the members as JSON, or the text that they were read of.
+func encoded(members map[string]json.RawMessage, raw []byte) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(members) != nil {
+		return raw
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// longestList is up to how many bytes of a request are searched for emptyCursor. Requests for a
+// page of a list are short.
+const longestList = 64 << 10
+
+// rewriteRequest has a request of its own context carry what toServer makes of its body.
+func rewriteRequest(request *http.Request) error {
+	if request.Body == nil || request.ContentLength <= 0 || request.ContentLength > longestList {
+		return nil
+	}
+	body, err := io.ReadAll(request.Body)
+	request.Body.Close()
+	if err != nil {
+		return err
+	}
+	body = toServer(body)
+	request.ContentLength = int64(len(body))
+	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	request.Body, err = request.GetBody()
+	return err
+}
+
+// rewriteResponse has the body of an answer give what fromServer makes of its messages.
+func rewriteResponse(response *http.Response) {
+	kind := response.Header.Get("Content-Type")
+	body := &rewrittenBody{body: response.Body, from: bufio.NewReader(response.Body)}
+	switch {
+	case strings.HasPrefix(kind, "application/json"):
+		body.next = body.message
+	case strings.HasPrefix(kind, "text/event-stream"):
+		body.next = body.event
+	default:
+		return
+	}
+	response.Body, response.ContentLength = body, -1
+}
+
+// rewrittenBody gives the body of an answer in parts, each rewritten.
+type rewrittenBody struct {
+	body io.ReadCloser
+	from *bufio.Reader
+	next func() ([]byte, error) // the next part; the error comes behind it
+	part []byte
+	err  error
+}
+
+func (r *rewrittenBody) Read(into []byte) (int, error) {
+	for len(r.part) == 0 && r.err == nil {
+		r.part, r.err = r.next()
+	}
+	n := copy(into, r.part)
+	r.part = r.part[n:]
+	if n == 0 {
+		return 0, r.err
+	}
+	return n, nil
+}
+
+func (r *rewrittenBody) Close() error { return r.body.Close() }
+
+// message is the whole body.
+func (r *rewrittenBody) message() ([]byte, error) {
+	raw, err := io.ReadAll(r.from)
+	if err != nil {
+		return raw, err
+	}
+	return fromServer(raw), io.EOF
+}
+
+// event is the next event of a stream. One that is too long for a message is given on in parts.
+func (r *rewrittenBody) event() ([]byte, error) {
+	var lines, last []byte
+	for len(lines) <= mostLine {
+		line, err := r.from.ReadSlice('\n')
+		lines = append(lines, line...)
+		whole := err != bufio.ErrBufferFull
+		if err != nil && whole {
+			return rewrittenEvent(lines), err
+		}
+		last = append(last, line...)
+		if !whole {
+			continue
+		}
+		if len(bytes.TrimRight(last, "\r\n")) == 0 {
+			break
+		}
+		last = last[:0]
+	}
+	return rewrittenEvent(lines), nil
+}
+
+// rewrittenEvent returns an event with its message rewritten, in one line.
+func rewrittenEvent(event []byte) []byte {
+	var data [][]byte
+	var others []byte
+	for line := range bytes.Lines(event) {
+		if value, is := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); is {
+			data = append(data, bytes.TrimSpace(value))
+			continue
+		}
+		others = append(others, line...)
+	}
+	raw := bytes.Join(data, []byte("\n"))
+	message := fromServer(raw)
+	if len(data) == 0 || bytes.Equal(raw, message) {
+		return event
+	}
+	return append([]byte("data: "+string(message)+"\n"), others...)
+}
