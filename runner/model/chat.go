@@ -64,7 +64,7 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 	if err != nil {
 		return nil, err
 	}
-	read := &chatAnswer{observe: observe, inText: callableInText(r.Settings), behind: len(r.History)}
+	read := &chatAnswer{observe: observe, inText: callableInText(r.Settings)}
 	answer, err := exchange(ctx, c.idle, c.send, raw, r.Settings.Whole || slices.Contains(r.Settings.Chat, noStream), read)
 	if failure, is := errors.AsType[*Failure](err); is && (failure.Kind == InvalidRequest || failure.Kind == ServerError) {
 		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
@@ -144,7 +144,7 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 
 type chatCall struct {
 	Index    *int            `json:"index,omitempty"`
-	ID       string          `json:"id,omitempty"`
+	ID       looseText       `json:"id,omitempty"`
 	Type     string          `json:"type,omitempty"`
 	Function chatFunction    `json:"function"`
 	Extra    json.RawMessage `json:"extra_content,omitempty"` // of Gemini, to it alone: the signature of its thoughts
@@ -169,7 +169,6 @@ func textOf(raw json.RawMessage) string {
 type chatAnswer struct {
 	observe Observer
 	inText  map[string]bool // tools that may be called in the text; nil for none
-	behind  int             // items of the conversation
 	id      string
 	thought strings.Builder
 	cameAs  string // of thought: see thinking
@@ -318,14 +317,8 @@ func (a *chatAnswer) response() (*Response, error) {
 			"content": []any{map[string]string{"type": "refusal", "refusal": refusal}},
 		})
 	}
-	given := map[string]bool{"": true}
 	for n, call := range a.calls {
-		id := call.ID
-		if given[id] {
-			id = fmt.Sprintf("call_%s_%d", a.id, a.behind+n+1)
-		}
-		given[id] = true
-		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, a.written[n].String(), call.Extra})
+		items = append(items, functionCallItem{"function_call", "fc_" + string(call.ID), "completed", string(call.ID), call.Function.Name, a.written[n].String(), call.Extra})
 	}
 	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage(a.tier)}
 	for _, item := range items {

@@ -305,5 +305,5 @@ func (i chatItem) call() (chatCall, error) {
 		text = string(raw)
 	}
 	quoted, err := Encode(text)
-	return chatCall{ID: i.CallID, Type: "function", Function: chatFunction{name, quoted}, Extra: i.Extra}, err
+	return chatCall{ID: looseText(i.CallID), Type: "function", Function: chatFunction{name, quoted}, Extra: i.Extra}, err
 }
