@@ -76,7 +76,7 @@ type state struct {
 	position
 	spent    Spent
 	found    foundTools
-	numbered int    // calls that got a number
+	numbered int // calls that got a number
 	ids      model.CallIDs
 	said     string // the last words
 	tries    tries
@@ -287,6 +287,8 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		return c.shrink(ctx)
 	case c.withoutTier(failure):
 		return true, nil
+	case failure.RefusesSealed():
+		return c.unseal(failure)
 	case failure.Kind == model.InvalidRequest:
 		if again, err := c.repair(); again || err != nil {
 			return again, err

@@ -132,6 +132,7 @@ var codeKinds = map[string]Kind{
 
 	"image_content_policy_violation": Refused,
 	"data_residency_mismatch":        InvalidRequest,
+	sealedCode:                       InvalidRequest,
 	"invalid_image":                  InvalidRequest,
 	"invalid_image_format":           InvalidRequest,
 	"invalid_base64_image":           InvalidRequest,
@@ -182,6 +183,8 @@ func kindOf(status int, code, message string) Kind {
 		return codeKinds[code]
 	case (status == http.StatusBadRequest || status == http.StatusNotFound) && strings.Contains(message, "previous_response_id"):
 		return HistoryGone
+	case (status == 0 || status == http.StatusBadRequest || status == http.StatusNotFound) && sealedWords().MatchString(message):
+		return InvalidRequest
 	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tooLong.MatchString(message):
 		return ContextLength
 	case status == http.StatusTooManyRequests && noRoom.MatchString(message):

@@ -394,7 +394,7 @@ type compactBody struct {
 // Compact asks POST /responses/compact. An endpoint that lacks it answers as
 // ErrNoCompaction.
 func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
-	raw, err := Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, r.History})
+	raw, err := Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, findable(r.History, r.Settings.Stored)})
 	if err != nil {
 		return nil, err
 	}

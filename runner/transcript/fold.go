@@ -190,7 +190,8 @@ func folding[T any](add func(*fold, Event, T)) func(*fold, Event) error {
 func (f *fold) compaction(e Event, d struct {
 	spending
 	Reason string `json:"reason"`
-}) {
+},
+) {
 	if d.Reason != Refused {
 		f.view.Compactions++
 	}
