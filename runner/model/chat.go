@@ -211,7 +211,7 @@ func (a *chatAnswer) take(data []byte) error {
 		return malformed("a chunk is not what the API describes", err, data)
 	}
 	if chunk.Error != nil {
-		return apiFailure(0, chunk.Error.kind(), chunk.Error.Message)
+		return chunk.Error.failure(0)
 	}
 	a.id, a.usage, a.tier = cmp.Or(chunk.ID, a.id), cmp.Or(chunk.Usage, a.usage), cmp.Or(chunk.ServiceTier, a.tier)
 	if len(chunk.Choices) == 0 {

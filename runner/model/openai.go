@@ -289,7 +289,7 @@ func (r *itemReader) event(data []byte) (*Response, error) {
 		return nil, malformed("an event is not what the API describes", err, data)
 	}
 	if event.Error != nil {
-		return nil, apiFailure(0, event.Error.kind(), event.Error.Message)
+		return nil, event.Error.failure(0)
 	}
 	switch event.Type {
 	case "response.output_item.done":
@@ -301,7 +301,9 @@ func (r *itemReader) event(data []byte) (*Response, error) {
 	case "response.completed", "response.incomplete", "response.failed":
 		return r.whole(event.Response)
 	case "error":
-		return nil, apiFailure(0, string(event.Code), string(event.Message))
+		failure := apiFailure(0, string(event.Code), string(event.Message))
+		failure.RetryAfter = cmp.Or(waitIn(nil, data), failure.RetryAfter)
+		return nil, failure
 	}
 	return nil, nil
 }
@@ -346,7 +348,7 @@ func (r *itemReader) whole(raw []byte) (*Response, error) {
 func (r *wireResponse) failure(raw json.RawMessage) *Failure {
 	switch {
 	case r.Error != nil:
-		return apiFailure(0, r.Error.kind(), r.Error.Message)
+		return r.Error.failure(0)
 	case r.Status == "incomplete":
 		reason := ""
 		if r.Incomplete != nil {
