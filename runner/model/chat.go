@@ -186,10 +186,18 @@ type chatAnswer struct {
 func (a *chatAnswer) event(data []byte) (*Response, error) { return nil, a.take(data) }
 
 func (a *chatAnswer) end(said bool) (*Response, error) {
-	if a.finish == "" && !said {
+	if a.finish == "" && (!said || a.truncated()) {
 		return nil, &Failure{Kind: StreamCut, Message: "the stream ended before a finish_reason"}
 	}
 	return a.response()
+}
+
+// truncated says whether the arguments of a call are no whole JSON.
+func (a *chatAnswer) truncated() bool {
+	return slices.ContainsFunc(a.written, func(arguments *strings.Builder) bool {
+		text := strings.TrimSpace(arguments.String())
+		return text != "" && !json.Valid([]byte(text))
+	})
 }
 
 func (a *chatAnswer) whole(raw []byte) (*Response, error) {
@@ -219,10 +227,33 @@ func (a *chatAnswer) take(data []byte) error {
 	}
 	choice := chunk.Choices[0]
 	a.finish = cmp.Or(choice.Finish, a.finish)
-	for _, delta := range []chatDelta{choice.Delta, choice.Message} {
-		a.add(delta)
-	}
+	a.add(choice.Delta)
+	a.add(a.missing(choice.Message))
 	return nil
+}
+
+// missing is what a message has that did not come in pieces before: some endpoints end a stream
+// with the whole of it.
+func (a *chatAnswer) missing(whole chatDelta) chatDelta {
+	if a.thought.Len() > 0 {
+		whole.Thought, whole.Reasoning = "", ""
+	}
+	if a.text.Len() > 0 {
+		whole.Content = ""
+	}
+	if a.refusal.Len() > 0 {
+		whole.Refusal = ""
+	}
+	if len(a.calls) == 0 {
+		return whole
+	}
+	for n, call := range whole.Calls { // the arguments may be all that is missing
+		if n < len(a.calls) && a.written[n].Len() == 0 && call.Function.Name == a.calls[n].Function.Name {
+			a.written[n].WriteString(textOf(call.Function.Arguments))
+		}
+	}
+	whole.Calls = nil
+	return whole
 }
 
 func (a *chatAnswer) add(delta chatDelta) {
@@ -282,10 +313,23 @@ func (a *chatAnswer) begins(piece chatCall, at int) bool {
 	return whole && textOf(piece.Function.Arguments) != ""
 }
 
+// unfinished is what a finish_reason means by which an answer is not whole; nil for others. Beside
+// those of the API these are of DeepSeek, OpenRouter, vLLM, Zhipu and Mistral.
+func unfinished(reason string) *Failure {
+	switch reason {
+	case "length", "max_tokens", "model_length":
+		return incomplete("max_output_tokens")
+	case "content_filter", "sensitive":
+		return incomplete("content_filter")
+	case "error", "network_error", "abort", "cancelled", "insufficient_system_resource":
+		return &Failure{Kind: StreamCut, Message: "the endpoint ended the answer with the finish_reason " + reason}
+	}
+	return nil
+}
+
 // response is the answer as items of the Responses API.
 func (a *chatAnswer) response() (*Response, error) {
-	if reason, cut := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}[a.finish]; cut {
-		f := incomplete(reason)
+	if f := unfinished(a.finish); f != nil {
 		f.Usage = a.usage.usage(a.tier)
 		return nil, f
 	}

@@ -266,52 +266,6 @@ func watched(ctx context.Context, idle time.Duration, work func(ctx context.Cont
 
 var errSilent = errors.New("the API fell silent")
 
-// streamEvent has the fields of the events that are read. Others are ignored,
-// and so are events of kinds that are not known.
-type streamEvent struct {
-	Type     string          `json:"type"`
-	Item     json.RawMessage `json:"item"`
-	Response json.RawMessage `json:"response"`
-	Code     looseText       `json:"code"`
-	Message  looseText       `json:"message"`
-	Error    *apiError       `json:"error"`
-}
-
-// itemReader reads an answer of the Responses API.
-type itemReader struct {
-	observe Observer
-	items   []json.RawMessage // that came one by one
-}
-
-func (r *itemReader) event(data []byte) (*Response, error) {
-	var event streamEvent
-	if err := json.Unmarshal(data, &event); err != nil {
-		return nil, malformed("an event is not what the API describes", err, data)
-	}
-	if event.Error != nil {
-		return nil, event.Error.failure(0)
-	}
-	switch event.Type {
-	case "response.output_item.done":
-		if len(event.Item) == 0 {
-			return nil, malformed("an event has no item", nil, data)
-		}
-		r.items = append(r.items, event.Item)
-		r.observe.item(event.Item)
-	case "response.completed", "response.incomplete", "response.failed":
-		return r.whole(event.Response)
-	case "error":
-		failure := apiFailure(0, string(event.Code), string(event.Message))
-		failure.RetryAfter = cmp.Or(waitIn(nil, data), failure.RetryAfter)
-		return nil, failure
-	}
-	return nil, nil
-}
-
-func (r *itemReader) end(bool) (*Response, error) {
-	return nil, &Failure{Kind: StreamCut, Message: "the stream ended before response.completed"}
-}
-
 // wireResponse has the fields of a response that are read.
 type wireResponse struct {
 	ID         string            `json:"id"`
@@ -323,26 +277,6 @@ type wireResponse struct {
 	} `json:"incomplete_details"`
 	Usage       *wireUsage  `json:"usage"`
 	ServiceTier serviceTier `json:"service_tier"`
-}
-
-// whole joins the items that came one by one with the last event. Endpoints
-// that send none by themselves give them all in the last event.
-func (r *itemReader) whole(raw []byte) (*Response, error) {
-	var wire wireResponse
-	if err := json.Unmarshal(raw, &wire); err != nil {
-		return nil, malformed("the response is not what the API describes", err, raw)
-	}
-	if failure := wire.failure(raw); failure != nil {
-		failure.Usage = wire.Usage.usage(wire.ServiceTier)
-		return nil, failure
-	}
-	if len(r.items) == 0 {
-		r.items = wire.Output
-		for _, item := range r.items {
-			r.observe.item(item)
-		}
-	}
-	return &Response{ID: wire.ID, Status: wire.Status, Output: r.items, Usage: wire.Usage.usage(wire.ServiceTier)}, nil
 }
 
 func (r *wireResponse) failure(raw json.RawMessage) *Failure {

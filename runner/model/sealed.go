@@ -26,6 +26,7 @@ type thinkingItem struct {
 	Type    string            `json:"type"`
 	Role    string            `json:"role"`
 	ID      string            `json:"id"`
+	Status  string            `json:"status"`
 	Sealed  string            `json:"encrypted_content"`
 	Content []json.RawMessage `json:"content"`
 	Extra   json.RawMessage   `json:"extra_content"`
