@@ -185,6 +185,14 @@ type chatAnswer struct {
 
 func (a *chatAnswer) event(data []byte) (*Response, error) { return nil, a.take(data) }
 
+func (a *chatAnswer) completedBy(data []byte) bool {
+	var chunk chatChunk
+	if json.Unmarshal(data, &chunk) != nil {
+		return false
+	}
+	return a.finish != "" || chunk.Error != nil || len(chunk.Choices) > 0 && chunk.Choices[0].Finish != ""
+}
+
 func (a *chatAnswer) end(said bool) (*Response, error) {
 	if a.finish == "" && (!said || a.truncated()) {
 		return nil, &Failure{Kind: StreamCut, Message: "the stream ended before a finish_reason"}

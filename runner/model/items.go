@@ -248,6 +248,18 @@ func withParts(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
 	return withFields(item, map[string]any{"content": parts})
 }
 
+func (r *itemReader) completedBy(data []byte) bool {
+	var event streamEvent
+	if json.Unmarshal(data, &event) != nil {
+		return false
+	}
+	switch event.Type {
+	case "response.completed", "response.incomplete", "response.failed", "error":
+		return true
+	}
+	return event.Error != nil
+}
+
 func (r *itemReader) end(bool) (*Response, error) {
 	return nil, &Failure{Kind: StreamCut, Message: "the stream ended before response.completed"}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/openai/openai-go/v3/auth"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/agent-ci/agent-ci/policy/reach"
@@ -157,6 +156,8 @@ func (o *OpenAI) letIn(send func() error) error {
 type reader interface {
 	// event takes the next event of a stream. The last one may give the response.
 	event(data []byte) (*Response, error)
+	// completedBy says whether an event can be the last one of an answer.
+	completedBy(event []byte) bool
 	// end is what a stream comes to that ended without a response, and whether it said that it
 	// ends. A clean end of the connection says nothing of the answer.
 	end(said bool) (*Response, error)
@@ -183,7 +184,7 @@ func exchange(
 		case whole || beginsObject(sent):
 			answer, err = readWhole(sent.Body, read)
 		default:
-			answer, err = readStream(ssestream.NewDecoder(sent), read, alive)
+			answer, err = readStream(newEventStream(sent.Body), read, alive)
 		}
 		return err
 	})
@@ -202,24 +203,6 @@ func readWhole(body io.Reader, read reader) (*Response, error) {
 		return nil, malformed("the answer is too long", nil, raw)
 	}
 	return read.whole(raw)
-}
-
-func readStream(stream ssestream.Decoder, read reader, alive func()) (*Response, error) {
-	done := false
-	for !done && stream.Next() {
-		alive()
-		data := bytes.TrimSpace(stream.Event().Data)
-		if done = bytes.Equal(data, []byte("[DONE]")); done {
-			continue
-		}
-		if answer, err := read.event(data); answer != nil || err != nil {
-			return answer, err
-		}
-	}
-	if err := stream.Err(); err != nil {
-		return nil, requestFailure(err)
-	}
-	return read.end(done)
 }
 
 // beginsObject says that an answer is one JSON object, as an endpoint gives it that
