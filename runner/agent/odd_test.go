@@ -340,3 +340,26 @@ func TestAProviderThatKeepsTheConversation(t *testing.T) {
 	}
 	f.rebuilds(t, server)
 }
+
+// TestAProviderThatKeepsTheConversationAfterARestart doesn't know the id that a call got before the
+// run was killed.
+func TestAProviderThatKeepsTheConversationAfterARestart(t *testing.T) {
+	t.Parallel()
+	p := pastOf(
+		t,
+		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":true},"input":[`+theTask+`]}`),
+		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("call_1_1")+`]}`),
+	)
+	f, server := oddly(t, "responses", refused("No tool call found for function call output with call_id call_1_1."), saying("responses", "Done."))
+	f.Settings.Stored = true
+	f.Restore(p, nil, 0)
+	if err := f.Resume(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	if !strings.Contains(server.bodies[0], "previous_response_id") || strings.Contains(server.bodies[1], "previous_response_id") || !strings.Contains(server.bodies[1], "The task.") {
+		t.Errorf("the requests are %q", server.bodies)
+	}
+}

@@ -311,7 +311,7 @@ type ModelFallback struct {
 // Refused is the reason of a compaction that took out, or renamed, what the API refused.
 const Refused = "refused"
 
-// Compaction says that the conversation was made shorter. Items stand for all
+// Compaction says that the conversation was made shorter, or repaired. Items stand for all
 // inputs and outputs before.
 type Compaction struct {
 	Turn   int    `json:"turn"`   // the last one before
