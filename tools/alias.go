@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -225,11 +226,27 @@ func argumentVector(value any) any {
 	if !ok {
 		return value
 	}
+	if _, ok := words(value); ok {
+		return listIn(value)
+	}
 	return []any{"sh", "-c", line}
 }
 
+// listIn is the list that a text is the JSON of; other values stay. Some models write lists as text.
+func listIn(value any) any {
+	text, ok := value.(string)
+	if !ok || !strings.HasPrefix(strings.TrimSpace(text), "[") {
+		return value
+	}
+	var list []any
+	if json.Unmarshal([]byte(text), &list) != nil {
+		return value
+	}
+	return list
+}
+
 func words(value any) ([]string, bool) {
-	list, ok := value.([]any)
+	list, ok := listIn(value).([]any)
 	if !ok || len(list) == 0 {
 		return nil, false
 	}
@@ -260,7 +277,7 @@ func quote(word string) string {
 
 // planSteps turns todo items into plan steps.
 func planSteps(value any) any {
-	items, ok := value.([]any)
+	items, ok := listIn(value).([]any)
 	if !ok {
 		return value
 	}
@@ -288,7 +305,7 @@ func planStep(item any) any {
 
 // todoItems turns plan steps into todo items.
 func todoItems(value any) any {
-	items, ok := value.([]any)
+	items, ok := listIn(value).([]any)
 	if !ok {
 		return value
 	}
@@ -310,6 +327,7 @@ func todoItems(value any) any {
 
 // oneOrMore makes a list of one text.
 func oneOrMore(value any) any {
+	value = listIn(value)
 	if text, ok := value.(string); ok {
 		return []any{text}
 	}
@@ -318,6 +336,7 @@ func oneOrMore(value any) any {
 
 // oneQuestion makes a list of questions of the text of one.
 func oneQuestion(value any) any {
+	value = listIn(value)
 	if text, ok := value.(string); ok {
 		return []any{map[string]any{"question": text}}
 	}

@@ -46,8 +46,9 @@ func (t *target) prepare() error {
 		t.ready = call
 		return nil
 	}
+	call.Input = unwrapped(call.Input)
 	if e.Foreign {
-		return t.prepareForeign()
+		return t.prepareForeign(call)
 	}
 	arguments, problem := e.parse(call)
 	if problem != "" {
@@ -87,12 +88,29 @@ func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
 	}
 	name, ok := e.schema.onlyText()
 	if meantAsText := call.Form == Freeform || e.takesText(); ok && meantAsText && !strings.HasPrefix(text, "{") {
-		return map[string]any{name: call.Input}, ""
+		meant := call.Input
+		if call.Form == Function { // arguments are JSON, and a text is one in JSON
+			_ = json.Unmarshal([]byte(text), &meant)
+		}
+		return map[string]any{name: meant}, ""
 	}
 	if err == nil {
 		return nil, "expected a JSON object, got null"
 	}
 	return nil, malformed(call.Input, err)
+}
+
+// unwrapped are arguments that a model, or an endpoint, put into a JSON string once too often.
+func unwrapped(input string) string {
+	var inner string
+	if !strings.HasPrefix(strings.TrimSpace(input), `"`) || json.Unmarshal([]byte(input), &inner) != nil {
+		return input
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(inner), &object) != nil || object == nil {
+		return input
+	}
+	return inner
 }
 
 // input writes the arguments for the tool's Run.

@@ -13,13 +13,13 @@ const mostChecks = 1_000_000
 // prepareForeign is prepare for a tool from outside: its arguments mean what its own schema says.
 // What fits the schema is handed on as the model wrote it, and only what does not fit is read as
 // leniently as arguments of other tools.
-func (t *target) prepareForeign() (err error) {
+func (t *target) prepareForeign(call Call) (err error) {
 	defer func() { // the library was not made for schemas of strangers
 		if value := recover(); value != nil {
 			err = &Panic{Value: value, Stack: debug.Stack()}
 		}
 	}()
-	e, call := t.entry, t.Call
+	e := t.entry
 	arguments, problem := e.parse(call)
 	if problem != "" {
 		t.refusal = t.Tool + ": " + problem

@@ -76,7 +76,8 @@ type state struct {
 	position
 	spent    Spent
 	found    foundTools
-	numbered int    // calls that got a number
+	numbered int // calls that got a number
+	ids      model.CallIDs
 	said     string // the last words
 	tries    tries
 	recorded json.RawMessage // settings as the transcript last saw them
@@ -150,7 +151,10 @@ func (c *Conversation) Begin(items ...json.RawMessage) {
 func (c *Conversation) Items() int { return len(c.history) }
 
 // Add puts items into the conversation before the next turn.
-func (c *Conversation) Add(items ...json.RawMessage) { c.history = append(c.history, items...) }
+func (c *Conversation) Add(items ...json.RawMessage) {
+	c.history = append(c.history, items...)
+	c.ids.Note(items...) // a conversation may begin with that of another agent
+}
 
 // Tell adds a message of the runner.
 func (c *Conversation) Tell(text string) error {
@@ -259,9 +263,9 @@ func (c *Conversation) explained(failure *model.Failure) *model.Failure {
 // such a thing.
 func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (bool, error) {
 	switch {
-	case failure.Kind == model.HistoryGone && c.previous != "":
+	case c.previous != "" && (failure.Kind == model.HistoryGone || failure.LacksCall()):
 		c.warn("history_gone", "The provider no longer has the conversation that model.state: server left to it; from here on each request carries all of it.")
-		c.previous, c.sent, c.Settings.Stored = "", 0, false
+		c.carryAll()
 		return true, nil
 	case c.Settings.Additional && failure.RefusesAdditional():
 		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they stand in the field tools of each request: %s", failure.Message)
@@ -283,11 +287,20 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		return c.shrink(ctx)
 	case c.withoutTier(failure):
 		return true, nil
+	case failure.RefusesSealed():
+		return c.unseal(failure)
+	case failure.Kind == model.InvalidRequest:
+		if again, err := c.repair(); again || err != nil {
+			return again, err
+		}
 	case failure.Elsewhere() && len(c.Fallbacks) > 0:
 		return true, c.fallBack(ctx, failure)
 	}
 	return false, nil
 }
+
+// carryAll has each request carry the whole conversation from here on.
+func (c *Conversation) carryAll() { c.previous, c.sent, c.Settings.Stored = "", 0, false }
 
 // ask sends one request and takes its answer into the history. The calls of the
 // answer run already. Its error may be a *model.Failure.
@@ -334,8 +347,13 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 	err := c.recordResponse(response, took, t.speaking)
 	c.measure.lastAnswer = len(c.history)
 	c.history = append(c.history, response.Output...)
+	c.ids.Note(response.Output...)
 	c.sent, c.logged, c.previous, c.overflow = len(c.history), len(c.history), response.ID, 0
 	c.measure.tokens, c.measure.items, c.measure.found = response.Usage.Input+response.Usage.Output, len(c.history), len(c.found.Added)
+	if t.renamed && c.Settings.Stored {
+		c.warn("call_ids", "The model's API gives calls ids that are missing or come twice. Calls get ids of their own, which the provider does not know, so that from here on each request carries the whole conversation, in spite of model.state: server.")
+		c.carryAll()
+	}
 	t.settle()
 	if err == nil && t.problem != nil {
 		err = (&model.Failure{Kind: model.Malformed, Err: t.problem}).Stop()
@@ -361,6 +379,7 @@ func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error 
 	}
 	c.measure.lastAnswer = len(c.history)
 	c.history = append(c.history, t.items...)
+	c.ids.Note(t.items...)
 	if c.logged = len(c.history); !c.Settings.Stored { // else the provider has not kept them, and they are sent
 		c.sent = len(c.history)
 	}

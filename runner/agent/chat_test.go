@@ -300,7 +300,7 @@ func TestChatThoughtsGoBack(t *testing.T) {
 func TestChatArgumentsAreAnObject(t *testing.T) {
 	t.Parallel()
 	for arguments, sent := range map[string]string{
-		`{"a":1}`: `{"a":1}`, "": "{}", " ": "{}", `{"a":`: `{"malformed":"{\"a\":"}`, `"a"`: `{"malformed":"\"a\""}`, "null": `{"malformed":"null"}`,
+		`{"a":1}`: `{"a":1}`, "": "{}", " ": "{}", `{"a":`: `{"malformed":"{\"a\":"}`, `"a"`: `{"malformed":"\"a\""}`, `"{\"a\":1}"`: `{"a":1}`, "null": `{"malformed":"null"}`,
 	} {
 		f, server := chat(t)
 		f.Settings.Whole = true

@@ -71,6 +71,9 @@ const (
 	reasonInterrupted = "interrupted"
 )
 
+// shortens says whether a compaction made the conversation shorter.
+func shortens(reason string) bool { return reason != reasonInterrupted && reason != transcript.Refused }
+
 // fit makes the conversation shorter before it fills the window.
 func (c *Conversation) fit(ctx context.Context) error {
 	if c.Window <= 0 || len(c.history) == c.pinned || float64(c.tokens()) < fullAt*float64(c.Window) || c.tokens() < c.settled+c.Window/10 {
@@ -146,7 +149,8 @@ type compaction struct {
 // adopt puts a shorter conversation in the place of the history.
 func (c *Conversation) adopt(found *compaction, reason string) error {
 	c.history = slices.Clip(found.items)
-	if reason != reasonInterrupted {
+	c.ids.Note(c.history...)
+	if shortens(reason) {
 		c.found.shortened(c.history, c.measure.found)
 	}
 	c.previous, c.sent, c.logged = "", 0, len(c.history)

@@ -66,9 +66,12 @@ var readable = map[string]bool{
 
 // What another model is told of that it can't read, but for thoughts.
 const (
-	lostBeginning = "The beginning of the conversation was kept in a form that it alone can read, and is gone"
-	lostPrograms  = "Programs that it had run are gone from the conversation, with the calls that they made"
+	lostBeginning = "The beginning of the conversation was kept in a sealed form, and is gone"
+	lostPrograms  = "Programs that had run are gone from the conversation, with the calls that they made"
 )
+
+// lostWords tell a model what of the conversation it can't be shown any more.
+const lostWords = "The API can't read all of this conversation any more. %s: look at the checkout and its changes for what is done, before you go on with the task."
 
 // unreadable are the places of items that the next model can't read, and what went with them of
 // what was done. Calls of a program name it, and go where it goes.

@@ -106,7 +106,7 @@ func TestCallsOfAProgramGoWithIt(t *testing.T) {
 			t.Errorf("the request has %s", gone)
 		}
 	}
-	for _, part := range []string{"of the model", "Programs that it had run are gone from the conversation", "look at the checkout and its changes"} {
+	for _, part := range []string{"of the model", "Programs that had run are gone from the conversation", "look at the checkout and its changes"} {
 		if !strings.Contains(body, part) {
 			t.Errorf("the request lacks %s:\n%s", part, body)
 		}

@@ -27,6 +27,7 @@ type intake struct {
 type intaken struct {
 	answer
 	batch   *tools.Batch
+	ids     model.CallIDs
 	items   []json.RawMessage
 	upTo    []int  // of each call: the items there are with its own
 	handed  int    // calls that the tools were given, the first ones
@@ -35,17 +36,21 @@ type intaken struct {
 	kept    bool   // the answer broke off, and this is what stays of it
 	refused string // why the call of the last item is not looked at
 	cutDown bool   // an item is not as it came
+	renamed bool   // a call has another id than it came with
 }
 
 func (c *Conversation) intake(ctx context.Context, speaking bool) *intake {
 	ctx, abort := context.WithCancel(ctx)
-	return &intake{c, speaking, ctx, abort, intaken{batch: c.Tools.Begin(ctx)}}
+	return &intake{c, speaking, ctx, abort, intaken{batch: c.Tools.Begin(ctx), ids: c.ids.Within()}}
 }
 
 // item takes the next item.
 func (t *intake) item(raw json.RawMessage) {
 	before := len(t.calls)
-	raw, err := t.bounded(raw)
+	raw, err := t.named(raw)
+	if err == nil {
+		raw, err = t.bounded(raw)
+	}
 	if err == nil {
 		err = t.add(raw)
 	}
@@ -98,7 +103,7 @@ func (t *intake) broken() (kept bool) {
 	started := t.batch.Discard()
 	if started == 0 {
 		t.batch.Wait()
-		t.intaken = intaken{batch: t.c.Tools.Begin(t.ctx)}
+		t.intaken = intaken{batch: t.c.Tools.Begin(t.ctx), ids: t.c.ids.Within()}
 		t.c.counted.settle(t.made())
 		return false
 	}
@@ -144,6 +149,24 @@ func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err
 		return tools.Refuse(t.unrun)
 	})
 	return append(items, t.denials...), results, err
+}
+
+// named is an item as the conversation and its record have it: calls of tools that run here have
+// ids of their own. What the API pairs by itself stays as it is.
+func (t *intake) named(raw json.RawMessage) (json.RawMessage, error) {
+	var item outputItem
+	_ = json.Unmarshal(raw, &item) // whoever reads on tells what is wrong
+	if _, ours := item.call(); !ours || item.Caller != nil {
+		return raw, nil
+	}
+	own, err := t.ids.Own(raw, t.c.spent.Turns, len(t.calls)+1)
+	if err != nil {
+		return raw, err
+	}
+	if !bytes.Equal(own, raw) {
+		t.cutDown, t.renamed = true, true
+	}
+	return own, nil
 }
 
 // bounded is an item as the conversation keeps it. A call whose input is longer

@@ -121,6 +121,7 @@ func (p *Past) request(d transcript.ModelRequest) error {
 	p.answered()
 	p.beforeOrder = p.withoutOrder(d)
 	p.history = append(p.history, withLostImages(d.Input)...)
+	p.ids.Note(d.Input...)
 	p.logged = len(p.history)
 	if d.Settings != nil {
 		p.recorded = d.Settings
@@ -181,6 +182,7 @@ func lastTold(items []json.RawMessage) string {
 func (p *Past) response(d transcript.ModelResponse) error {
 	p.measure.lastAnswer = len(p.history)
 	p.history = append(p.history, d.Output...)
+	p.ids.Note(d.Output...)
 	p.logged = len(p.history)
 	if d.Status != transcript.Incomplete { // else the provider has not kept it
 		p.sent, p.previous = len(p.history), d.ID
@@ -263,7 +265,8 @@ func (p *Past) compaction(d transcript.Compaction) error {
 	p.position = position{history: withLostImages(d.Items), logged: len(d.Items)}
 	p.beforeOrder, p.aside = nil, nil
 	p.answered()
-	if d.Reason != reasonInterrupted {
+	p.ids.Note(d.Items...)
+	if shortens(d.Reason) {
 		p.found.shortened(p.history, told)
 	}
 	p.measure = measure{lastAnswer: len(d.Items), found: len(p.found.Added)}

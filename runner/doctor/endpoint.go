@@ -243,8 +243,11 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 	if !settings.Serial {
 		t.add("parallel calls", len(calls) > 1, "the model made one call when it was asked for two")
 	}
-	items := answer.Output
-	for _, id := range calls {
+	items, _, err := model.Distinct(answer.Output)
+	if err != nil {
+		return nil
+	}
+	for _, id := range callsOf(&model.Response{Output: items}) {
 		output, err := model.Encode(map[string]string{"type": "function_call_output", "call_id": id, "output": "Noted."})
 		if err != nil {
 			return nil

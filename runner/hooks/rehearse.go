@@ -293,6 +293,9 @@ func (r *Rehearsal) compaction(ctx context.Context, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return err
 	}
+	if d.Reason == transcript.Refused { // no run asks then
+		return nil
+	}
 	return r.Hooks.Compacting(ctx, d.Reason)
 }
 

@@ -32,8 +32,8 @@ func refusal(answer *http.Response) *Failure {
 	const most = 64 << 10
 	raw, _ := io.ReadAll(io.LimitReader(answer.Body, most)) // what came by then is all that is told
 	said := errorIn(raw)
-	f := apiFailure(answer.StatusCode, said.kind(), said.Message)
-	f.RetryAfter = cmp.Or(retryAfter(answer.Header), f.RetryAfter)
+	f := said.failure(answer.StatusCode)
+	f.RetryAfter = cmp.Or(waitIn(answer.Header, raw), f.RetryAfter)
 	if f.Kind == InvalidRequest && said.Param == "service_tier" {
 		f.Kind = TierUnknown
 	}
@@ -47,6 +47,7 @@ type apiError struct {
 	Type    string
 	Message string
 	Param   string
+	Wait    time.Duration // that its fields ask for
 }
 
 // UnmarshalJSON takes what compatible endpoints have in its place, too: words
@@ -63,7 +64,7 @@ func (e *apiError) UnmarshalJSON(raw []byte) error {
 		*e = apiError{Message: string(words)}
 		return nil
 	}
-	*e = apiError{string(fields.Code), string(fields.Type), cmp.Or(string(fields.Message), string(fields.Detail)), string(fields.Param)}
+	*e = apiError{string(fields.Code), string(fields.Type), cmp.Or(string(fields.Message), string(fields.Detail)), string(fields.Param), waitIn(nil, raw)}
 	return nil
 }
 
@@ -77,6 +78,13 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 	}
 	*t = looseText(text)
 	return nil
+}
+
+// failure is what the error means with a status; 0 for none.
+func (e *apiError) failure(status int) *Failure {
+	f := apiFailure(status, e.kind(), e.Message)
+	f.RetryAfter = cmp.Or(e.Wait, f.RetryAfter)
+	return f
 }
 
 // kind is the code; some endpoints have a type alone, or repeat the status.
@@ -132,6 +140,7 @@ var codeKinds = map[string]Kind{
 
 	"image_content_policy_violation": Refused,
 	"data_residency_mismatch":        InvalidRequest,
+	sealedCode:                       InvalidRequest,
 	"invalid_image":                  InvalidRequest,
 	"invalid_image_format":           InvalidRequest,
 	"invalid_base64_image":           InvalidRequest,
@@ -173,7 +182,7 @@ var (
 )
 
 func apiFailure(status int, code, message string) *Failure {
-	return &Failure{Status: status, Code: code, Message: message, Kind: kindOf(status, code, message), RetryAfter: tryAgainIn(message)}
+	return &Failure{Status: status, Code: code, Message: message, Kind: kindOf(status, code, message), RetryAfter: waitInWords(message)}
 }
 
 func kindOf(status int, code, message string) Kind {
@@ -182,6 +191,8 @@ func kindOf(status int, code, message string) Kind {
 		return codeKinds[code]
 	case (status == http.StatusBadRequest || status == http.StatusNotFound) && strings.Contains(message, "previous_response_id"):
 		return HistoryGone
+	case (status == 0 || status == http.StatusBadRequest || status == http.StatusNotFound) && sealedWords().MatchString(message):
+		return InvalidRequest
 	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tooLong.MatchString(message):
 		return ContextLength
 	case status == http.StatusTooManyRequests && noRoom.MatchString(message):
@@ -196,41 +207,4 @@ func kindOf(status int, code, message string) Kind {
 		return ServerError
 	}
 	return InvalidRequest
-}
-
-// retryAfter reads Retry-After in seconds or as a date (RFC 9110, section
-// 10.2.3) and OpenAI's own header in milliseconds.
-func retryAfter(h http.Header) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		return time.Duration(ms * float64(time.Millisecond))
-	}
-	asked := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(asked, 64); err == nil && s > 0 {
-		return time.Duration(s * float64(time.Second))
-	}
-	if at, err := http.ParseTime(asked); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
-}
-
-// askedWait is how the API says in words when to come back: "try again in
-// 6ms", "in 1m30.5s", "in 20 seconds".
-var askedWait = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)?\s*(?:milliseconds?|ms|minutes?|seconds?|hours?|m|s|h)\s*)+)`)
-
-var waitUnits = strings.NewReplacer(
-	"milliseconds", "ms", "millisecond", "ms", "minutes", "m", "minute", "m", "seconds", "s", "second", "s", "hours", "h", "hour", "h", " ", "",
-)
-
-// tryAgainIn reads how long a message asks to wait; 0 when it does not.
-func tryAgainIn(message string) time.Duration {
-	found := askedWait.FindStringSubmatch(message)
-	if found == nil {
-		return 0
-	}
-	wait, err := time.ParseDuration(waitUnits.Replace(strings.ToLower(found[1])))
-	if err != nil {
-		return 0
-	}
-	return wait
 }

@@ -68,6 +68,10 @@ func (b *Bodies) continuedBy(r Request) bool {
 }
 
 func (b *Bodies) add(item json.RawMessage) error {
+	if !b.settings.Stored && lost(item) {
+		b.items = append(b.items, item)
+		return nil
+	}
 	raw, err := Encode(item)
 	if err != nil {
 		return err

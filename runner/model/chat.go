@@ -64,7 +64,7 @@ func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Respo
 	if err != nil {
 		return nil, err
 	}
-	read := &chatAnswer{observe: observe, inText: callableInText(r.Settings), behind: len(r.History)}
+	read := &chatAnswer{observe: observe, inText: callableInText(r.Settings)}
 	answer, err := exchange(ctx, c.idle, c.send, raw, r.Settings.Whole || slices.Contains(r.Settings.Chat, noStream), read)
 	if failure, is := errors.AsType[*Failure](err); is && (failure.Kind == InvalidRequest || failure.Kind == ServerError) {
 		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
@@ -144,7 +144,7 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 
 type chatCall struct {
 	Index    *int            `json:"index,omitempty"`
-	ID       string          `json:"id,omitempty"`
+	ID       looseText       `json:"id,omitempty"`
 	Type     string          `json:"type,omitempty"`
 	Function chatFunction    `json:"function"`
 	Extra    json.RawMessage `json:"extra_content,omitempty"` // of Gemini, to it alone: the signature of its thoughts
@@ -169,7 +169,6 @@ func textOf(raw json.RawMessage) string {
 type chatAnswer struct {
 	observe Observer
 	inText  map[string]bool // tools that may be called in the text; nil for none
-	behind  int             // items of the conversation
 	id      string
 	thought strings.Builder
 	cameAs  string // of thought: see thinking
@@ -186,11 +185,27 @@ type chatAnswer struct {
 
 func (a *chatAnswer) event(data []byte) (*Response, error) { return nil, a.take(data) }
 
+func (a *chatAnswer) completedBy(data []byte) bool {
+	var chunk chatChunk
+	if json.Unmarshal(data, &chunk) != nil {
+		return false
+	}
+	return a.finish != "" || chunk.Error != nil || len(chunk.Choices) > 0 && chunk.Choices[0].Finish != ""
+}
+
 func (a *chatAnswer) end(said bool) (*Response, error) {
-	if a.finish == "" && !said {
+	if a.finish == "" && (!said || a.truncated()) {
 		return nil, &Failure{Kind: StreamCut, Message: "the stream ended before a finish_reason"}
 	}
 	return a.response()
+}
+
+// truncated says whether the arguments of a call are no whole JSON.
+func (a *chatAnswer) truncated() bool {
+	return slices.ContainsFunc(a.written, func(arguments *strings.Builder) bool {
+		text := strings.TrimSpace(arguments.String())
+		return text != "" && !json.Valid([]byte(text))
+	})
 }
 
 func (a *chatAnswer) whole(raw []byte) (*Response, error) {
@@ -212,7 +227,7 @@ func (a *chatAnswer) take(data []byte) error {
 		return malformed("a chunk is not what the API describes", err, data)
 	}
 	if chunk.Error != nil {
-		return apiFailure(0, chunk.Error.kind(), chunk.Error.Message)
+		return chunk.Error.failure(0)
 	}
 	a.id, a.usage, a.tier = cmp.Or(chunk.ID, a.id), cmp.Or(chunk.Usage, a.usage), cmp.Or(chunk.ServiceTier, a.tier)
 	if len(chunk.Choices) == 0 {
@@ -220,10 +235,33 @@ func (a *chatAnswer) take(data []byte) error {
 	}
 	choice := chunk.Choices[0]
 	a.finish = cmp.Or(choice.Finish, a.finish)
-	for _, delta := range []chatDelta{choice.Delta, choice.Message} {
-		a.add(delta)
-	}
+	a.add(choice.Delta)
+	a.add(a.missing(choice.Message))
 	return nil
+}
+
+// missing is what a message has that did not come in pieces before: some endpoints end a stream
+// with the whole of it.
+func (a *chatAnswer) missing(whole chatDelta) chatDelta {
+	if a.thought.Len() > 0 {
+		whole.Thought, whole.Reasoning = "", ""
+	}
+	if a.text.Len() > 0 {
+		whole.Content = ""
+	}
+	if a.refusal.Len() > 0 {
+		whole.Refusal = ""
+	}
+	if len(a.calls) == 0 {
+		return whole
+	}
+	for n, call := range whole.Calls { // the arguments may be all that is missing
+		if n < len(a.calls) && a.written[n].Len() == 0 && call.Function.Name == a.calls[n].Function.Name {
+			a.written[n].WriteString(textOf(call.Function.Arguments))
+		}
+	}
+	whole.Calls = nil
+	return whole
 }
 
 func (a *chatAnswer) add(delta chatDelta) {
@@ -283,10 +321,23 @@ func (a *chatAnswer) begins(piece chatCall, at int) bool {
 	return whole && textOf(piece.Function.Arguments) != ""
 }
 
+// unfinished is what a finish_reason means by which an answer is not whole; nil for others. Beside
+// those of the API these are of DeepSeek, OpenRouter, vLLM, Zhipu and Mistral.
+func unfinished(reason string) *Failure {
+	switch reason {
+	case "length", "max_tokens", "model_length":
+		return incomplete("max_output_tokens")
+	case "content_filter", "sensitive":
+		return incomplete("content_filter")
+	case "error", "network_error", "abort", "cancelled", "insufficient_system_resource":
+		return &Failure{Kind: StreamCut, Message: "the endpoint ended the answer with the finish_reason " + reason}
+	}
+	return nil
+}
+
 // response is the answer as items of the Responses API.
 func (a *chatAnswer) response() (*Response, error) {
-	if reason, cut := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}[a.finish]; cut {
-		f := incomplete(reason)
+	if f := unfinished(a.finish); f != nil {
 		f.Usage = a.usage.usage(a.tier)
 		return nil, f
 	}
@@ -318,14 +369,8 @@ func (a *chatAnswer) response() (*Response, error) {
 			"content": []any{map[string]string{"type": "refusal", "refusal": refusal}},
 		})
 	}
-	given := map[string]bool{"": true}
 	for n, call := range a.calls {
-		id := call.ID
-		if given[id] {
-			id = fmt.Sprintf("call_%s_%d", a.id, a.behind+n+1)
-		}
-		given[id] = true
-		items = append(items, functionCallItem{"function_call", "fc_" + id, "completed", id, call.Function.Name, a.written[n].String(), call.Extra})
+		items = append(items, functionCallItem{"function_call", "fc_" + string(call.ID), "completed", string(call.ID), call.Function.Name, a.written[n].String(), call.Extra})
 	}
 	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage(a.tier)}
 	for _, item := range items {

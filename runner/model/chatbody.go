@@ -283,6 +283,14 @@ func madeObject(arguments string) any {
 	return map[string]string{"malformed": arguments}
 }
 
+// unwrapped are arguments without the JSON string that some models put them into.
+func unwrapped(arguments string) string {
+	if inner := textOf(json.RawMessage(arguments)); strings.HasPrefix(strings.TrimSpace(arguments), `"`) && inner != "" && madeObject(inner) == nil {
+		return inner
+	}
+	return arguments
+}
+
 // call is a call as a function's, whatever form it was made in. Arguments are an
 // object, also where the model wrote none: endpoints read the history as JSON, and
 // would refuse all further requests.
@@ -291,7 +299,8 @@ func (i chatItem) call() (chatCall, error) {
 	var arguments any
 	switch i.Type {
 	case "function_call":
-		arguments = madeObject(i.Arguments)
+		text = unwrapped(i.Arguments)
+		arguments = madeObject(text)
 	case "custom_tool_call":
 		arguments = map[string]string{"input": i.Input}
 	case "apply_patch_call":
@@ -305,5 +314,5 @@ func (i chatItem) call() (chatCall, error) {
 		text = string(raw)
 	}
 	quoted, err := Encode(text)
-	return chatCall{ID: i.CallID, Type: "function", Function: chatFunction{name, quoted}, Extra: i.Extra}, err
+	return chatCall{ID: looseText(i.CallID), Type: "function", Function: chatFunction{name, quoted}, Extra: i.Extra}, err
 }

@@ -182,7 +182,7 @@ func (r Request) Body() ([]byte, error) {
 	if b.Store && r.Previous != "" {
 		b.Previous, b.Input = r.Previous, r.History[r.New:]
 	} else {
-		b.Input = slices.Concat(b.Input, r.History)
+		b.Input = slices.Concat(b.Input, findable(r.History, b.Store))
 	}
 	return Encode(b)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/openai/openai-go/v3/auth"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/agent-ci/agent-ci/policy/reach"
@@ -157,6 +156,8 @@ func (o *OpenAI) letIn(send func() error) error {
 type reader interface {
 	// event takes the next event of a stream. The last one may give the response.
 	event(data []byte) (*Response, error)
+	// completedBy says whether an event can be the last one of an answer.
+	completedBy(event []byte) bool
 	// end is what a stream comes to that ended without a response, and whether it said that it
 	// ends. A clean end of the connection says nothing of the answer.
 	end(said bool) (*Response, error)
@@ -183,7 +184,7 @@ func exchange(
 		case whole || beginsObject(sent):
 			answer, err = readWhole(sent.Body, read)
 		default:
-			answer, err = readStream(ssestream.NewDecoder(sent), read, alive)
+			answer, err = readStream(newEventStream(sent.Body), read, alive)
 		}
 		return err
 	})
@@ -202,24 +203,6 @@ func readWhole(body io.Reader, read reader) (*Response, error) {
 		return nil, malformed("the answer is too long", nil, raw)
 	}
 	return read.whole(raw)
-}
-
-func readStream(stream ssestream.Decoder, read reader, alive func()) (*Response, error) {
-	done := false
-	for !done && stream.Next() {
-		alive()
-		data := bytes.TrimSpace(stream.Event().Data)
-		if done = bytes.Equal(data, []byte("[DONE]")); done {
-			continue
-		}
-		if answer, err := read.event(data); answer != nil || err != nil {
-			return answer, err
-		}
-	}
-	if err := stream.Err(); err != nil {
-		return nil, requestFailure(err)
-	}
-	return read.end(done)
 }
 
 // beginsObject says that an answer is one JSON object, as an endpoint gives it that
@@ -266,50 +249,6 @@ func watched(ctx context.Context, idle time.Duration, work func(ctx context.Cont
 
 var errSilent = errors.New("the API fell silent")
 
-// streamEvent has the fields of the events that are read. Others are ignored,
-// and so are events of kinds that are not known.
-type streamEvent struct {
-	Type     string          `json:"type"`
-	Item     json.RawMessage `json:"item"`
-	Response json.RawMessage `json:"response"`
-	Code     looseText       `json:"code"`
-	Message  looseText       `json:"message"`
-	Error    *apiError       `json:"error"`
-}
-
-// itemReader reads an answer of the Responses API.
-type itemReader struct {
-	observe Observer
-	items   []json.RawMessage // that came one by one
-}
-
-func (r *itemReader) event(data []byte) (*Response, error) {
-	var event streamEvent
-	if err := json.Unmarshal(data, &event); err != nil {
-		return nil, malformed("an event is not what the API describes", err, data)
-	}
-	if event.Error != nil {
-		return nil, apiFailure(0, event.Error.kind(), event.Error.Message)
-	}
-	switch event.Type {
-	case "response.output_item.done":
-		if len(event.Item) == 0 {
-			return nil, malformed("an event has no item", nil, data)
-		}
-		r.items = append(r.items, event.Item)
-		r.observe.item(event.Item)
-	case "response.completed", "response.incomplete", "response.failed":
-		return r.whole(event.Response)
-	case "error":
-		return nil, apiFailure(0, string(event.Code), string(event.Message))
-	}
-	return nil, nil
-}
-
-func (r *itemReader) end(bool) (*Response, error) {
-	return nil, &Failure{Kind: StreamCut, Message: "the stream ended before response.completed"}
-}
-
 // wireResponse has the fields of a response that are read.
 type wireResponse struct {
 	ID         string            `json:"id"`
@@ -323,30 +262,10 @@ type wireResponse struct {
 	ServiceTier serviceTier `json:"service_tier"`
 }
 
-// whole joins the items that came one by one with the last event. Endpoints
-// that send none by themselves give them all in the last event.
-func (r *itemReader) whole(raw []byte) (*Response, error) {
-	var wire wireResponse
-	if err := json.Unmarshal(raw, &wire); err != nil {
-		return nil, malformed("the response is not what the API describes", err, raw)
-	}
-	if failure := wire.failure(raw); failure != nil {
-		failure.Usage = wire.Usage.usage(wire.ServiceTier)
-		return nil, failure
-	}
-	if len(r.items) == 0 {
-		r.items = wire.Output
-		for _, item := range r.items {
-			r.observe.item(item)
-		}
-	}
-	return &Response{ID: wire.ID, Status: wire.Status, Output: r.items, Usage: wire.Usage.usage(wire.ServiceTier)}, nil
-}
-
 func (r *wireResponse) failure(raw json.RawMessage) *Failure {
 	switch {
 	case r.Error != nil:
-		return apiFailure(0, r.Error.kind(), r.Error.Message)
+		return r.Error.failure(0)
 	case r.Status == "incomplete":
 		reason := ""
 		if r.Incomplete != nil {
@@ -394,7 +313,7 @@ type compactBody struct {
 // Compact asks POST /responses/compact. An endpoint that lacks it answers as
 // ErrNoCompaction.
 func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
-	raw, err := Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, r.History})
+	raw, err := Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, findable(r.History, r.Settings.Stored)})
 	if err != nil {
 		return nil, err
 	}

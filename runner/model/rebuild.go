@@ -38,7 +38,7 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 	if err != nil {
 		return "", err
 	}
-	items, tail := slices.Concat(s.Input, r.history), []byte(`,"input":`)
+	items, tail := slices.Concat(s.Input, findable(r.history, s.Store)), []byte(`,"input":`)
 	if s.Store && r.previous != "" {
 		id, err := Encode(r.previous)
 		if err != nil {

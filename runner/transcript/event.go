@@ -308,12 +308,15 @@ type ModelFallback struct {
 	Price   *price.List `json:"price,omitempty"` // of the other model; missing when it is not known
 }
 
-// Compaction says that the conversation was made shorter. Items stand for all
+// Refused is the reason of a compaction that took out, or renamed, what the API refused.
+const Refused = "refused"
+
+// Compaction says that the conversation was made shorter, or repaired. Items stand for all
 // inputs and outputs before.
 type Compaction struct {
 	Turn   int    `json:"turn"`   // the last one before
-	Method string `json:"method"` // endpoint, summary, trimming, none
-	Reason string `json:"reason"` // window, context_length, interrupted
+	Method string `json:"method"` // endpoint, summary, trimming, repair, none
+	Reason string `json:"reason"` // window, context_length, interrupted, Refused
 	Before int64  `json:"before"` // tokens, as far as known
 	After  int64  `json:"after"`
 	// Items are the conversation from here on.

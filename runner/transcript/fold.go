@@ -167,7 +167,7 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeModelRetry:    folding(func(f *fold, e Event, d spending) { f.view.Retries++; f.book(e, d.Usage) }),
 	TypeModelFailure:  folding(func(f *fold, e Event, d spending) { f.book(e, d.Usage) }),
 	TypeModelFallback: folding((*fold).modelFallback),
-	TypeCompaction:    folding(func(f *fold, e Event, d spending) { f.view.Compactions++; f.book(e, d.Usage) }),
+	TypeCompaction:    folding((*fold).compaction),
 	TypeAgentStarted:  folding((*fold).agentStarted),
 	TypeAgentFinished: folding((*fold).agentFinished),
 	TypeToolStarted:   folding((*fold).toolStarted),
@@ -185,6 +185,17 @@ func folding[T any](add func(*fold, Event, T)) func(*fold, Event) error {
 		add(f, e, data)
 		return nil
 	}
+}
+
+func (f *fold) compaction(e Event, d struct {
+	spending
+	Reason string `json:"reason"`
+},
+) {
+	if d.Reason != Refused {
+		f.view.Compactions++
+	}
+	f.book(e, d.Usage)
 }
 
 // spending is what the events of requests that came to nothing, and of requests for

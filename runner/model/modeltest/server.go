@@ -383,6 +383,9 @@ func pair(input []json.RawMessage, continued bool) (int, error) {
 			delete(open, item.CallID)
 			done[item.CallID] = true
 		case strings.HasSuffix(item.Type, "_call") && item.CallID != "":
+			if open[item.CallID] || done[item.CallID] {
+				return 0, fmt.Errorf("input[%d]: a second call with call_id %s", i, item.CallID)
+			}
 			open[item.CallID], callers[item.CallID] = true, item.Caller.ID
 			fresh = i + 1
 		case item.Role == "assistant", item.Type == "reasoning", item.Type == "compaction":

@@ -204,6 +204,9 @@ func (a *assembler) modelFallback(n *entry, d transcript.ModelFallback) {
 
 func (a *assembler) compaction(n *entry, d transcript.Compaction) {
 	n.Topic = field("by " + d.Method + ", for " + d.Reason)
+	if d.Reason == transcript.Refused {
+		n.Name, n.Topic = field("Conversation repaired"), field("the API refused a part of it")
+	}
 	if d.Before > 0 && d.After > 0 {
 		n.End = fmt.Sprintf("from %s to %s", transcript.Count(int(d.Before), "token"), transcript.Count(int(d.After), "token"))
 	}

@@ -1,0 +1,365 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+)
+
+// wires are both ways to ask a model. What an endpoint does is tried on each.
+var wires = []string{"responses", "chat"}
+
+// odd is an endpoint that gives answers as they are written, and refuses conversations in which
+// calls and outputs don't pair up by ids that come once.
+type odd struct {
+	t       *testing.T
+	wire    string
+	answers []http.HandlerFunc
+
+	mu     sync.Mutex
+	bodies []string
+}
+
+func (s *odd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.t.Error(err)
+	}
+	s.mu.Lock()
+	s.bodies = append(s.bodies, string(raw))
+	n := len(s.bodies) - 1
+	s.mu.Unlock()
+	if fault := unpaired(raw); fault != "" {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"error":{"message":%q,"type":"invalid_request_error"}}`, fault)
+		return
+	}
+	if n >= len(s.answers) {
+		s.t.Errorf("request %d is one too many", n+1)
+		w.WriteHeader(http.StatusTeapot)
+		return
+	}
+	s.answers[n](w, r)
+}
+
+// unpaired is why the API refuses a conversation; empty for none.
+func unpaired(body []byte) string {
+	var sent struct {
+		Input []struct {
+			Type string
+			ID   string `json:"call_id"`
+		}
+		Messages []struct {
+			Calls []struct{ ID string } `json:"tool_calls"`
+			ID    string                `json:"tool_call_id"`
+			Role  string
+		}
+		Previous string `json:"previous_response_id"`
+	}
+	if err := json.Unmarshal(body, &sent); err != nil {
+		return err.Error()
+	}
+	called, answered := map[string]bool{}, map[string]bool{}
+	var faults []string
+	take := func(kind, id string, in map[string]bool) {
+		if id == "" {
+			faults = append(faults, "Missing required parameter: 'call_id'.")
+		}
+		if in[id] {
+			faults = append(faults, "Duplicate "+kind+" found: "+id)
+		}
+		in[id] = true
+	}
+	for _, item := range sent.Input {
+		switch {
+		case strings.HasSuffix(item.Type, "_call_output"):
+			take("function_call_output", item.ID, answered)
+		case strings.HasSuffix(item.Type, "_call"):
+			take("function_call", item.ID, called)
+		}
+	}
+	for _, m := range sent.Messages {
+		for _, call := range m.Calls {
+			take("tool call", call.ID, called)
+		}
+		if m.Role == "tool" {
+			take("tool message", m.ID, answered)
+		}
+	}
+	if sent.Previous == "" && len(faults) == 0 && cmp.Diff(called, answered) != "" {
+		faults = append(faults, "No tool output found for function call.")
+	}
+	return strings.Join(faults, "; ")
+}
+
+// oddly is a conversation with an endpoint that gives these answers.
+func oddly(t *testing.T, wire string, answers ...http.HandlerFunc) (fixture, *odd) {
+	t.Helper()
+	s := &odd{t: t, wire: wire, answers: answers}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	at := model.Endpoint{BaseURL: server.URL + "/v1", Idle: time.Hour}
+	f := converse(t, "version: 1\nturns: [{output: []}]\n")
+	f.ask(t, wire, at)
+	if err := f.Tell("The task."); err != nil {
+		t.Fatal(err)
+	}
+	return f, s
+}
+
+// ask has a conversation ask an endpoint over a wire.
+func (f fixture) ask(t *testing.T, wire string, at model.Endpoint) {
+	t.Helper()
+	retrying := &model.Retrying{First: time.Microsecond, Longest: time.Microsecond}
+	api, err := model.NewOpenAI(at)
+	retrying.Next = api
+	if wire == "chat" {
+		retrying.Next, err = model.NewChat(at)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	retrying.Report = f.Retried
+	f.Model = retrying
+}
+
+// calling is an answer with calls of read_file, which have these ids as JSON, "" for none.
+func calling(wire string, ids ...string) http.HandlerFunc {
+	var items []string
+	for n, id := range ids {
+		arguments := fmt.Sprintf(`"{\"file_path\":\"%d\"}"`, n)
+		switch {
+		case wire == "chat" && id == "":
+			items = append(items, fmt.Sprintf(`{"index":%d,"type":"function","function":{"name":"read_file","arguments":%s}}`, n, arguments))
+		case wire == "chat":
+			items = append(items, fmt.Sprintf(`{"index":%d,"id":%s,"type":"function","function":{"name":"read_file","arguments":%s}}`, n, id, arguments))
+		case id == "":
+			items = append(items, fmt.Sprintf(`{"type":"function_call","name":"read_file","arguments":%s}`, arguments))
+		default:
+			items = append(items, fmt.Sprintf(`{"type":"function_call","call_id":%s,"name":"read_file","arguments":%s}`, id, arguments))
+		}
+	}
+	if wire == "chat" {
+		return stream(`data: {"id":"c","choices":[{"delta":{"tool_calls":[` + strings.Join(items, ",") + "]}}]}\n\n" + finish("tool_calls"))
+	}
+	return answering(items...)
+}
+
+// finish ends a stream of the chat wire.
+func finish(reason string) string {
+	return `data: {"id":"c","choices":[{"delta":{},"finish_reason":"` + reason + "\"}]}\n\ndata: [DONE]\n\n"
+}
+
+// answering is an answer of the Responses API with these items.
+func answering(items ...string) http.HandlerFunc {
+	var events strings.Builder
+	for _, item := range items {
+		events.WriteString(`data: {"type":"response.output_item.done","item":` + item + "}\n\n")
+	}
+	return stream(events.String() + completed)
+}
+
+const completed = `data: {"type":"response.completed","response":{"id":"resp","status":"completed","output":[]}}` + "\n\n"
+
+// saying is an answer of words.
+func saying(wire, text string) http.HandlerFunc {
+	if wire == "chat" {
+		return stream(`data: {"id":"c","choices":[{"delta":{"content":"` + text + "\"}}]}\n\n" + finish("stop"))
+	}
+	return answering(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"` + text + `"}]}`)
+}
+
+// ids are those of the calls that were run.
+func (f fixture) ids() (ids []string) {
+	for _, call := range f.box.asked {
+		ids = append(ids, call.ID)
+	}
+	return ids
+}
+
+func TestCallsHaveIDsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers [][]string
+		want    []string
+	}{
+		"the same in three answers": {[][]string{{`"terminal:0"`}, {`"terminal:0"`}, {`"terminal:0"`}}, []string{"terminal:0", "call_2_1", "call_3_1"}},
+		"the same in one answer":    {[][]string{{`"a"`, `"a"`}, {`"b"`}}, []string{"a", "call_1_2", "b"}},
+		"none":                      {[][]string{{"", ""}, {""}}, []string{"call_1_1", "call_1_2", "call_2_1"}},
+		"empty":                     {[][]string{{`""`, `""`}, {`"x"`}}, []string{"call_1_1", "call_1_2", "x"}},
+		"null and numbers":          {[][]string{{`null`}}, []string{"call_1_1"}},
+		"ours, given by the server": {[][]string{{`"call_2_1"`}, {`"call_2_1"`}}, []string{"call_2_1", "call_2_1_2"}},
+		"unique ones stay":          {[][]string{{`"a:1"`}, {`"b/2"`}}, []string{"a:1", "b/2"}},
+	} {
+		for _, wire := range wires {
+			t.Run(name+" on "+wire, func(t *testing.T) {
+				t.Parallel()
+				var answers []http.HandlerFunc
+				for _, ids := range c.answers {
+					answers = append(answers, calling(wire, ids...))
+				}
+				f, server := oddly(t, wire, append(answers, saying(wire, "Done."))...)
+				if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+					t.Fatalf("Run = %q, %v", said, err)
+				}
+				if diff := cmp.Diff(c.want, f.ids()); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+				for _, id := range c.want {
+					if last := server.bodies[len(server.bodies)-1]; strings.Count(last, fmt.Sprintf("%q", id)) != 2 {
+						t.Errorf("the last request has %s not in a call and its output: %s", id, last)
+					}
+				}
+				f.rebuilds(t, server)
+			})
+		}
+	}
+}
+
+// rebuilds checks that the transcript has each request as it was sent.
+func (f fixture) rebuilds(t *testing.T, server *odd) {
+	t.Helper()
+	rebuilt := model.Rebuilt{Chat: server.wire == "chat"}
+	n := 0
+	for _, e := range f.events(t) {
+		var d struct {
+			SHA256               string
+			Settings             json.RawMessage
+			Input, Output, Items []json.RawMessage
+			ID                   string
+		}
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			t.Fatal(err)
+		}
+		switch e.Type {
+		case transcript.TypeModelRequest:
+			digest, err := rebuilt.Request(d.Settings, d.Input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; digest != d.SHA256 {
+				t.Errorf("request %d is not what the transcript tells", n)
+			}
+		case transcript.TypeModelResponse:
+			rebuilt.Response(d.ID, d.Output)
+		case transcript.TypeCompaction:
+			rebuilt.Compaction(d.Items)
+		}
+	}
+	if n == 0 {
+		t.Error("the transcript has no request")
+	}
+}
+
+// TestCallsKeepTheirIDsAfterARestart restarts a run after each of its events.
+func TestCallsKeepTheirIDsAfterARestart(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires {
+		one := func() http.HandlerFunc { return calling(wire, `"terminal:0"`) }
+		f, _ := oddly(t, wire, one(), one(), one(), saying(wire, "Done."))
+		if _, err := f.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		events := f.events(t)
+		for upTo := 1; upTo < len(events); upTo++ {
+			p := pastOf(t, events[:upTo]...)
+			answered := p.Turns()
+			if events[upTo-1].Type == transcript.TypeModelRequest {
+				answered--
+			}
+			again, server := oddly(t, wire, []http.HandlerFunc{one(), one(), one(), saying(wire, "Done.")}[answered:]...)
+			again.Restore(p, nil, 0)
+			if err := again.Resume(t.Context(), p, nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := again.Run(t.Context()); err != nil {
+				t.Fatalf("%s after event %d: %v", wire, upTo, err)
+			}
+			if last := server.bodies[len(server.bodies)-1]; strings.Count(last, `"terminal:0"`) != 2 {
+				t.Errorf("%s after event %d: the last request is %s", wire, upTo, last)
+			}
+		}
+	}
+}
+
+// TestARunWithDoubledIDsGoesOn has the conversation of a version that left ids as they came.
+func TestARunWithDoubledIDsGoesOn(t *testing.T) {
+	t.Parallel()
+	call := `{"type":"function_call","call_id":"terminal:0","name":"read_file","arguments":"{}"}`
+	output := `{"type":"function_call_output","call_id":"terminal:0","output":"hello"}`
+	for _, wire := range wires {
+		p := pastOf(
+			t,
+			event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[`+theTask+`]}`),
+			event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+call+`]}`),
+			event(transcript.TypeModelRequest, `{"turn":2,"input":[`+output+`]}`),
+			event(transcript.TypeModelResponse, `{"turn":2,"id":"s","status":"completed","output":[`+call+`]}`),
+			event(transcript.TypeModelRequest, `{"turn":3,"input":[`+output+`]}`),
+			event(transcript.TypeModelFailure, `{"turn":3,"kind":"invalid_request"}`),
+		)
+		f, server := oddly(t, wire, nil, saying(wire, "Done."))
+		f.Restore(p, nil, 0)
+		if err := f.Resume(t.Context(), p, nil); err != nil {
+			t.Fatal(err)
+		}
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Fatalf("%s: Run = %q, %v", wire, said, err)
+		}
+		if last := server.bodies[1]; strings.Count(last, `"terminal:0"`) != 2 || strings.Count(last, `"call_0_3"`) != 2 {
+			t.Errorf("%s: the request is %s", wire, last)
+		}
+		if found := f.compactions(t); len(found) != 1 || found[0].Method != "repair" || found[0].Reason != transcript.Refused {
+			t.Errorf("%s: compactions are %+v", wire, found)
+		}
+	}
+}
+
+// TestAProviderThatKeepsTheConversation is given all of it once calls have ids that it does not know.
+func TestAProviderThatKeepsTheConversation(t *testing.T) {
+	t.Parallel()
+	f, server := oddly(t, "responses", calling("responses", `"a"`), calling("responses", `"a"`), saying("responses", "Done."))
+	f.Settings.Stored = true
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	for n, all := range []bool{true, false, true} {
+		if body := server.bodies[n]; strings.Contains(body, "The task.") != all || strings.Contains(body, "previous_response_id") == all {
+			t.Errorf("request %d is %s", n+1, body)
+		}
+	}
+	f.rebuilds(t, server)
+}
+
+// TestAProviderThatKeepsTheConversationAfterARestart doesn't know the id that a call got before the
+// run was killed.
+func TestAProviderThatKeepsTheConversationAfterARestart(t *testing.T) {
+	t.Parallel()
+	p := pastOf(
+		t,
+		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":true},"input":[`+theTask+`]}`),
+		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("call_1_1")+`]}`),
+	)
+	f, server := oddly(t, "responses", refused("No tool call found for function call output with call_id call_1_1."), saying("responses", "Done."))
+	f.Settings.Stored = true
+	f.Restore(p, nil, 0)
+	if err := f.Resume(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	if !strings.Contains(server.bodies[0], "previous_response_id") || strings.Contains(server.bodies[1], "previous_response_id") || !strings.Contains(server.bodies[1], "The task.") {
+		t.Errorf("the requests are %q", server.bodies)
+	}
+}

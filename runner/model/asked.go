@@ -1,0 +1,185 @@
+package model
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// waitIn returns how long an API asks to wait, by the headers and the JSON of its answer, and by
+// the words in that; 0 when it does not ask.
+func waitIn(h http.Header, body []byte) time.Duration {
+	if asked := cmp.Or(waitOf(h.Get("Retry-After-Ms"), time.Millisecond), waitOf(h.Get("Retry-After"), time.Second)); asked > 0 {
+		return asked
+	}
+	var fields any
+	if json.Unmarshal(body, &fields) != nil {
+		return 0
+	}
+	return waitBelow(fields, 0)
+}
+
+// waitFields are the names of fields that say how long to wait, without case, - and _, each with
+// the unit of a number. Gemini has retryDelay, gateways have retry_after, OpenAI resets_at.
+var waitFields = map[string]time.Duration{
+	"retryafter": time.Second, "retryafterseconds": time.Second, "retryaftersecs": time.Second, "retryaftersec": time.Second,
+	"retryafterms": time.Millisecond, "retryafterinms": time.Millisecond, "retryaftermilliseconds": time.Millisecond,
+	"retryin": time.Second, "retryinseconds": time.Second, "retrydelay": time.Second, "retrydelayms": time.Millisecond,
+	"resetsinseconds": time.Second, "resetinseconds": time.Second, "resetsat": time.Second, "resetat": time.Second,
+}
+
+// waitBelow looks for such a field in decoded JSON.
+func waitBelow(value any, depth int) time.Duration {
+	const deepest = 8
+	if depth > deepest {
+		return 0
+	}
+	asked := time.Duration(0)
+	switch value := value.(type) {
+	case []any:
+		for _, one := range value {
+			asked = max(asked, waitBelow(one, depth+1))
+		}
+	case map[string]any:
+		for name, one := range value {
+			unit, known := waitFields[strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))]
+			switch one := one.(type) {
+			case float64:
+				if known {
+					asked = max(asked, waitFor(one, unit))
+				}
+			case string:
+				if known {
+					asked = max(asked, waitOf(one, unit))
+				}
+			default:
+				if fields, is := one.(map[string]any); is && known { // a Duration of Google's
+					seconds, _ := fields["seconds"].(float64)
+					asked = max(asked, waitFor(seconds, time.Second))
+				}
+				asked = max(asked, waitBelow(one, depth+1))
+			}
+		}
+	}
+	return asked
+}
+
+// waitFor is a number of units, which is a time since 1970 where it is large enough.
+func waitFor(number float64, unit time.Duration) time.Duration {
+	const longest, since = 365 * 24 * time.Hour, 9e8
+	if unit == time.Second && number >= since {
+		return min(max(0, time.Until(time.Unix(int64(min(number, 1e11)), 0))), longest)
+	}
+	wait := number * float64(unit)
+	switch {
+	case math.IsNaN(wait) || wait <= 0:
+		return 0
+	case wait > float64(longest):
+		return longest
+	}
+	return time.Duration(wait)
+}
+
+// waitOf reads a text that is a number of units, a duration such as "1m30s", or a date.
+func waitOf(text string, unit time.Duration) time.Duration {
+	text = strings.TrimSpace(text)
+	if number, err := strconv.ParseFloat(text, 64); err == nil {
+		return waitFor(number, unit)
+	}
+	return cmp.Or(durationAt(text, 0), dateAt(text))
+}
+
+// askedWords begin the words in which an API says when to come back: "try again in", "retry after",
+// "wait for", "retry_after_ms":. A number without a unit counts behind a name alone.
+var askedWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:(retry[-_ ]?(?:after|in|delay)(?:[-_ ]?(ms|milliseconds|seconds|secs?))?)|try (?:your request )?again|retry|retried|wait|available again|come back|resets?)\b` +
+		`(?:[\s:="'\\(]|\b(?:in|after|for|at|on|until|least|most|about|approximately|around|another|a|minimum|of|your|the|this|request|again|please|before)\b)*`)
+})
+
+// waitInWords reads how long a message asks to wait; 0 when it does not.
+func waitInWords(message string) time.Duration {
+	for _, found := range askedWords().FindAllStringSubmatchIndex(message, -1) {
+		rest, unit := message[found[1]:], time.Duration(0)
+		if found[2] >= 0 {
+			unit = time.Second
+		}
+		if found[4] >= 0 && strings.HasPrefix(strings.ToLower(message[found[4]:found[5]]), "m") {
+			unit = time.Millisecond
+		}
+		if asked := cmp.Or(dateAt(rest), durationAt(rest, unit)); asked > 0 {
+			return asked
+		}
+	}
+	return 0
+}
+
+var waitUnits = map[string]time.Duration{
+	"ms": time.Millisecond, "msec": time.Millisecond, "msecs": time.Millisecond, "millis": time.Millisecond, "millisecond": time.Millisecond, "milliseconds": time.Millisecond,
+	"s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
+	"m": time.Minute, "min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+	"h": time.Hour, "hr": time.Hour, "hrs": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+}
+
+var waitPart = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[\s,]*(?:and\s+)?(\d+(?:\.\d+)?)[\s-]*([A-Za-z]*)`)
+})
+
+// durationAt reads the duration that a text begins with: "6ms", "1m30.5s", "2 hours and 5 minutes".
+// unit is that of a number without one; 0 for none.
+func durationAt(text string, unit time.Duration) (asked time.Duration) {
+	for {
+		part := waitPart().FindStringSubmatch(text)
+		if part == nil {
+			return asked
+		}
+		of, known := waitUnits[strings.ToLower(part[2])]
+		if part[2] == "" && asked == 0 {
+			of = unit
+		}
+		number, err := strconv.ParseFloat(part[1], 64)
+		if err != nil || of == 0 {
+			return asked
+		}
+		if asked += waitFor(number, of); !known {
+			return asked
+		}
+		text = text[len(part[0]):]
+	}
+}
+
+var waitDate = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?|([A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT))`)
+})
+
+// dateAt is how long it is until the date that a text begins with, which is in UTC unless it says so.
+func dateAt(text string) time.Duration {
+	found := waitDate().FindStringSubmatch(text)
+	if found == nil {
+		return 0
+	}
+	if found[4] != "" {
+		at, err := http.ParseTime(found[4])
+		if err != nil {
+			return 0
+		}
+		return max(0, time.Until(at))
+	}
+	clock, zone := found[2], strings.Replace(found[3], ":", "", 1)
+	if len(clock) == len("15:04") {
+		clock += ":00"
+	}
+	if zone == "" || strings.ContainsAny(zone, "ZUG") {
+		zone = "+0000"
+	}
+	at, err := time.Parse("2006-01-02 15:04:05-0700", found[1]+" "+clock+zone)
+	if err != nil {
+		return 0
+	}
+	return max(0, time.Until(at))
+}

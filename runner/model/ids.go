@@ -1,0 +1,140 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// CallIDs keeps the ids of the calls of a conversation apart. Gateways and local servers number
+// the calls of each answer anew, or give no ids, and others refuse such a conversation. A call
+// whose id is missing or taken gets one made of its position, so that the same answers get the
+// same ids. The zero value is ready.
+type CallIDs struct {
+	taken map[string]bool
+	above *CallIDs // ids that are taken too
+}
+
+// Within returns ids for one answer, which c does not take.
+func (c *CallIDs) Within() CallIDs { return CallIDs{above: c} }
+
+// Note takes the ids of the calls among items.
+func (c *CallIDs) Note(items ...json.RawMessage) {
+	for _, raw := range items {
+		if item := identityOf(raw); item.isCall() && item.CallID != "" {
+			c.take(item.CallID)
+		}
+	}
+}
+
+func (c *CallIDs) take(id string) {
+	if c.taken == nil {
+		c.taken = map[string]bool{}
+	}
+	c.taken[id] = true
+}
+
+func (c *CallIDs) has(id string) bool { return c != nil && (c.taken[id] || c.above.has(id)) }
+
+// Own takes the id of a call and returns its item: as it is, or with an id of its own. turn and
+// place are its position.
+func (c *CallIDs) Own(call json.RawMessage, turn, place int) (json.RawMessage, error) {
+	item := identityOf(call)
+	id := c.unique(item.CallID, turn, place)
+	c.take(id)
+	if id == item.CallID {
+		return call, nil
+	}
+	return withFields(call, map[string]any{"call_id": id})
+}
+
+func (c *CallIDs) unique(id string, turn, place int) string {
+	if id != "" && !c.has(id) {
+		return id
+	}
+	id = fmt.Sprintf("call_%d_%d", turn, place)
+	for n := 2; c.has(id); n++ {
+		id = fmt.Sprintf("call_%d_%d_%d", turn, place, n)
+	}
+	return id
+}
+
+// Distinct returns a conversation in which each call has an id of its own, its output with it.
+// changed is false where that was so before.
+func Distinct(items []json.RawMessage) (distinct []json.RawMessage, changed bool, err error) {
+	var ids CallIDs
+	open := map[string][]string{} // by the id of the server: the ids of calls without an output
+	for place, raw := range items {
+		item, fixed := identityOf(raw), raw
+		switch waiting := open[item.CallID]; {
+		case item.isCall() && (item.CallID != "" || item.Type == "function_call" || item.Type == "custom_tool_call"):
+			if fixed, err = ids.Own(raw, 0, place); err == nil {
+				open[item.CallID] = append(waiting, identityOf(fixed).CallID)
+			}
+		case item.isOutput() && len(waiting) > 0:
+			open[item.CallID] = waiting[1:]
+			if waiting[0] != item.CallID {
+				fixed, err = withFields(raw, map[string]any{"call_id": waiting[0]})
+			}
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		changed = changed || string(fixed) != string(raw)
+		distinct = append(distinct, fixed)
+	}
+	return distinct, changed, nil
+}
+
+// noCall is how the API says that it does not know the call of an output.
+var noCall = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\bno (?:tool|function|custom tool)?[ _]?(?:call|output) found\b`)
+})
+
+// LacksCall says that the provider, which keeps the conversation, does not know the call of an
+// output.
+func (f *Failure) LacksCall() bool {
+	return f.Kind == InvalidRequest && noCall().MatchString(f.Message)
+}
+
+// identity has the fields by which items belong together.
+type identity struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+}
+
+func identityOf(raw json.RawMessage) identity {
+	var item identity
+	_ = json.Unmarshal(raw, &item) // an item without a type is of no kind
+	return item
+}
+
+func (i identity) isCall() bool { return strings.HasSuffix(i.Type, "_call") }
+
+func (i identity) isOutput() bool {
+	return strings.HasSuffix(i.Type, "_call_output") || i.Type == "tool_search_output"
+}
+
+// withFields is an item with other values of some fields.
+func withFields(item json.RawMessage, values map[string]any, without ...string) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(item, &fields); err != nil {
+		return nil, fmt.Errorf("read item: %w", err)
+	}
+	for name, value := range values {
+		raw, err := Encode(value)
+		if err != nil {
+			return nil, err
+		}
+		fields[name] = raw
+	}
+	for name := range fields {
+		if slices.Contains(without, name) {
+			delete(fields, name)
+		}
+	}
+	return Encode(fields)
+}

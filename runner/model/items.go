@@ -1,0 +1,328 @@
+package model
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// itemReader reads an answer of the Responses API.
+//
+// Endpoints differ in where the text of an item is: in the item when it is done, in events for its
+// text, or in the response at the end. An item without its text is held back, with those behind
+// it, until the answer is whole, so that no call runs of which a part is missing.
+type itemReader struct {
+	observe Observer
+	items   []arrived // that are done
+	given   int       // of items, those that the observer has
+	begun   []arrived // that were announced, and are not done
+	texts   []*itemText
+	bytes   int // that came
+}
+
+// arrived is an item with what other events name it by.
+type arrived struct {
+	item  json.RawMessage
+	id    string
+	index int
+}
+
+// itemText is what events tell of the text of one item.
+type itemText struct {
+	kind   string // of the events
+	id     string // of the item
+	index  int
+	part   int // of a message
+	deltas strings.Builder
+	whole  *looseText // by the event that ends it
+	used   bool
+}
+
+// text is all of it: by its last event, else by its pieces.
+func (t *itemText) text() string {
+	if t.whole != nil {
+		return string(*t.whole)
+	}
+	return t.deltas.String()
+}
+
+// streamEvent has the fields of the events that are read. Others are ignored,
+// and so are events of kinds that are not known.
+type streamEvent struct {
+	Type     string          `json:"type"`
+	Item     json.RawMessage `json:"item"`
+	Response json.RawMessage `json:"response"`
+	Code     looseText       `json:"code"`
+	Message  looseText       `json:"message"`
+	Error    *apiError       `json:"error"`
+
+	ItemID    looseText  `json:"item_id"`
+	Index     int        `json:"output_index"`
+	Part      int        `json:"content_index"`
+	Delta     looseText  `json:"delta"`
+	Arguments *looseText `json:"arguments"`
+	Input     *looseText `json:"input"`
+	Text      *looseText `json:"text"`
+	Refusal   *looseText `json:"refusal"`
+	Diff      *looseText `json:"diff"`
+}
+
+// arrived is the item of an event.
+func (e streamEvent) arrived() arrived { return arrived{e.Item, thinkingOf(e.Item).ID, e.Index} }
+
+const refusalText = "response.refusal"
+
+// textKinds are the beginnings of the events that tell a text, and the type of the item that has it too.
+var textKinds = map[string]string{
+	"response.function_call_arguments": "function_call", "response.custom_tool_call_input": "custom_tool_call",
+	"response.apply_patch_call_operation_diff": "apply_patch_call", "response.output_text": "message", refusalText: "message",
+}
+
+func (r *itemReader) event(data []byte) (*Response, error) {
+	if r.bytes += len(data); r.bytes > wholeLimit {
+		return nil, malformed("the answer is too long", nil, data)
+	}
+	var event streamEvent
+	if err := json.Unmarshal(data, &event); err != nil {
+		return nil, malformed("an event is not what the API describes", err, data)
+	}
+	if event.Error != nil {
+		return nil, event.Error.failure(0)
+	}
+	switch event.Type {
+	case "response.output_item.added":
+		r.begun = append(r.begun, event.arrived())
+	case "response.output_item.done":
+		if len(event.Item) == 0 {
+			return nil, malformed("an event has no item", nil, data)
+		}
+		return nil, r.done(event.arrived())
+	case "response.completed", "response.incomplete", "response.failed":
+		return r.whole(event.Response)
+	case "error":
+		failure := apiFailure(0, string(event.Code), string(event.Message))
+		failure.RetryAfter = cmp.Or(waitIn(nil, data), failure.RetryAfter)
+		return nil, failure
+	}
+	if at := strings.LastIndex(event.Type, "."); at >= 0 && textKinds[event.Type[:at]] != "" {
+		r.textEvent(event, event.Type[:at], event.Type[at+1:])
+	}
+	return nil, nil
+}
+
+// textEvent takes a piece of a text, or all of it.
+func (r *itemReader) textEvent(event streamEvent, kind, end string) {
+	of := slices.IndexFunc(r.texts, func(t *itemText) bool {
+		return !t.used && t.kind == kind && t.part == event.Part && t.id == string(event.ItemID) && t.index == event.Index
+	})
+	if of < 0 {
+		of = len(r.texts)
+		r.texts = append(r.texts, &itemText{kind: kind, id: string(event.ItemID), index: event.Index, part: event.Part})
+	}
+	text := r.texts[of]
+	switch end {
+	case "delta":
+		text.deltas.WriteString(string(event.Delta))
+	case "done":
+		text.whole = cmp.Or(event.Arguments, event.Input, event.Text, event.Refusal, event.Diff, text.whole)
+	}
+}
+
+// done takes an item.
+func (r *itemReader) done(a arrived) error {
+	r.begun = slices.DeleteFunc(r.begun, func(b arrived) bool { return b.index == a.index || b.id != "" && b.id == a.id })
+	a, whole, err := r.filled(a, false)
+	if err != nil {
+		return err
+	}
+	r.items = append(r.items, a)
+	if whole && r.given == len(r.items)-1 {
+		r.give()
+	}
+	return nil
+}
+
+// give hands all items so far to the observer.
+func (r *itemReader) give() {
+	for _, a := range r.items[r.given:] {
+		r.observe.item(a.item)
+	}
+	r.given = len(r.items)
+}
+
+// textsOf are the texts that came for an item: under its id, else under its place. Some endpoints
+// give each event another id, some all items one place.
+func (r *itemReader) textsOf(a arrived) []*itemText {
+	kind := identityOf(a.item).Type
+	pick := func(of func(*itemText) bool) (texts []*itemText) {
+		for _, t := range r.texts {
+			if !t.used && textKinds[t.kind] == kind && of(t) {
+				texts = append(texts, t)
+			}
+		}
+		return texts
+	}
+	if texts := pick(func(t *itemText) bool { return a.id != "" && t.id == a.id }); len(texts) > 0 {
+		return texts
+	}
+	texts := pick(func(t *itemText) bool { return t.index == a.index })
+	return slices.DeleteFunc(texts, func(t *itemText) bool { return t.id != texts[0].id && kind != "message" })
+}
+
+// filled is an item with its text, and whether it has all of it. Pieces alone make no text until
+// the answer has ended.
+func (r *itemReader) filled(a arrived, ended bool) (_ arrived, whole bool, err error) {
+	fill := lackingText(a.item)
+	texts := r.textsOf(a)
+	for _, t := range texts {
+		t.used = fill == nil || t.whole != nil || ended
+	}
+	if fill == nil || len(texts) == 0 || slices.ContainsFunc(texts, func(t *itemText) bool { return !t.used }) {
+		return a, fill == nil, nil
+	}
+	slices.SortStableFunc(texts, func(a, b *itemText) int { return a.part - b.part })
+	a.item, err = fill(a.item, texts)
+	return a, true, err
+}
+
+// fill puts texts into an item that lacks them.
+type fill func(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
+
+// lackingText says how an item that has no text gets it; nil for one that has its own, or never has.
+func lackingText(item json.RawMessage) fill {
+	var has struct {
+		Type      string                     `json:"type"`
+		Arguments looseText                  `json:"arguments"`
+		Input     looseText                  `json:"input"`
+		Operation map[string]json.RawMessage `json:"operation"`
+		Content   []itemPart                 `json:"content"`
+	}
+	if json.Unmarshal(item, &has) != nil {
+		return nil
+	}
+	switch has.Type {
+	case "function_call":
+		if has.Arguments == "" {
+			return inField("arguments")
+		}
+	case "custom_tool_call":
+		if has.Input == "" {
+			return inField("input")
+		}
+	case "apply_patch_call":
+		if textOf(has.Operation["type"]) != "delete_file" && textOf(has.Operation["diff"]) == "" {
+			return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
+				operation := map[string]any{}
+				for name, value := range has.Operation {
+					operation[name] = value
+				}
+				operation["diff"] = texts[0].text()
+				return withFields(item, map[string]any{"operation": operation})
+			}
+		}
+	case "message":
+		if !slices.ContainsFunc(has.Content, func(p itemPart) bool { return p.Text+p.Refusal != "" }) {
+			return withParts
+		}
+	}
+	return nil
+}
+
+func inField(name string) fill {
+	return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
+		return withFields(item, map[string]any{name: texts[0].text()})
+	}
+}
+
+func withParts(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
+	var parts []any
+	for _, t := range texts {
+		if t.kind == refusalText {
+			parts = append(parts, map[string]string{"type": "refusal", "refusal": t.text()})
+			continue
+		}
+		parts = append(parts, contentPart{Type: "output_text", Text: t.text(), Annotations: []string{}, Logprobs: []string{}})
+	}
+	return withFields(item, map[string]any{"content": parts})
+}
+
+func (r *itemReader) completedBy(data []byte) bool {
+	var event streamEvent
+	if json.Unmarshal(data, &event) != nil {
+		return false
+	}
+	switch event.Type {
+	case "response.completed", "response.incomplete", "response.failed", "error":
+		return true
+	}
+	return event.Error != nil
+}
+
+func (r *itemReader) end(bool) (*Response, error) {
+	return nil, &Failure{Kind: StreamCut, Message: "the stream ended before response.completed"}
+}
+
+// whole joins the items that came one by one with the last event. Endpoints
+// that send none by themselves give them all in the last event.
+func (r *itemReader) whole(raw []byte) (*Response, error) {
+	var wire wireResponse
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return nil, malformed("the response is not what the API describes", err, raw)
+	}
+	if failure := wire.failure(raw); failure != nil {
+		failure.Usage = wire.Usage.usage(wire.ServiceTier)
+		return nil, failure
+	}
+	if err := r.complete(wire.Output); err != nil {
+		return nil, err
+	}
+	r.give()
+	answer := &Response{ID: wire.ID, Status: wire.Status, Usage: wire.Usage.usage(wire.ServiceTier)}
+	for _, a := range r.items {
+		answer.Output = append(answer.Output, a.item)
+	}
+	return answer, nil
+}
+
+// complete makes the items of an answer whole that has ended. listed are those in its last event,
+// which are taken for the same where their types are.
+func (r *itemReader) complete(listed []json.RawMessage) (err error) {
+	alike := len(listed) >= len(r.items)
+	for i := 0; alike && i < len(r.items); i++ {
+		alike = identityOf(listed[i]).Type == identityOf(r.items[i].item).Type
+	}
+	for i := r.given; i < len(r.items); i++ {
+		switch {
+		case lackingText(r.items[i].item) == nil:
+		case alike && lackingText(listed[i]) == nil:
+			r.items[i].item = listed[i]
+		default:
+			if r.items[i], _, err = r.filled(r.items[i], true); err != nil {
+				return err
+			}
+		}
+	}
+	if alike && len(listed) > len(r.items) { // those that did not come by themselves
+		r.begun = nil
+		for i, item := range listed[len(r.items):] {
+			r.begun = append(r.begun, arrived{item, thinkingOf(item).ID, len(r.items) + i})
+		}
+	}
+	for _, b := range r.begun { // and those that were never done
+		if b, _, err = r.filled(b, true); err != nil {
+			return err
+		}
+		if thinkingOf(b.item).Status == "in_progress" {
+			if !slices.Contains(slices.Collect(maps.Values(textKinds)), identityOf(b.item).Type) {
+				continue
+			}
+			if b.item, err = withFields(b.item, map[string]any{"status": "completed"}); err != nil {
+				return err
+			}
+		}
+		r.items = append(r.items, b)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// eventStream reads server-sent events. Lines end in LF, CR or both.
+type eventStream struct {
+	from  *bufio.Reader
+	begun bool
+	cr    bool // the last line ended in CR, and a LF that follows belongs to it
+	err   error
+}
+
+// longestLine is how long a line may be, in bytes.
+const longestLine = 32 << 20
+
+func newEventStream(from io.Reader) *eventStream { return &eventStream{from: bufio.NewReader(from)} }
+
+// next returns the data of the next event; ok is false when there is none. whole is false where the
+// stream ends before the blank line that ends an event.
+func (s *eventStream) next() (data []byte, whole, ok bool) {
+	for s.err == nil {
+		line, ended := s.line()
+		if len(line) == 0 && ended {
+			if len(data) > 0 {
+				return bytes.TrimSpace(data), true, true
+			}
+			continue
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if string(name) == "data" {
+			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+		}
+		if len(data) > wholeLimit {
+			s.err = bufio.ErrTooLong
+		}
+	}
+	if data = bytes.TrimSpace(data); len(data) == 0 || errors.Is(s.err, bufio.ErrTooLong) {
+		return nil, false, false
+	}
+	return data, false, true
+}
+
+// line reads the next line. ended says that its end was there.
+func (s *eventStream) line() (line []byte, ended bool) {
+	for {
+		b, err := s.from.ReadByte()
+		switch {
+		case err != nil:
+			s.err = err
+			return s.withoutMark(line), false
+		case b == '\n' && s.cr:
+			s.cr = false
+			continue
+		case b == '\n' || b == '\r':
+			s.cr = b == '\r'
+			return s.withoutMark(line), true
+		}
+		s.cr = false
+		if line = append(line, b); len(line) > longestLine {
+			s.err = bufio.ErrTooLong
+			return nil, false
+		}
+	}
+}
+
+// withoutMark takes the mark of the byte order from the first line.
+func (s *eventStream) withoutMark(line []byte) []byte {
+	if s.begun {
+		return line
+	}
+	s.begun = true
+	return bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+}
+
+// failure is why the stream ended; nil for its end.
+func (s *eventStream) failure() error {
+	if errors.Is(s.err, io.EOF) {
+		return nil
+	}
+	return s.err
+}
+
+// apart are the events in the data of one. Some endpoints leave out the blank lines between
+// events, so that each line is one.
+func apart(data []byte) [][]byte {
+	lines := bytes.Split(data, []byte("\n"))
+	if len(lines) == 1 || json.Valid(data) {
+		return [][]byte{data}
+	}
+	for _, line := range lines {
+		if !json.Valid(line) && string(line) != endOfStream {
+			return [][]byte{data}
+		}
+	}
+	return lines
+}
+
+// endOfStream is what some streams end with in the place of an event.
+const endOfStream = "[DONE]"
+
+// readStream reads an answer that comes in events. The last event counts without the blank line
+// behind it where it completes the answer.
+func readStream(stream *eventStream, read reader, alive func()) (*Response, error) {
+	for {
+		data, whole, ok := stream.next()
+		if !ok {
+			break
+		}
+		alive()
+		events := apart(data)
+		if last := events[len(events)-1]; !whole && string(last) != endOfStream && !read.completedBy(last) {
+			break
+		}
+		for _, event := range events {
+			if string(event) == endOfStream {
+				return read.end(true)
+			}
+			if answer, err := read.event(event); answer != nil || err != nil {
+				return answer, err
+			}
+		}
+		if !whole {
+			return read.end(false)
+		}
+	}
+	if err := stream.failure(); err != nil {
+		return nil, requestFailure(err)
+	}
+	return read.end(false)
+}
