@@ -3,6 +3,7 @@ package lfs
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -49,6 +50,8 @@ func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.W
 	return err
 }
 
+// take keeps content through the folder that has Own: in a copied checkout a link could lead its bytes
+// to any folder of the machine.
 func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 	sum := sha256.New()
 	if !keep {
@@ -59,21 +62,28 @@ func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 	if s.Own == "" {
 		return p, ErrNoStore
 	}
-	if err := os.MkdirAll(s.Own, 0o755); err != nil {
-		return p, err
-	}
-	f, err := os.CreateTemp(s.Own, "new-")
+	root, err := os.OpenRoot(filepath.Dir(s.Own))
 	if err != nil {
 		return p, err
 	}
-	defer os.Remove(f.Name()) // it has another name by then, if all went well
+	defer root.Close()
+	own := filepath.Base(s.Own)
+	if err := root.MkdirAll(own, 0o755); err != nil {
+		return p, err
+	}
+	name := filepath.Join(own, "new-"+rand.Text())
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = root.Remove(name) }() // it has another name by then, if all went well
 	p.Size, err = io.Copy(io.MultiWriter(sum, f), content)
 	p.OID = hex.EncodeToString(sum.Sum(nil))
 	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil || s.Has(p) {
 		return p, err
 	}
-	to := PathOf(s.Own, p.OID)
-	return p, errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(f.Name(), to))
+	to := PathOf(own, p.OID)
+	return p, errors.Join(root.MkdirAll(filepath.Dir(to), 0o755), root.Rename(name, to))
 }
 
 func (s Store) folders() []string {
