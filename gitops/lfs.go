@@ -27,10 +27,39 @@ type LFSFile struct {
 // Open opens the content, which has been hashed.
 func (f LFSFile) Open(ctx context.Context) (*os.File, error) { return f.store.Open(ctx, f.pointer) }
 
+// OpenLFS opens the content that a blob of a change set is the pointer of, and returns its size. It is nil
+// if the blob is no pointer, or its content is not here.
+func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
+	file, kept, err := c.lfsFile(id)
+	if err != nil || !kept {
+		return nil, 0, err
+	}
+	content, err := file.Open(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	return content, file.Size, nil
+}
+
+func (c *Checkout) lfsFile(id string) (file LFSFile, kept bool, err error) {
+	text, err := c.objects.BlobBytes(plumbing.NewHash(id), lfs.LongestPointer)
+	if errors.As(err, new(*objects.TooLargeError)) {
+		return LFSFile{}, false, nil
+	}
+	if err != nil {
+		return LFSFile{}, false, fmt.Errorf("look for Git LFS files: %w", err)
+	}
+	store := c.filters.LFS
+	p, _, is := lfs.Parse(text)
+	if !is || !store.Has(p) {
+		return LFSFile{}, false, nil
+	}
+	return LFSFile{OID: p.OID, Size: p.Size, pointer: p, store: store}, true, nil
+}
+
 // LFSFiles returns the contents, as far as they are here, of the Git LFS files that a change adds or
 // modifies.
 func (c *Checkout) LFSFiles(cs *ChangeSet) ([]LFSFile, error) {
-	store := c.filters.LFS
 	paths := c.work.LFSPaths(cs.Tree.hash())
 	seen := map[string]bool{}
 	var list []LFSFile
@@ -39,19 +68,15 @@ func (c *Checkout) LFSFiles(cs *ChangeSet) ([]LFSFile, error) {
 		if f.NewID == "" || mode != fmt.Sprintf("%06o", index.Regular) && mode != fmt.Sprintf("%06o", index.Executable) || !paths(f.Path) {
 			continue
 		}
-		text, err := c.objects.BlobBytes(plumbing.NewHash(f.NewID), lfs.LongestPointer)
-		if errors.As(err, new(*objects.TooLargeError)) {
-			continue
-		}
+		file, kept, err := c.lfsFile(f.NewID)
 		if err != nil {
-			return nil, fmt.Errorf("look for Git LFS files: %w", err)
+			return nil, err
 		}
-		p, _, is := lfs.Parse(text)
-		if !is || seen[p.OID] || !store.Has(p) {
+		if !kept || seen[file.OID] {
 			continue
 		}
-		seen[p.OID] = true
-		list = append(list, LFSFile{OID: p.OID, Size: p.Size, pointer: p, store: store})
+		seen[file.OID] = true
+		list = append(list, file)
 	}
 	return list, nil
 }
