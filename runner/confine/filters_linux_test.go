@@ -1,0 +1,33 @@
+package confine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+)
+
+// Places for two filters are open at once while a checkout is put on its base.
+func TestEarlyFiltersAreApart(t *testing.T) {
+	f := forking(t)
+	open := EarlyFilters(f.Record, f.Environ)
+	var places []gitops.FilterPlace
+	for _, name := range []string{"one", "two"} {
+		place, err := open(t.Context(), gitops.Filter{Name: name, Root: f.Root})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := place.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		places = append(places, place)
+	}
+	for i, place := range places {
+		var said strings.Builder
+		if err := place.Run(t.Context(), "cat; cat /tmp/left 2>/dev/null; echo left >/tmp/left", strings.NewReader("x\n"), &said); err != nil || said.String() != "x\n" {
+			t.Errorf("place %d: %q, %v", i, said.String(), err)
+		}
+	}
+}
