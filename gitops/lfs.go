@@ -19,6 +19,7 @@ import (
 type LFSFile struct {
 	OID  string // SHA-256 in hex
 	Size int64
+	Here bool // the content is kept here; Open fails otherwise
 
 	pointer lfs.Pointer
 	store   lfs.Store
@@ -30,8 +31,8 @@ func (f LFSFile) Open(ctx context.Context) (*os.File, error) { return f.store.Op
 // OpenLFS opens the content that a blob of a change set is the pointer of, and returns its size. It is nil
 // if the blob is no pointer, or its content is not here.
 func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
-	file, kept, err := c.lfsFile(id)
-	if err != nil || !kept {
+	file, is, err := c.lfsFile(id)
+	if err != nil || !is || !file.Here {
 		return nil, 0, err
 	}
 	content, err := file.Open(ctx)
@@ -41,7 +42,8 @@ func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64
 	return content, file.Size, nil
 }
 
-func (c *Checkout) lfsFile(id string) (file LFSFile, kept bool, err error) {
+// lfsFile returns the content that a blob is the pointer of. is is false if the blob is none.
+func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 	text, err := c.objects.BlobBytes(plumbing.NewHash(id), lfs.LongestPointer)
 	if errors.As(err, new(*objects.TooLargeError)) {
 		return LFSFile{}, false, nil
@@ -51,28 +53,31 @@ func (c *Checkout) lfsFile(id string) (file LFSFile, kept bool, err error) {
 	}
 	store := c.filters.LFS
 	p, _, is := lfs.Parse(text)
-	if !is || !store.Has(p) {
+	if !is {
 		return LFSFile{}, false, nil
 	}
-	return LFSFile{OID: p.OID, Size: p.Size, pointer: p, store: store}, true, nil
+	return LFSFile{OID: p.OID, Size: p.Size, Here: store.Has(p), pointer: p, store: store}, true, nil
 }
 
-// LFSFiles returns the contents, as far as they are here, of the Git LFS files that a change adds or
-// modifies.
+// LFSFiles returns the contents of the Git LFS files that a change adds or modifies. Those of files that
+// only move are not among them.
 func (c *Checkout) LFSFiles(cs *ChangeSet) ([]LFSFile, error) {
 	paths := c.work.LFSPaths(cs.Tree.hash())
-	seen := map[string]bool{}
+	had, seen := map[string]bool{}, map[string]bool{}
+	for _, f := range cs.Files {
+		had[f.OldID] = true
+	}
 	var list []LFSFile
 	for _, f := range cs.Files {
 		mode := f.NewMode
-		if f.NewID == "" || mode != fmt.Sprintf("%06o", index.Regular) && mode != fmt.Sprintf("%06o", index.Executable) || !paths(f.Path) {
+		if f.NewID == "" || had[f.NewID] || mode != fmt.Sprintf("%06o", index.Regular) && mode != fmt.Sprintf("%06o", index.Executable) || !paths(f.Path) {
 			continue
 		}
-		file, kept, err := c.lfsFile(f.NewID)
+		file, is, err := c.lfsFile(f.NewID)
 		if err != nil {
 			return nil, err
 		}
-		if !kept || seen[file.OID] {
+		if !is || seen[file.OID] {
 			continue
 		}
 		seen[file.OID] = true
@@ -81,8 +86,8 @@ func (c *Checkout) LFSFiles(cs *ChangeSet) ([]LFSFile, error) {
 	return list, nil
 }
 
-// adoptLFS copies the contents of Git LFS files of a change into the repository, where git-lfs looks
-// for them.
+// adoptLFS copies the contents of Git LFS files of a change, as far as they are here, into the repository,
+// where git-lfs looks for them.
 func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	files, err := c.LFSFiles(cs)
 	if err != nil {
@@ -90,7 +95,7 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	}
 	into := lfs.Store{Own: filepath.Join(c.repo.CommonDir, "lfs")}
 	for _, f := range files {
-		if into.Has(f.pointer) {
+		if !f.Here || into.Has(f.pointer) {
 			continue
 		}
 		content, err := f.Open(ctx)

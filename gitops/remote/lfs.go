@@ -23,7 +23,13 @@ import (
 type LFSObject struct {
 	OID  string // SHA-256 in hex
 	Size int64
-	Open func(ctx context.Context) (*os.File, error)
+	Open func(ctx context.Context) (*os.File, error) // nil if the content is not here
+}
+
+// missing is the error of a content that neither side has. The agent can write any pointer, and a bundle
+// may have lost its contents: whoever checks the branch out would fail.
+func (o LFSObject) missing() error {
+	return lfsErrorf("the content of the object %.12s is neither here nor on the remote", o.OID)
 }
 
 // LFSError says why a remote did not take the contents of Git LFS files.
@@ -78,6 +84,9 @@ func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 	for _, o := range list {
 		if store.Has(lfs.Pointer{OID: o.OID, Size: o.Size}) {
 			continue
+		}
+		if o.Open == nil {
+			return o.missing()
 		}
 		content, err := o.Open(ctx)
 		if err != nil {
@@ -220,6 +229,9 @@ func (u lfsUpload) take(ctx context.Context, o LFSObject, actions map[string]lfs
 	upload, wanted := actions["upload"]
 	if !wanted {
 		return nil
+	}
+	if o.Open == nil {
+		return o.missing()
 	}
 	content, err := o.Open(ctx)
 	if err != nil {
