@@ -103,6 +103,9 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 			return err
 		}
 		if err := errors.Join(into.Clean(ctx, content, true, io.Discard), content.Close()); err != nil {
+			if link, is := errors.AsType[*lfs.LinkError](err); is {
+				err = &FilterError{Key: "filter.lfs", Why: link.Error(), Err: err}
+			}
 			return fmt.Errorf("keep Git LFS files: %w", err)
 		}
 	}

@@ -93,6 +93,9 @@ func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 			return err
 		}
 		if err = errors.Join(store.Clean(ctx, content, true, io.Discard), content.Close()); err != nil {
+			if errors.As(err, new(*lfs.LinkError)) {
+				return lfsErrorf("%v", err)
+			}
 			return fmt.Errorf("keep Git LFS files in %s: %w", path, err)
 		}
 	}

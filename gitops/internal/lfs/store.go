@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
@@ -69,7 +70,7 @@ func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 	defer root.Close()
 	own := filepath.Base(s.Own)
 	if err := root.MkdirAll(own, 0o755); err != nil {
-		return p, err
+		return p, s.leadsOut(err)
 	}
 	name := filepath.Join(own, "new-"+rand.Text())
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -83,7 +84,26 @@ func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 		return p, err
 	}
 	to := PathOf(own, p.OID)
-	return p, errors.Join(root.MkdirAll(filepath.Dir(to), 0o755), root.Rename(name, to))
+	if err := root.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return p, s.leadsOut(err)
+	}
+	return p, root.Rename(name, to)
+}
+
+// LinkError is a store that a link leads out of the folder that has it.
+type LinkError struct{ Path string }
+
+func (e *LinkError) Error() string {
+	return fmt.Sprintf("a link in %s leads elsewhere: replace it by a folder", e.Path)
+}
+
+// leadsOut turns the error of a path that leads out of its root, which is no error of the system, into a
+// *LinkError.
+func (s Store) leadsOut(err error) error {
+	if errors.As(err, new(syscall.Errno)) {
+		return err
+	}
+	return &LinkError{s.Own}
 }
 
 func (s Store) folders() []string {
