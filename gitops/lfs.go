@@ -25,8 +25,15 @@ type LFSFile struct {
 	store   lfs.Store
 }
 
-// Open opens the content, which has been hashed.
-func (f LFSFile) Open(ctx context.Context) (*os.File, error) { return f.store.Open(ctx, f.pointer) }
+// Open opens the content, which has been hashed. It is a *FilterError if the content is not what its name
+// says.
+func (f LFSFile) Open(ctx context.Context) (*os.File, error) {
+	content, err := f.store.Open(ctx, f.pointer)
+	if errors.As(err, new(*lfs.DamagedError)) {
+		err = &FilterError{Key: "filter.lfs", Why: err.Error(), Err: err}
+	}
+	return content, err
+}
 
 // OpenLFS opens the content that a blob of a change set is the pointer of, and returns its size. It is nil
 // if the blob is no pointer, or its content is not here.
