@@ -47,6 +47,14 @@ func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string
 		}
 	}
 	reads := s.Environ.Absolute(s.Root, f.Reads)
+	for _, path := range reads {
+		if s.linked(path) {
+			return nil, &gitops.FilterError{
+				Key: "filter." + f.Name, Why: fmt.Sprintf("%s, which it may read, is a link or below one", path),
+				Remedy: "name in git.filters what it leads to",
+			}
+		}
+	}
 	box, err := s.OpenBeside(ctx, nil, Beside{Name: name, Workspace: BesideNone, Bare: true, Reads: reads})
 	if err != nil {
 		return nil, err
@@ -58,6 +66,17 @@ func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string
 		}
 	}
 	return &filterPlace{box: box, dir: s.Record.Join(emptyFolder), env: s.BesideEnv(nil, set), remove: func() error { return s.Remove(Place{Scratch: name}) }}, nil
+}
+
+// linked reports whether a path of the checkout passes a link there. The agent could make one, which would
+// show the filter a credential.
+func (s *Sandboxes) linked(path string) bool {
+	rel, err := filepath.Rel(s.Root, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(path)
+	return err == nil && real != filepath.Join(resolved(s.Root), rel) // what is missing, it does not see
 }
 
 // filterPlace is a sandbox with an empty folder.
