@@ -20,45 +20,82 @@ import (
 type LFSFile struct {
 	OID  string // SHA-256 in hex
 	Size int64
+	Here bool // the content is kept here; Open fails otherwise
 
 	pointer lfs.Pointer
 	store   lfs.Store
 }
 
-// Open opens the content, which has been hashed.
-func (f LFSFile) Open(ctx context.Context) (*os.File, error) { return f.store.Open(ctx, f.pointer) }
+// Open opens the content, which has been hashed. It is a *FilterError if the content is not what its name
+// says.
+func (f LFSFile) Open(ctx context.Context) (*os.File, error) {
+	content, err := f.store.Open(ctx, f.pointer)
+	if errors.As(err, new(*lfs.DamagedError)) {
+		err = &FilterError{Key: "filter.lfs", Why: err.Error(), Err: err}
+	}
+	return content, err
+}
 
-// LFSFiles returns the contents, as far as they are here, of the Git LFS files that a change adds or
-// modifies.
-func (c *Checkout) LFSFiles(cs *ChangeSet) ([]LFSFile, error) {
+// OpenLFS opens the content that a blob of a change set is the pointer of, and returns its size. It is nil
+// if the blob is no pointer, or its content is not here.
+func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
+	file, is, err := c.lfsFile(id)
+	if err != nil || !is || !file.Here {
+		return nil, 0, err
+	}
+	content, err := file.Open(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	return content, file.Size, nil
+}
+
+// lfsFile returns the content that a blob is the pointer of. is is false if the blob is none.
+func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
+	text, err := c.objects.BlobBytes(plumbing.NewHash(id), lfs.LongestPointer)
+	if errors.As(err, new(*objects.TooLargeError)) {
+		return LFSFile{}, false, nil
+	}
+	if err != nil {
+		return LFSFile{}, false, fmt.Errorf("look for Git LFS files: %w", err)
+	}
 	store := c.filters.LFS
+	p, _, is := lfs.Parse(text)
+	if !is {
+		return LFSFile{}, false, nil
+	}
+	return LFSFile{OID: p.OID, Size: p.Size, Here: store.Has(p), pointer: p, store: store}, true, nil
+}
+
+// LFSFiles returns the contents of the Git LFS files that a change adds or modifies. Those of files that
+// only move are not among them.
+func (c *Checkout) LFSFiles(cs *ChangeSet) ([]LFSFile, error) {
 	paths := c.work.LFSPaths(cs.Tree.hash())
-	seen := map[string]bool{}
+	had, seen := map[string]bool{}, map[string]bool{}
+	for _, f := range cs.Files {
+		had[f.OldID] = true
+	}
 	var list []LFSFile
 	for _, f := range cs.Files {
 		mode := f.NewMode
-		if f.NewID == "" || mode != fmt.Sprintf("%06o", index.Regular) && mode != fmt.Sprintf("%06o", index.Executable) || !paths(f.Path) {
+		if f.NewID == "" || had[f.NewID] || mode != fmt.Sprintf("%06o", index.Regular) && mode != fmt.Sprintf("%06o", index.Executable) || !paths(f.Path) {
 			continue
 		}
-		text, err := c.objects.BlobBytes(plumbing.NewHash(f.NewID), lfs.LongestPointer)
-		if errors.As(err, new(*objects.TooLargeError)) {
-			continue
-		}
+		file, is, err := c.lfsFile(f.NewID)
 		if err != nil {
-			return nil, fmt.Errorf("look for Git LFS files: %w", err)
+			return nil, err
 		}
-		p, _, is := lfs.Parse(text)
-		if !is || seen[p.OID] || !store.Has(p) {
+		if !is || seen[file.OID] {
 			continue
 		}
-		seen[p.OID] = true
-		list = append(list, LFSFile{OID: p.OID, Size: p.Size, pointer: p, store: store})
+		seen[file.OID] = true
+		list = append(list, file)
 	}
 	return list, nil
 }
 
-// adoptLFS copies the contents of Git LFS files of a change into the repository, where git-lfs looks
-// for them.
+// adoptLFS copies the contents of Git LFS files of a change, as far as they are here, into the repository,
+// where git-lfs looks for them.
 func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	files, err := c.LFSFiles(cs)
 	if err != nil {
@@ -66,7 +103,7 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	}
 	into := lfs.Store{Own: filepath.Join(c.repo.CommonDir, "lfs")}
 	for _, f := range files {
-		if into.Has(f.pointer) {
+		if !f.Here || into.Has(f.pointer) {
 			continue
 		}
 		content, err := f.Open(ctx)
@@ -74,6 +111,9 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 			return err
 		}
 		if err := errors.Join(into.Clean(ctx, content, true, io.Discard), content.Close()); err != nil {
+			if link, is := errors.AsType[*lfs.LinkError](err); is {
+				err = &FilterError{Key: "filter.lfs", Why: link.Error(), Err: err}
+			}
 			return fmt.Errorf("keep Git LFS files: %w", err)
 		}
 	}

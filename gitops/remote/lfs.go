@@ -25,7 +25,13 @@ import (
 type LFSObject struct {
 	OID  string // SHA-256 in hex
 	Size int64
-	Open func(ctx context.Context) (*os.File, error) // of what is uploaded
+	Open func(ctx context.Context) (*os.File, error) // of what is uploaded; nil if the content is not here
+}
+
+// missing is the error of a content that neither side has. The agent can write any pointer, and a bundle
+// may have lost its contents: whoever checks the branch out would fail.
+func (o LFSObject) missing() error {
+	return lfsErrorf("the content of the object %.12s is neither here nor on the remote", o.OID)
 }
 
 func (o LFSObject) pointer() lfs.Pointer { return lfs.Pointer{OID: o.OID, Size: o.Size} }
@@ -78,11 +84,17 @@ func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 		if store.Has(o.pointer()) {
 			continue
 		}
+		if o.Open == nil {
+			return o.missing()
+		}
 		content, err := o.Open(ctx)
 		if err != nil {
 			return err
 		}
 		if err = errors.Join(store.Clean(ctx, content, true, io.Discard), content.Close()); err != nil {
+			if errors.As(err, new(*lfs.LinkError)) {
+				return lfsErrorf("%v", err)
+			}
 			return fmt.Errorf("keep Git LFS files in %s: %w", path, err)
 		}
 	}
@@ -294,6 +306,9 @@ func (c *lfsClient) put(ctx context.Context, o LFSObject, actions map[string]lfs
 	upload, wanted := actions["upload"]
 	if !wanted {
 		return nil
+	}
+	if o.Open == nil {
+		return o.missing()
 	}
 	content, err := o.Open(ctx)
 	if err != nil {

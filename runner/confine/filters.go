@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,14 +25,21 @@ import (
 // before that.
 func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenFilter {
 	j := &job.Job{Policy: job.Policy{Sandbox: string(grants.WorkspaceWrite)}}
+	var opened atomic.Int64
 	return func(ctx context.Context, f gitops.Filter) (gitops.FilterPlace, error) {
-		return (&Sandboxes{Record: rec, Environ: environ, Job: j, Root: f.Root}).OpenFilter(ctx, f)
+		s := &Sandboxes{Record: rec, Environ: environ, Job: j, Root: f.Root}
+		return s.openFilter(ctx, f, fmt.Sprintf("early-filter-%d", opened.Add(1)))
 	}
 }
 
 // OpenFilter opens a sandbox for commands of a filter. They start in an empty folder and see nothing
 // of the checkout but what the job lists, no token and no network.
 func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.FilterPlace, error) {
+	return s.openFilter(ctx, f, fmt.Sprintf("filter-%d", s.filters.Add(1)))
+}
+
+// openFilter is OpenFilter with a name for the sandbox that no other has that is open.
+func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string) (gitops.FilterPlace, error) {
 	if s.unconfined() {
 		return nil, &gitops.FilterError{
 			Key: "filter." + f.Name, Why: "policy.sandbox is danger-full-access, and filters run confined",
@@ -39,7 +47,14 @@ func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.Fil
 		}
 	}
 	reads := s.Environ.Absolute(s.Root, f.Reads)
-	name := fmt.Sprintf("filter-%d", s.filters.Add(1))
+	for _, path := range reads {
+		if s.linked(path) {
+			return nil, &gitops.FilterError{
+				Key: "filter." + f.Name, Why: fmt.Sprintf("%s, which it may read, is a link or below one", path),
+				Remedy: "name in git.filters what it leads to",
+			}
+		}
+	}
 	box, err := s.OpenBeside(ctx, nil, Beside{Name: name, Workspace: BesideNone, Bare: true, Reads: reads})
 	if err != nil {
 		return nil, err
@@ -51,6 +66,17 @@ func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.Fil
 		}
 	}
 	return &filterPlace{box: box, dir: s.Record.Join(emptyFolder), env: s.BesideEnv(nil, set), remove: func() error { return s.Remove(Place{Scratch: name}) }}, nil
+}
+
+// linked reports whether a path of the checkout passes a link there. The agent could make one, which would
+// show the filter a credential.
+func (s *Sandboxes) linked(path string) bool {
+	rel, err := filepath.Rel(s.Root, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(path)
+	return err == nil && real != filepath.Join(resolved(s.Root), rel) // what is missing, it does not see
 }
 
 // filterPlace is a sandbox with an empty folder.

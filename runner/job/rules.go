@@ -198,7 +198,7 @@ var rules = []rule{
 	{path: "limits.time", about: "Wall-clock time after which the agent stops. Checks of its work still have their own timeouts.", initial: Duration(45 * time.Minute)},
 	{path: "limits.diff_lines", about: "Lines added and removed by the change set.", initial: 5000, span: &span{1, many}},
 	{path: "limits.diff_files", about: "Files that the change set touches.", initial: 100, span: &span{1, many}},
-	{path: "limits.file_size", about: "Bytes that a file of the change may have, text or binary. What only moves is not counted.", initial: int64(5_000_000), span: &span{1, many}},
+	{path: "limits.file_size", about: "Bytes that a file of the change may have, text or binary. What only moves is not counted. A Git LFS file has the size of its content.", initial: int64(5_000_000), span: &span{1, many}},
 	{path: "limits.on_budget", about: "What becomes of the work when a limit ends the run: kept in the run directory, or published as a draft.", initial: "keep", values: []string{"keep", "draft"}},
 
 	{path: "verify", about: "Commands that judge the change set, outside the model.", example: "[{name: tests, run: go test ./..., timeout: 10m, must: pass}]"},

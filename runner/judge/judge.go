@@ -22,6 +22,9 @@ type Case struct {
 	Job    *job.Job
 	Change *gitops.ChangeSet
 	Blob   func(id string) (content io.ReadCloser, size int64, err error) // of the change
+	// Kept opens the content of a Git LFS file by the blob that is its pointer; nil for any other blob.
+	// A Kept that is nil knows none.
+	Kept func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
 	// Written says which paths of the change the runner wrote itself, and not the agent: nothing
 	// protects these from it. It is nil for none.
 	Written func(*gitops.ChangeSet) ([]string, error)
@@ -47,7 +50,7 @@ func (c Case) Refusal(ctx context.Context) error {
 	if err := c.ownJudges(); err != nil {
 		return err
 	}
-	if err := c.size(); err != nil {
+	if err := c.size(ctx); err != nil {
 		return err
 	}
 	leaked, err := c.leakedSecrets(ctx)
@@ -79,7 +82,7 @@ func (c Case) unwanted() error {
 }
 
 // size refuses a change that is larger than the job allows.
-func (c Case) size() error {
+func (c Case) size(ctx context.Context) error {
 	l, change := c.Job.Limits, c.Change
 	if change.Empty() {
 		return nil
@@ -93,14 +96,15 @@ func (c Case) size() error {
 		return outcome.Stopf(outcome.BudgetExceeded, "diff_lines",
 			"The change has %d lines, limits.diff_lines allows %d; raise it or give a smaller task.", lines, l.DiffLines)
 	case l.FileSize > 0:
-		return c.fileSizes()
+		return c.fileSizes(ctx)
 	}
 	return nil
 }
 
 // fileSizes refuses a change that brings a larger file than the job allows, binary
-// ones too. Content that the base has in a file of the change is not brought.
-func (c Case) fileSizes() error {
+// ones too. Content that the base has in a file of the change is not brought. A Git LFS file
+// has the size of its content.
+func (c Case) fileSizes(ctx context.Context) error {
 	had := map[string]bool{}
 	for _, f := range c.Change.Files {
 		had[f.OldID] = true
@@ -109,10 +113,7 @@ func (c Case) fileSizes() error {
 		if !hasBlob(f.NewMode) || had[f.NewID] {
 			continue
 		}
-		content, size, err := c.Blob(f.NewID)
-		if err == nil {
-			err = content.Close()
-		}
+		size, err := c.fileSize(ctx, f.NewID)
 		if err != nil {
 			return fmt.Errorf("measure %q: %w", f.Path, err)
 		}
@@ -122,6 +123,28 @@ func (c Case) fileSizes() error {
 		}
 	}
 	return nil
+}
+
+func (c Case) fileSize(ctx context.Context, id string) (int64, error) {
+	content, size, err := c.Blob(id)
+	if err == nil {
+		err = content.Close()
+	}
+	if err != nil {
+		return 0, err
+	}
+	kept, ofKept, err := c.kept(ctx, id)
+	if kept != nil {
+		size, err = ofKept, errors.Join(err, kept.Close())
+	}
+	return size, err
+}
+
+func (c Case) kept(ctx context.Context, id string) (io.ReadCloser, int64, error) {
+	if c.Kept == nil {
+		return nil, 0, nil
+	}
+	return c.Kept(ctx, id)
 }
 
 // concernOf is what the policy calls a problem of a change.

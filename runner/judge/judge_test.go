@@ -67,7 +67,7 @@ func TestSize(t *testing.T) {
 		"problems are no files": {&gitops.ChangeSet{Problems: make([]gitops.Problem, 9)}, job.Limits{DiffFiles: 1}, "<nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := reason(Case{Job: &job.Job{Limits: c.limits}, Change: c.change}.size()); got != c.want {
+			if got := reason(Case{Job: &job.Job{Limits: c.limits}, Change: c.change}.size(t.Context())); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -100,7 +100,7 @@ func TestFilesThatAreTooLarge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Blob: blob}
-			if got := reason(judged.size()); got != c.want {
+			if got := reason(judged.size(t.Context())); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})

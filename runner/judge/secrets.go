@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -37,6 +38,10 @@ func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("search %q: %w", f.Path, err)
 		}
 		leaked = append(leaked, more...)
+		if more, err = c.leakedInLFS(ctx, f); err != nil {
+			return nil, fmt.Errorf("search %q: %w", f.Path, err)
+		}
+		leaked = append(leaked, more...)
 	}
 	slices.Sort(leaked)
 	return slices.Compact(leaked), nil
@@ -45,20 +50,43 @@ func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 // leakedInBinary names the secrets that a binary file brings: a patch has its
 // content packed, or not at all. One NUL makes any text such a file.
 func (c Case) leakedInBinary(ctx context.Context, f gitops.File) ([]string, error) {
-	if !f.Binary || !hasBlob(f.NewMode) {
+	if !f.Binary {
 		return nil, nil
 	}
-	now, err := c.bothReadings(f.NewID)
-	if err != nil {
+	return c.leakedIn(ctx, f, func(_ context.Context, id string) (io.ReadCloser, int64, error) { return c.Blob(id) })
+}
+
+// leakedInLFS names the secrets that the content of a Git LFS file brings: the change has its pointer alone,
+// and the content is published with it.
+func (c Case) leakedInLFS(ctx context.Context, f gitops.File) ([]string, error) {
+	if c.Kept == nil {
+		return nil, nil
+	}
+	return c.leakedIn(ctx, f, c.Kept)
+}
+
+// opener opens a content; nil for none.
+type opener func(ctx context.Context, id string) (io.ReadCloser, int64, error)
+
+// leakedIn names the secrets that the content of a file brings.
+func (c Case) leakedIn(ctx context.Context, f gitops.File, open opener) ([]string, error) {
+	if !hasBlob(f.NewMode) {
+		return nil, nil
+	}
+	now, err := bothReadings(ctx, f.NewID, open)
+	if now == nil || err != nil {
 		return nil, err
 	}
 	defer now.Close()
 	if !hasBlob(f.OldMode) {
 		return c.Record.Redactor().FindNew(given.Until(ctx, now), nil)
 	}
-	before, err := c.bothReadings(f.OldID)
+	before, err := bothReadings(ctx, f.OldID, open)
 	if err != nil {
 		return nil, err
+	}
+	if before == nil {
+		return c.Record.Redactor().FindNew(given.Until(ctx, now), nil)
 	}
 	defer before.Close()
 	return c.Record.Redactor().FindNew(given.Until(ctx, now), given.Until(ctx, before))
@@ -67,14 +95,17 @@ func (c Case) leakedInBinary(ctx context.Context, f gitops.File) ([]string, erro
 // hasBlob says whether a path of that mode has a content: a submodule has none.
 func hasBlob(mode string) bool { return mode != "" && mode != "160000" }
 
-// bothReadings gives a blob as it is, and again without NULs, which stand between
-// the letters of a text in UTF-16.
-func (c Case) bothReadings(id string) (io.ReadCloser, error) {
-	plain, _, err := c.Blob(id)
-	if err != nil {
+// bothReadings gives a content as it is, and again without NULs, which stand between
+// the letters of a text in UTF-16. It is nil where there is none.
+func bothReadings(ctx context.Context, id string, open opener) (io.ReadCloser, error) {
+	plain, _, err := open(ctx, id)
+	if plain == nil || err != nil {
 		return nil, err
 	}
-	again, _, err := c.Blob(id)
+	again, _, err := open(ctx, id)
+	if err == nil && again == nil {
+		err = fs.ErrNotExist
+	}
 	if err != nil {
 		return nil, errors.Join(err, plain.Close())
 	}

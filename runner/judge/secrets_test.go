@@ -92,6 +92,46 @@ func TestSecretsInBinaryFiles(t *testing.T) {
 	}
 }
 
+// The content of a Git LFS file is published with its pointer.
+func TestSecretsInLFSFiles(t *testing.T) {
+	shape := "ghp_" + strings.Repeat("a1B2c3", 6)
+	contents := map[string]string{"plain": token, "shape": shape, "moved": "x" + "\n" + shape, "harmless": "x"}
+	for name, c := range map[string]struct {
+		file  gitops.File
+		limit int64
+		want  string
+	}{
+		"a new one":              {gitops.File{NewMode: "100644", NewID: "plain"}, 0, "secret"},
+		"without one":            {gitops.File{NewMode: "100644", NewID: "harmless"}, 0, "<nil>"},
+		"that is deleted":        {gitops.File{OldMode: "100644", OldID: "plain"}, 0, "<nil>"},
+		"that had the shape":     {gitops.File{OldMode: "100644", OldID: "moved", NewMode: "100644", NewID: "shape"}, 0, "<nil>"},
+		"that had no such shape": {gitops.File{OldMode: "100644", OldID: "harmless", NewMode: "100644", NewID: "shape"}, 0, "secret"},
+		"that was no pointer":    {gitops.File{OldMode: "100644", OldID: "other", NewMode: "100644", NewID: "shape"}, 0, "secret"},
+		"that is none":           {gitops.File{NewMode: "100644", NewID: "other"}, 0, "<nil>"},
+		"that is too large":      {gitops.File{NewMode: "100644", NewID: "plain"}, 13, "file_size"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.file.Path = "f"
+			judged, open := caseOf(t, job.Job{Limits: job.Limits{FileSize: c.limit}}, &gitops.ChangeSet{Files: []gitops.File{c.file}}, ""), 0
+			judged.Blob = func(string) (io.ReadCloser, int64, error) { return io.NopCloser(strings.NewReader("")), 0, nil }
+			judged.Kept = func(_ context.Context, id string) (io.ReadCloser, int64, error) {
+				content, kept := contents[id]
+				if !kept {
+					return nil, 0, nil
+				}
+				open++
+				return blob{strings.NewReader(content), &open}, int64(len(content)), nil
+			}
+			if got := reason(judged.Judge(t.Context())); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if open != 0 {
+				t.Errorf("%d are open", open)
+			}
+		})
+	}
+}
+
 func TestASearchEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -185,7 +185,11 @@ func (m Means) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to remot
 	}
 	var list []remote.LFSObject
 	for _, f := range files {
-		list = append(list, remote.LFSObject{OID: f.OID, Size: f.Size, Open: f.Open})
+		object := remote.LFSObject{OID: f.OID, Size: f.Size}
+		if f.Here {
+			object.Open = f.Open
+		}
+		list = append(list, object)
 	}
 	return remote.UploadLFS(ctx, to, branch, list)
 }

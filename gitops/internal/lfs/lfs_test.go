@@ -96,3 +96,25 @@ func TestKeep(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
+
+// Content stays below the folder that has the store, wherever links in it lead.
+func TestLinksLeadNowhere(t *testing.T) {
+	for _, link := range []string{"lfs", "lfs/objects", "lfs/objects/ed", "lfs/objects/ed/ea"} {
+		t.Run(link, func(t *testing.T) {
+			dir, elsewhere := t.TempDir(), t.TempDir()
+			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755), os.Symlink(elsewhere, filepath.Join(dir, link))); err != nil {
+				t.Fatal(err)
+			}
+			store := lfs.Store{Own: filepath.Join(dir, "lfs")}
+			if err := store.Clean(t.Context(), strings.NewReader("abc\n"), true, &strings.Builder{}); !errors.As(err, new(*lfs.LinkError)) {
+				t.Errorf("got %v", err)
+			}
+			if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
+				t.Errorf("elsewhere: %v, %v", entries, err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "lfs", "new-*")); len(left) > 0 {
+				t.Errorf("left over: %v", left)
+			}
+		})
+	}
+}

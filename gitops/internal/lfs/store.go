@@ -3,6 +3,7 @@ package lfs
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
@@ -58,6 +60,8 @@ func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.W
 	return err
 }
 
+// take keeps content through the folder that has Own: in a copied checkout a link could lead its bytes
+// to any folder of the machine.
 func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 	if !keep {
 		return hash(content, io.Discard)
@@ -77,14 +81,21 @@ func (s Store) keep(content io.Reader, check func(Pointer) error) (p Pointer, er
 	if s.Own == "" {
 		return p, ErrNoStore
 	}
-	if err := os.MkdirAll(s.Own, 0o755); err != nil {
-		return p, err
-	}
-	f, err := os.CreateTemp(s.Own, "new-")
+	root, err := os.OpenRoot(filepath.Dir(s.Own))
 	if err != nil {
 		return p, err
 	}
-	defer os.Remove(f.Name()) // it has another name by then, if all went well
+	defer root.Close()
+	own := filepath.Base(s.Own)
+	if err := root.MkdirAll(own, 0o755); err != nil {
+		return p, s.leadsOut(err)
+	}
+	name := filepath.Join(own, "new-"+rand.Text())
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = root.Remove(name) }() // it has another name by then, if all went well
 	p, err = hash(content, f)
 	if err == nil {
 		err = check(p)
@@ -92,8 +103,27 @@ func (s Store) keep(content io.Reader, check func(Pointer) error) (p Pointer, er
 	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil || s.Has(p) {
 		return p, err
 	}
-	to := PathOf(s.Own, p.OID)
-	return p, errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(f.Name(), to))
+	to := PathOf(own, p.OID)
+	if err := root.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return p, s.leadsOut(err)
+	}
+	return p, root.Rename(name, to)
+}
+
+// LinkError is a store that a link leads out of the folder that has it.
+type LinkError struct{ Path string }
+
+func (e *LinkError) Error() string {
+	return fmt.Sprintf("a link in %s leads elsewhere: replace it by a folder", e.Path)
+}
+
+// leadsOut turns the error of a path that leads out of its root, which is no error of the system, into a
+// *LinkError.
+func (s Store) leadsOut(err error) error {
+	if errors.As(err, new(syscall.Errno)) {
+		return err
+	}
+	return &LinkError{s.Own}
 }
 
 // OtherError is content that is not what a pointer names.

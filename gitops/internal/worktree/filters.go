@@ -169,7 +169,7 @@ func (w *Worktree) unlisted(name string) error {
 	}
 	return &FilterError{
 		Key: key, Why: "the configuration of the repository (.git/config) names a program that git would run",
-		Remedy: fmt.Sprintf("list the filter in git.filters of the job (name: %s), or remove it: git config --remove-section filter.%s", name, name),
+		Remedy: fmt.Sprintf("list the filter in git.filters of the job (name: %s), or remove it: git config --remove-section %s", name, quoted("filter."+name)),
 	}
 }
 
@@ -281,10 +281,23 @@ func (p *places) run(ctx context.Context, name string, to direction, path string
 	return err
 }
 
-// expand puts the path of a file into a command, as git does: quoted for a shell.
+// expand puts the path of a file into a command, as git does.
 func expand(command, path string) string {
-	quoted := "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(path) + "'"
-	return strings.NewReplacer("%%", "%", "%f", quoted).Replace(command)
+	return strings.NewReplacer("%%", "%", "%f", inQuotes(path)).Replace(command)
+}
+
+// inQuotes is a text as one word of a shell.
+func inQuotes(text string) string {
+	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(text) + "'"
+}
+
+// quoted is inQuotes where a shell needs it. A person may copy the command from a message, and a copied
+// checkout chooses the name.
+func quoted(text string) string {
+	if strings.Trim(text, programLetters) == "" {
+		return text
+	}
+	return inQuotes(text)
 }
 
 // temporary is an empty file without a name.

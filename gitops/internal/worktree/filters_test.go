@@ -149,3 +149,19 @@ func names(t *testing.T, dir string) (list []string) {
 	}
 	return list
 }
+
+// A person may copy the remedy into a shell, and a copied checkout chooses the name of the filter.
+func TestTheRemedyIsOneCommand(t *testing.T) {
+	for name, want := range map[string]string{
+		"nb": "remove-section filter.nb", "lfs ": "remove-section 'filter.lfs '", "a'b;touch x": `remove-section 'filter.a'\''b;touch x'`,
+	} {
+		r := gittest.New(t)
+		r.Seed()
+		r.Git("config", "filter."+name+".clean", "cat")
+		one := open(t, r, gittest.Program(t))
+		one.work.SetFilters(worktree.Filters{Open: unconfined})
+		if err := one.work.CheckFilters(t.Context(), one.index()); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

@@ -133,7 +133,8 @@ func (l layers) whereItWouldBe(path string) string {
 }
 
 // hides are the paths that are there and that commands must not see: secrets as
-// they were found, and the others as they are now.
+// they were found, and the others as they are now. One of the folders as a whole is
+// no secret in it, and no agent made it: another sandbox may see nothing of it.
 func (s *Secrets) hides(l layers, all []credential) []string {
 	var paths []string
 	for _, secret := range s.Found {
@@ -147,7 +148,7 @@ func (s *Secrets) hides(l layers, all []credential) []string {
 		}
 	}
 	for _, c := range all {
-		if real := l.existing(c.path); !s.concern(append(real, filepath.Clean(c.path))...) {
+		if real := l.existing(c.path); !s.concern(append(real, filepath.Clean(c.path))...) || slices.Contains(s.Within, filepath.Clean(c.path)) {
 			paths = append(paths, real...)
 		}
 	}

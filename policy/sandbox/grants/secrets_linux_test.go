@@ -73,6 +73,21 @@ func TestSecretsStayThoseThatWereFound(t *testing.T) {
 	}
 }
 
+// A sandbox of somebody else hides the agent's workspace as a whole, in which secrets were found before.
+func TestAWorkspaceOfOthersIsHidden(t *testing.T) {
+	base, f := folders(t, map[string]string{"workspace/was": "x", "workspace/later": "x", "empty/x": "x"})
+	workspace := f.Workspace
+	f.Secrets = &Secrets{Within: []string{workspace}, Found: []Secret{}}
+	f.Workspace, f.DenyRead = filepath.Join(base, "empty"), []string{workspace, filepath.Join(workspace, "later")}
+	p, err := NewPlan(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(p.hidden, workspace) {
+		t.Errorf("hidden are %q", p.hidden)
+	}
+}
+
 func TestLookingForSecretsEndsWithItsContext(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/cred": "x"})
 	if err := os.Link(filepath.Join(base, "workspace/cred"), filepath.Join(base, "workspace/second")); err != nil {
