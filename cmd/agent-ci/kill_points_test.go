@@ -112,7 +112,7 @@ func killedAtEachRequest(t *testing.T, w *killWorld, moved bool) {
 	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
 		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
 	if w.within != nil {
-		w.within = append(w.within, w.env...)
+		w.within = append(append(w.within, w.env...), "XDG_STATE_HOME="+filepath.Join(w.dir, "state")) // the home folder is a sandbox's own
 	}
 
 	want, step := "", 1
