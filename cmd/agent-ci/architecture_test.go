@@ -36,7 +36,7 @@ var roomKnows = map[string][]string{
 		"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "gitops", "policy/outside",
 	},
 	"runner/campaign/cluster": {"runner/campaign", "runner/job"},
-	"runner/campaign/here":    {"runner/campaign", "runner/given", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "gitops/forge", "gitops/remote", "policy/outside"},
+	"runner/campaign/here":    {"runner/campaign", "runner/given", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "runner/workspace", "gitops", "policy/outside"},
 	"runner/campaign/resolve": {"policy/outside", "runner/campaign", "runner/given", "runner/intake", "runner/job", "gitops"},
 	"runner/campaign/show":    {"runner/campaign", "runner/job", "runner/progress", "runner/transcript"},
 	"runner/confine": {
