@@ -33,7 +33,7 @@ var roomKnows = map[string][]string{
 		"runner/actions", "runner/intake", "runner/job", "runner/outcome", "runner/publish", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy",
 	},
 	"runner/campaign": {
-		"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "gitops", "policy/outside",
+		"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "runner/workspace", "gitops", "policy/outside",
 	},
 	"runner/campaign/cluster": {"runner/campaign", "runner/job"},
 	"runner/campaign/here":    {"runner/campaign", "runner/given", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "runner/workspace", "gitops", "policy/outside"},
