@@ -28,7 +28,6 @@ func (r *run) waitFor(t *testing.T, id string) tools.Result {
 }
 
 func TestCellsGoOn(t *testing.T) {
-	t.Parallel()
 	var open chan struct{}
 	gate := tools.Tool{
 		Spec: tools.Spec{Name: "gate", Parameters: echo.Spec.Parameters},
@@ -122,7 +121,6 @@ func TestCellsGoOn(t *testing.T) {
 
 // Many texts are joined once, and redacted in pieces: whoever waits for them does not wait for more.
 func TestManyTextsAreToldAtOnce(t *testing.T) {
-	t.Parallel()
 	longest := 0
 	r := start(t, new(sandbox.Sandbox), &tools.Outputs{Redact: func(text string) string { longest = max(longest, len(text)); return text }})
 	var before, after runtime.MemStats
@@ -139,7 +137,6 @@ func TestManyTextsAreToldAtOnce(t *testing.T) {
 
 // A text that takes long to redact holds up no yield: it is told once that is done.
 func TestAYieldDoesNotWaitForRedaction(t *testing.T) {
-	t.Parallel()
 	hold := make(chan struct{})
 	r := start(t, new(sandbox.Sandbox), &tools.Outputs{Redact: func(text string) string {
 		if strings.Contains(text, "slow") {
@@ -159,7 +156,6 @@ func TestAYieldDoesNotWaitForRedaction(t *testing.T) {
 }
 
 func TestWhatIsStoredLastsForTheRun(t *testing.T) {
-	t.Parallel()
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 	for _, test := range []struct{ script, want string }{
 		{`globalThis.gone = 1; store("a", {b: [1]}); text(load("a")); text(load("c"))`, head("completed") + "\n{\"b\":[1]}\nundefined"},
@@ -183,7 +179,6 @@ func TestWhatIsStoredLastsForTheRun(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
-	t.Parallel()
 	var file bytes.Buffer
 	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 2, 3))); err != nil {
 		t.Fatal(err)
@@ -209,7 +204,6 @@ func TestImages(t *testing.T) {
 
 // What a page of the web has is as long for a script as other text.
 func TestALargeResultIsGivenWhateverItHas(t *testing.T) {
-	t.Parallel()
 	page := tools.Tool{
 		Spec: tools.Spec{Name: "page", Parameters: echo.Spec.Parameters},
 		Run: func(context.Context, tools.Call) (tools.Result, error) {
@@ -223,7 +217,6 @@ func TestALargeResultIsGivenWhateverItHas(t *testing.T) {
 }
 
 func TestClosingEndsScripts(t *testing.T) {
-	t.Parallel()
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 	r.call(t.Context(), "exec", `yield_control(); await tools.hang()`)
 	r.call(t.Context(), "exec", `yield_control(); for (;;);`)
@@ -235,7 +228,6 @@ func TestClosingEndsScripts(t *testing.T) {
 
 // What waits behind a call of a script does not wait for that when the run is cancelled.
 func TestACancelledRunEndsTheCallsOfScripts(t *testing.T) {
-	t.Parallel()
 	alone := hang
 	alone.Spec.Name, alone.Mutates = "alone", true
 	begun := make(chan struct{})
@@ -255,7 +247,6 @@ func TestACancelledRunEndsTheCallsOfScripts(t *testing.T) {
 // A script that is ended does not wait for the call of another one, behind which its own stands. What
 // stands behind that one still does.
 func TestTerminatingDoesNotWaitForOtherScripts(t *testing.T) {
-	t.Parallel()
 	var begun, most atomic.Int32
 	alone := hang
 	alone.Spec.Name, alone.Mutates = "alone", true
@@ -279,7 +270,6 @@ func TestTerminatingDoesNotWaitForOtherScripts(t *testing.T) {
 }
 
 func TestAnEngineThatDoesNotStart(t *testing.T) {
-	t.Parallel()
 	box := new(sandbox.Sandbox)
 	if err := box.Close(); err != nil {
 		t.Fatal(err)

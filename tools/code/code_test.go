@@ -152,7 +152,6 @@ func said(r tools.Result) string { return seconds.ReplaceAllString(r.Output, "Wa
 func head(status string) string { return "Script " + status + "\nWall time T seconds\nOutput:" }
 
 func TestScripts(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct{ name, script, want string }{
 		{"no output", `const a = 1`, head("completed")},
 		{"text", `text("a"); text({b: [1]}); text(undefined); text(null); text(7n)`, head("completed") + "\na\n{\"b\":[1]}\nundefined\nnull\n7"},

@@ -10,7 +10,6 @@ import (
 
 // Each script takes what it can get, and ends in words that say of what it took too much.
 func TestHostileScriptsEndInWords(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct{ name, script, want string }{
 		{"recursion", `(function f() { f() })()`, "RangeError: stack overflow"},
 		{"deep values", `let a = []; for (let i = 0; i < 1e5; i++) a = [a]; text(a)`, "RangeError: stack overflow"},
@@ -33,7 +32,7 @@ func TestHostileScriptsEndInWords(t *testing.T) {
 func wantWords(t *testing.T, script, words string) {
 	t.Helper()
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
-	got := r.call(t.Context(), "exec", script)
+	got := r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 600000}\n"+script)
 	if !got.Failed || !strings.HasPrefix(got.Output, "Script failed\n") || !strings.Contains(got.Output, words) {
 		t.Errorf("got %.1000s", got.Output)
 	}
@@ -44,7 +43,6 @@ func wantWords(t *testing.T, script, words string) {
 
 // A script that only computes is ended when it has done so for 30 s.
 func TestAnEndlessLoopIsEnded(t *testing.T) {
-	t.Parallel()
 	for _, script := range []string{
 		`for (;;);`,
 		`try { for (;;); } catch {} finally { for (;;); }`,
@@ -79,7 +77,6 @@ func wantEnded(t *testing.T, r *run, script, after string) {
 
 // An engine that its script has broken can say anything. It ends in words, and never takes the run with it.
 func TestBrokenEnginesEndInWords(t *testing.T) {
-	t.Parallel()
 	for program, want := range map[string]string{
 		"dies":            "Error: the engine of the script died, and the script with it. It ended with exit status 3",
 		"dies of memory":  "Error: the script took more memory than a script has, and its engine died. Work on less at once.",
@@ -105,7 +102,6 @@ func TestBrokenEnginesEndInWords(t *testing.T) {
 }
 
 func TestAnEngineThatIsNoneIsToldWithWhatItSays(t *testing.T) {
-	t.Parallel()
 	r := startProgram(t, "is none", new(sandbox.Sandbox), new(tools.Outputs))
 	if got := r.call(t.Context(), "exec", `1`); !got.Failed || !strings.Contains(got.Output, "start the engine of the script: ") || !strings.HasSuffix(got.Output, "ended with exit status 2: there is no such command") {
 		t.Errorf("got %.1000s", got.Output)

@@ -43,7 +43,6 @@ func confined(t *testing.T, level sandbox.Level) *sandbox.Sandbox {
 }
 
 func TestScriptsRunInASandbox(t *testing.T) {
-	t.Parallel()
 	r := start(t, confined(t, sandbox.LevelFull), new(tools.Outputs))
 	r.Warm()
 	for _, test := range []struct{ script, want string }{
