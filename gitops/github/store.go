@@ -8,10 +8,10 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // storeClient speaks to places of archives: as nobody, in the clear only where the API
@@ -79,34 +79,5 @@ func (c *Client) mayDial(ctx context.Context, at netip.Addr) error {
 	return &redirectError{fmt.Sprintf("%s is an address of this machine or its network, and the API's is not", at)}
 }
 
-// closed are the blocks of addresses that are not the public internet's, and those by which clouds
-// serve their machines. A test holds them to the blocks that package reach keeps from commands.
-var closed = sync.OnceValue(func() (all []netip.Prefix) {
-	for _, block := range strings.Fields(`
-		0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
-		192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
-		224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 2002::/16 3fff::/20`) {
-		all = append(all, netip.MustParsePrefix(block))
-	}
-	return all
-})
-
-// given is the only part of IPv6 from which public addresses are assigned. Below nat64 a network
-// without IPv4 reaches it (RFC 6052).
-var (
-	given = netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0x20}), 3)
-	nat64 = netip.PrefixFrom(netip.AddrFrom16([16]byte{1: 0x64, 2: 0xff, 3: 0x9b}), 96)
-)
-
 // public reports whether an address is the public internet's.
-func public(addr netip.Addr) bool {
-	addr = addr.WithZone("").Unmap()
-	if nat64.Contains(addr) {
-		bytes := addr.As16()
-		addr = netip.AddrFrom4([4]byte(bytes[12:]))
-	}
-	if addr.Is6() && !given.Contains(addr) {
-		return false
-	}
-	return addr.IsValid() && !slices.ContainsFunc(closed(), func(block netip.Prefix) bool { return block.Contains(addr) })
-}
+func public(addr netip.Addr) bool { return addr.IsValid() && reach.Inside(addr) == "" }
