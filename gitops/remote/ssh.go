@@ -15,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 )
 
 const defaultSSHPort = 22
@@ -92,7 +94,7 @@ func startService(client *ssh.Client, service, path string) (*pipeSession, error
 	}
 	said := &words{}
 	session.Stderr = said
-	if err := session.Start(service + " " + shellQuoted(path)); err != nil {
+	if err := session.Start(service + " " + program.Quoted(path)); err != nil {
 		return nil, err
 	}
 	end := func() (string, error) {
@@ -101,11 +103,6 @@ func startService(client *ssh.Client, service, path string) (*pipeSession, error
 		return said.String(), err
 	}
 	return &pipeSession{service: service, in: in, out: out, end: end}, nil
-}
-
-// shellQuoted quotes for the shell of the other side, as git does.
-func shellQuoted(text string) string {
-	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(text) + "'"
 }
 
 func sshConfig(user, address string) (*ssh.ClientConfig, error) {

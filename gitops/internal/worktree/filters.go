@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/rules"
@@ -144,14 +145,14 @@ func (p *places) check(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	program, _, _ := strings.Cut(cmp.Or(driver["process"], driver["clean"]), " ")
-	if !driver.Required() || program == "" || strings.Trim(program, programLetters) != "" {
+	starts, _, _ := strings.Cut(cmp.Or(driver["process"], driver["clean"]), " ")
+	if !driver.Required() || starts == "" || strings.Trim(starts, programLetters) != "" {
 		return nil // only a shell can tell what it starts
 	}
-	err = place.Run(ctx, "command -v "+program, strings.NewReader(""), io.Discard)
+	err = place.Run(ctx, "command -v "+starts, strings.NewReader(""), io.Discard)
 	if errors.As(err, new(*CommandError)) {
 		return &FilterError{
-			Key: "filter." + name, Why: fmt.Sprintf("its program %s is missing in the sandbox in which filters run", program),
+			Key: "filter." + name, Why: fmt.Sprintf("its program %s is missing in the sandbox in which filters run", starts),
 			Remedy: "install it outside of the checkout, or take the filter out of git's configuration",
 		}
 	}
@@ -283,21 +284,16 @@ func (p *places) run(ctx context.Context, name string, to direction, path string
 
 // expand puts the path of a file into a command, as git does.
 func expand(command, path string) string {
-	return strings.NewReplacer("%%", "%", "%f", inQuotes(path)).Replace(command)
+	return strings.NewReplacer("%%", "%", "%f", program.Quoted(path)).Replace(command)
 }
 
-// inQuotes is a text as one word of a shell.
-func inQuotes(text string) string {
-	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(text) + "'"
-}
-
-// quoted is inQuotes where a shell needs it. A person may copy the command from a message, and a copied
+// quoted is program.Quoted where a shell needs it. A person may copy the command from a message, and a copied
 // checkout chooses the name.
 func quoted(text string) string {
 	if strings.Trim(text, programLetters) == "" {
 		return text
 	}
-	return inQuotes(text)
+	return program.Quoted(text)
 }
 
 // temporary is an empty file without a name.
