@@ -288,9 +288,13 @@ func (w *Workspace) FilterFailure(err error) *outcome.Stop {
 	case !is || known && stop.Outcome != outcome.InternalError:
 		return nil
 	case w.Worked():
-		return outcome.Stopf(outcome.ExtensionFailed, "git_filter", "%s.", outcome.Sentence(failed.Error())).Because(err)
+		return filterStop(outcome.ExtensionFailed, failed, err)
 	}
-	return outcome.Stopf(outcome.InvalidInput, "git_filter", "%s.", outcome.Sentence(failed.Error())).Because(err)
+	return filterStop(outcome.InvalidInput, failed, err)
+}
+
+func filterStop(ends outcome.Outcome, failed *gitops.FilterError, err error) *outcome.Stop {
+	return outcome.Stopf(ends, "git_filter", "%s.", outcome.Sentence(failed.Error())).Because(err)
 }
 
 // CheckoutFailure is the outcome of a checkout that cannot be worked in; nil for no
@@ -305,7 +309,7 @@ func CheckoutFailure(err error) error {
 	case errors.As(err, &damaged):
 		return damagedRepository(damaged, err)
 	case errors.As(err, &filter):
-		return outcome.Stopf(outcome.InvalidInput, "git_filter", "%s.", outcome.Sentence(filter.Error())).Because(err)
+		return filterStop(outcome.InvalidInput, filter, err)
 	case errors.As(err, &used):
 		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use", "%s.", outcome.Sentence(used.Error())).Because(err)
 	}
