@@ -52,18 +52,14 @@ func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64
 
 // lfsFile returns the content that a blob is the pointer of. is is false if the blob is none.
 func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
-	text, err := c.objects.BlobBytes(plumbing.NewHash(id), lfs.LongestPointer)
-	if errors.As(err, new(*objects.TooLargeError)) {
-		return LFSFile{}, false, nil
-	}
+	p, _, is, err := worktree.PointerIn(c.objects, plumbing.NewHash(id))
 	if err != nil {
 		return LFSFile{}, false, fmt.Errorf("look for Git LFS files: %w", err)
 	}
-	store := c.filters.LFS
-	p, _, is := lfs.Parse(text)
 	if !is {
 		return LFSFile{}, false, nil
 	}
+	store := c.filters.LFS
 	return LFSFile{OID: p.OID, Size: p.Size, Here: store.Has(p), pointer: p, store: store}, true, nil
 }
 
@@ -103,14 +99,10 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	}
 	into := lfs.Store{Own: filepath.Join(c.repo.CommonDir, "lfs")}
 	for _, f := range files {
-		if !f.Here || into.Has(f.pointer) {
+		if !f.Here {
 			continue
 		}
-		content, err := f.Open(ctx)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(into.Clean(ctx, content, true, io.Discard), content.Close()); err != nil {
+		if err := into.Take(ctx, f.pointer, f.Open); err != nil {
 			if link, is := errors.AsType[*lfs.LinkError](err); is {
 				err = &FilterError{Key: "filter.lfs", Why: link.Error(), Err: err}
 			}

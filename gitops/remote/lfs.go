@@ -81,17 +81,10 @@ func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 	}
 	store := lfs.Store{Own: filepath.Join(l.CommonDir, "lfs")}
 	for _, o := range list {
-		if store.Has(o.pointer()) {
-			continue
-		}
-		if o.Open == nil {
+		if o.Open == nil && !store.Has(o.pointer()) {
 			return o.missing()
 		}
-		content, err := o.Open(ctx)
-		if err != nil {
-			return err
-		}
-		if err = errors.Join(store.Clean(ctx, content, true, io.Discard), content.Close()); err != nil {
+		if err := store.Take(ctx, o.pointer(), o.Open); err != nil {
 			if errors.As(err, new(*lfs.LinkError)) {
 				return lfsErrorf("%v", err)
 			}

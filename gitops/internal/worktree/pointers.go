@@ -42,20 +42,30 @@ func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash) ([]Poin
 		if d.New.Mode != index.Regular && d.New.Mode != index.Executable || !is(d.Path) {
 			continue
 		}
-		text, err := w.objects.BlobBytes(d.New.ID, lfs.LongestPointer)
-		if errors.As(err, new(*objects.TooLargeError)) {
-			continue
-		}
+		p, plain, pointer, err := PointerIn(w.objects, d.New.ID)
 		if err != nil {
 			return nil, fmt.Errorf("read %q: %w", d.Path, err)
 		}
-		p, plain, pointer := lfs.Parse(text)
 		if pointer && plain && w.hasPointer(d.Path, p) {
 			d.Old = d.New
 			list = append(list, PointerFile{d, p})
 		}
 	}
 	return list, nil
+}
+
+// PointerIn returns the pointer that a blob is. plain is as lfs.Parse has it; is is false for any
+// other blob.
+func PointerIn(store *objects.Store, blob plumbing.Hash) (p lfs.Pointer, plain, is bool, err error) {
+	text, err := store.BlobBytes(blob, lfs.LongestPointer)
+	if errors.As(err, new(*objects.TooLargeError)) {
+		return p, false, false, nil
+	}
+	if err != nil {
+		return p, false, false, err
+	}
+	p, plain, is = lfs.Parse(text)
+	return p, plain, is, nil
 }
 
 // hasPointer reports whether the file at a path is this pointer.
