@@ -6,11 +6,10 @@
 // ignore and attribute rules and line endings are read here by git's own rules,
 // because go-git gets them wrong where a checkout is not plain.
 //
-// The git program is used for what only it can do (encodings, binary patches) and
-// for reading the configuration, always in a private git
-// folder whose configuration was read before the agent ran: hooks and configuration
-// that appear later are never executed. git starts no filter: their commands run in a
-// place that who opens the checkout gives.
+// The git program reads the configuration, converts encodings and applies binary
+// patches. It always has a private git folder, whose configuration was read before
+// the agent ran: hooks and configuration that appear later never take effect. git
+// starts no filter. Commands of filters run in the place that Options.OpenFilter opens.
 //
 // The package knows no network (see remote), no forge (see github), no task
 // and no policy: what is doubtful in a change it names as a Problem, and who

@@ -28,8 +28,8 @@ func (c *Checkout) OpenFiltersBy(open OpenFilter) {
 	c.work.SetFilters(c.filters)
 }
 
-// CheckFilters refuses a repository whose own configuration has a filter that is not allowed, and
-// makes sure that the filters which the index asks for can run. It is a *FilterError.
+// CheckFilters refuses filters of the repository's own configuration that are not allowed. It also
+// checks that all filters named by attributes of the index can run. The error is a *FilterError.
 func (c *Checkout) CheckFilters(ctx context.Context) error {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {

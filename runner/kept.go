@@ -34,8 +34,8 @@ func (in *invocation) keptBaselines(so *reached) *verify.Kept {
 	return &verify.Kept{Baselines: kept, RunID: in.rec.ID, Machine: append(so.boxes.Machine(), program)}
 }
 
-// programID returns what tells this build of agent-ci from others: the build ID that Go
-// gave it, which names its content, or else its SHA-256, which takes as long as a small run.
+// programID identifies this build of agent-ci: by Go's build ID, which names its content.
+// A program without one is hashed instead, which takes as long as a small run.
 func programID() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// lenient reads arguments that are JSON in a string where the schema wants what that JSON is: some
-// models write all values as text, and most do so where a union or a reference hides the type.
+// lenient reads arguments given as JSON in a string, if the schema wants the value in that JSON.
+// Some models write every value as text. Most do so if a union or a reference hides the type.
 type lenient struct {
 	root   any
 	eager  bool // also where one alternative of several takes a string

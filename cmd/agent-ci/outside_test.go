@@ -25,8 +25,8 @@ import (
 // a sandbox.
 const startsVariable = "STARTS_OUTSIDE_OF_A_SANDBOX"
 
-// starters are names by which a program can be started, by the import that has them. An asterisk is
-// the whole import.
+// starters lists the functions and types that start programs, by import path. An asterisk stands
+// for the whole import.
 var starters = map[string][]string{
 	"os/exec":                  {"Command", "CommandContext", "Cmd", "LookPath"},
 	"os":                       {"StartProcess"},

@@ -81,8 +81,8 @@ func (e edited) after() string {
 	return b.String()
 }
 
-// replacedEnding is the ending of the line that an added one replaces: of the first for the first,
-// and of the last for those that are more.
+// replacedEnding returns the ending of the removed line that an added line replaces. Added lines
+// beyond those removed get the ending of the last one.
 func (e edited) replacedEnding(i int) string {
 	from, to := i, i
 	for from > 0 && e.lines[from-1].kind != ' ' {

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// repair changes what an API refuses in any conversation, also in that of a run which an earlier
-// version began: calls that share an id. It reports whether there was such a thing.
+// repair gives calls that share an id ids of their own, since APIs refuse such a conversation. Runs
+// that an earlier version began may have them. It reports whether it found any.
 func (c *Conversation) repair() (bool, error) {
 	distinct, changed, err := model.Distinct(c.history)
 	if err != nil || !changed {

@@ -38,7 +38,7 @@ func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.Fil
 	return s.openFilter(ctx, f, fmt.Sprintf("filter-%d", s.filters.Add(1)))
 }
 
-// openFilter is OpenFilter with a name for the sandbox that no other has that is open.
+// openFilter is OpenFilter with a name for the sandbox. No other open sandbox may have that name.
 func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string) (gitops.FilterPlace, error) {
 	if s.unconfined() {
 		return nil, &gitops.FilterError{

@@ -63,7 +63,7 @@ func (c *CallIDs) unique(id string, turn, place int) string {
 }
 
 // Distinct returns a conversation in which each call has an id of its own, its output with it.
-// changed is false where that was so before.
+// changed is false if nothing had to change.
 func Distinct(items []json.RawMessage) (distinct []json.RawMessage, changed bool, err error) {
 	var ids CallIDs
 	open := map[string][]string{} // by the id of the server: the ids of calls without an output

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// sealedWords are how endpoints say that they can't open, or find, what they gave: reasoning from
-// another account, region or key, items that were not stored, signatures of thoughts.
+// sealedWords matches the errors of endpoints that can't read or find what they sent before:
+// reasoning from another account, region or key, items that were not stored, thought signatures.
 var sealedWords = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)encrypted[_ ]content|could not be decrypted|item with id \S+ not found|items are not persisted|` +
 		`provided without its required|thought[_ ]?signature|invalid .?signature.? in .?thinking`)

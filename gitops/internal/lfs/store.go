@@ -211,8 +211,8 @@ func (s Store) Open(ctx context.Context, p Pointer) (*os.File, error) {
 	return nil, fs.ErrNotExist
 }
 
-// Smudge writes to out the content that a pointer stands for. What is no pointer, and one whose
-// content is not kept here, stays what it is.
+// Smudge writes to out the content of a pointer. Anything else, and a pointer whose content is not
+// kept here, is written unchanged.
 func (s Store) Smudge(ctx context.Context, content io.Reader, out io.Writer) error {
 	content = regularfile.Until(ctx, content)
 	start, err := io.ReadAll(io.LimitReader(content, LongestPointer))
