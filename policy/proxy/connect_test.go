@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy"
@@ -159,4 +160,43 @@ func TestAPrivateAddressOfThisMachineStaysClosed(t *testing.T) {
 		return
 	}
 	t.Skip("this machine has no private address")
+}
+
+// A name server may give another answer each time that it is asked. The addresses that are looked at are
+// those that are dialled: a name is resolved once a connection, by a tunnel and by HTTP.
+func TestANameThatIsAnsweredAnew(t *testing.T) {
+	t.Parallel()
+	const public = "93.184.216.34"
+	for _, inside := range []string{"127.0.0.1", "::1", "169.254.169.254", "10.0.0.1", "::ffff:127.0.0.1"} {
+		for protocol, request := range map[string]string{
+			"https": "CONNECT api.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: y\r\nConnection: close\r\n\r\n",
+			"http":  "GET http://api.example.com/ HTTP/1.1\r\nHost: x\r\n\r\n",
+		} {
+			t.Run(inside+"/"+protocol, func(t *testing.T) {
+				t.Parallel()
+				var asked atomic.Int64
+				b := newBench(t, echo(t).Listener.Addr(), func(o *Options) {
+					o.Resolve = func(context.Context, string) ([]netip.Addr, error) {
+						if asked.Add(1)%2 == 1 {
+							return []netip.Addr{netip.MustParseAddr(public)}, nil
+						}
+						return []netip.Addr{netip.MustParseAddr(inside)}, nil
+					}
+				})
+				for i, want := range []string{"HTTP/1.1 200 ", "HTTP/1.1 403 ", "HTTP/1.1 200 ", "HTTP/1.1 403 "} {
+					if answer := b.raw(request); !strings.HasPrefix(answer, want) || asked.Load() != int64(i+1) {
+						t.Errorf("request %d, with the name asked for %d times, gets\n%s", i+1, asked.Load(), answer)
+					}
+				}
+				if len(b.dialled) != 2 {
+					t.Errorf("dialled %d times, not twice", len(b.dialled))
+				}
+				for range len(b.dialled) {
+					if address := <-b.dialled; !strings.HasPrefix(address, public+":") {
+						t.Errorf("dialled %s", address)
+					}
+				}
+			})
+		}
+	}
 }
