@@ -220,6 +220,7 @@ func setUp(t *testing.T, env *testscript.Env) error {
 	} {
 		env.Setenv(name, value)
 	}
+	env.Vars = append(env.Vars, lazyGC)
 	if way := workIn(); way != "" {
 		env.Setenv("AGENT_CI_WORK_IN", way)
 	}
