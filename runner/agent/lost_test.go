@@ -39,6 +39,28 @@ func TestCallsOfAnAnswerThatIsLostAreTold(t *testing.T) {
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeToolStarted, `{"turn":1,"number":1,"call_id":"one","tool":"shell_command","input":"{\"command\":\"make all\"}"}`),
 	)
+	if got := f.numberOfNext(t, p); got != 2 {
+		t.Errorf("the next call has number %d, and 1 is taken", got)
+	}
+}
+
+func TestTheNumberOfALostCallStaysTakenBehindTheNextRequest(t *testing.T) {
+	t.Parallel()
+	f := converse(t, "version: 1\nturns: [{output: [{call: read_file, id: two}]}, {output: [{say: Done.}]}]\n")
+	p := pastOf(
+		t,
+		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
+		event(transcript.TypeToolStarted, `{"turn":1,"number":1,"call_id":"one","tool":"shell_command","input":"{\"command\":\"make all\"}"}`),
+		event(transcript.TypeModelRequest, `{"turn":2,"input":[]}`),
+	)
+	if got := f.numberOfNext(t, p); got != 2 {
+		t.Errorf("the next call has number %d, and 1 is taken", got)
+	}
+}
+
+// numberOfNext goes on with a past to its end, and returns the number of the first call.
+func (f fixture) numberOfNext(t *testing.T, p *agent.Past) int {
+	t.Helper()
 	f.Restore(p, nil, 0)
 	if err := f.Resume(t.Context(), p, nil); err != nil {
 		t.Fatal(err)
@@ -46,9 +68,7 @@ func TestCallsOfAnAnswerThatIsLostAreTold(t *testing.T) {
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
-	if got := f.box.asked[0].Number; got != 2 {
-		t.Errorf("the next call has number %d, and 1 is taken", got)
-	}
+	return f.box.asked[0].Number
 }
 
 func TestAnImageThatTheTranscriptDoesNotHaveIsSentAsWords(t *testing.T) {

@@ -142,8 +142,20 @@ func (p *Past) answered() {
 		}
 	}
 	p.open, p.denials = nil, nil
+	p.numbered = p.begun()
 	maps.DeleteFunc(p.started, func(ref transcript.CallRef, _ start) bool { return ref.Caller == 0 || p.finished[ref].Number > 0 })
 	clear(p.finished)
+}
+
+// begun is the number of the last call. It may be one whose answer was lost.
+func (p *Past) begun() int {
+	last := p.numbered
+	for ref := range p.started {
+		if ref.Caller == 0 {
+			last = max(last, ref.Number)
+		}
+	}
+	return last
 }
 
 // withoutOrder is the conversation without the order of a summary, with which
@@ -444,7 +456,7 @@ func (c *Conversation) tellStarted(p *Past) error {
 	words := "The runner was killed while your answer was on its way, and was started again. These calls of the answer had begun, and their outputs are lost:"
 	for _, began := range lost {
 		words += fmt.Sprintf("\n- %s: %s", began.Tool, began.Input)
-		c.numbered = max(c.numbered, began.Number)
 	}
+	c.numbered = p.begun()
 	return c.Tell(words + "\nA command may have had some of its effects and not others: look at what is there before you repeat it.")
 }
