@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/template"
 )
 
-// shells are those that completion knows, with the template of a script for each.
-var shells = map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
+// shells are those that completion knows, each with what makes its script.
+var shells = map[string]func([]completed) string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 
 func completionCommand() command {
 	return command{
@@ -32,16 +32,11 @@ const wantShell = "it takes the name of a shell: bash, zsh or fish"
 
 func completion(flags *flagSet) deed {
 	return func(_ context.Context, p process, rest []string) int {
-		text, known := shells[rest[0]]
+		script, known := shells[rest[0]]
 		if !known {
 			return flags.wrong(p, wantShell)
 		}
-		var script strings.Builder
-		err := template.Must(template.New(rest[0]).Funcs(shellWords).Parse(namesScript+text)).Execute(&script, describeAll())
-		if err == nil {
-			_, err = io.WriteString(p.stdout, script.String())
-		}
-		if err != nil {
+		if _, err := io.WriteString(p.stdout, script(describeAll())); err != nil {
 			return exitFailed
 		}
 		return exitOK
@@ -56,8 +51,8 @@ type completed struct {
 	Subcommands []subcommand // what the first argument is one of
 }
 
-// FlagsOf are the flags of a subcommand.
-func (c completed) FlagsOf(sub subcommand) (all []completedFlag) {
+// flagsOf are the flags of a subcommand.
+func (c completed) flagsOf(sub subcommand) (all []completedFlag) {
 	for _, f := range c.Flags {
 		if slices.Contains(sub.flags, f.Name) {
 			all = append(all, f)
@@ -66,9 +61,32 @@ func (c completed) FlagsOf(sub subcommand) (all []completedFlag) {
 	return all
 }
 
-// Name and About are for the templates.
-func (s subcommand) Name() string  { return s.name }
-func (s subcommand) About() string { return s.about }
+// subnames are its subcommands as a list of words.
+func (c completed) subnames() string {
+	var names []string
+	for _, s := range c.Subcommands {
+		names = append(names, s.name)
+	}
+	return strings.Join(names, " ")
+}
+
+// nameList is the commands as a list of words.
+func nameList(all []completed) string {
+	var names strings.Builder
+	for _, c := range all {
+		names.WriteString(c.Name + " ")
+	}
+	return names.String() + "help"
+}
+
+// flagList is the flags as a list of words.
+func flagList(all []completedFlag) string {
+	var names strings.Builder
+	for _, f := range all {
+		names.WriteString("--" + f.Name + " ")
+	}
+	return names.String() + "--help"
+}
 
 type completedFlag struct {
 	Name, About, Placeholder string
@@ -162,16 +180,25 @@ func firstClause(usage string) string {
 	return strings.TrimRight(usage, ";, ")
 }
 
-// shellWords are what the templates say in the language of a shell.
-var shellWords = template.FuncMap{
-	"bashValues": bashValues, "zshText": zshText.Replace, "zshValues": zshValues,
-	"fishText": fishText.Replace, "fishValues": fishValues, "fishOnly": fishOnly,
-}
-
-// namesScript is the part of a script that lists the commands.
-const namesScript = `{{define "names"}}{{range .}}{{.Name}} {{end}}help{{end}}{{define "subnames"}}{{range $i, $s := .Subcommands}}{{if $i}} {{end}}{{.Name}}{{end}}{{end}}`
-
-const bashScript = `# bash completion for agent-ci: source <(agent-ci completion bash)
+func bashScript(all []completed) string {
+	var values, subflags, flags, subnames, arguments strings.Builder
+	for _, c := range all {
+		for _, f := range c.Flags {
+			if f.Valued {
+				fmt.Fprintf(&values, "\t'%s --%s') %s; return ;;\n", c.Name, f.Name, bashValues(f.Values))
+			}
+		}
+		for _, s := range c.Subcommands {
+			fmt.Fprintf(&subflags, "\t\t'%s %s') _agent_ci_words \"$current\" '%s'; return ;;\n", c.Name, s.name, flagList(c.flagsOf(s)))
+		}
+		fmt.Fprintf(&flags, "\t\t%s) _agent_ci_words \"$current\" '%s' ;;\n", c.Name, flagList(c.Flags))
+		if c.Subcommands != nil {
+			fmt.Fprintf(&subnames, "\t'2 %s') _agent_ci_words \"$current\" '%s'; return ;;\n", c.Name, c.subnames())
+		}
+		fmt.Fprintf(&arguments, "\t%s) %s ;;\n", c.Name, bashValues(c.Argument))
+	}
+	names := nameList(all)
+	return `# bash completion for agent-ci: source <(agent-ci completion bash)
 _agent_ci_files() { compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$1")); }
 _agent_ci_folders() { compopt -o dirnames 2>/dev/null || COMPREPLY=($(compgen -d -- "$1")); }
 _agent_ci_words() { COMPREPLY=($(compgen -W "$2" -- "$1")); }
@@ -179,7 +206,7 @@ _agent_ci() {
 	local IFS=$' \t\n' current=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]} i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_agent_ci_words "$current" '{{template "names" .}}'
+		_agent_ci_words "$current" '` + names + `'
 		return
 	fi
 	# readline takes --flag=value apart
@@ -192,40 +219,41 @@ _agent_ci() {
 		fi
 	done
 	case "${COMP_WORDS[1]} $flag" in
-{{range $c := .}}{{range .Flags}}{{if .Valued}}	'{{$c.Name}} --{{.Name}}') {{bashValues .Values}}; return ;;
-{{end}}{{end}}{{end}}	esac
+` + values.String() + `	esac
 	if [[ $current == -* ]]; then
 		case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
-{{range $c := .}}{{range $s := .Subcommands}}		'{{$c.Name}} {{.Name}}') _agent_ci_words "$current" '{{range $c.FlagsOf $s}}--{{.Name}} {{end}}--help'; return ;;
-{{end}}{{end}}		esac
+` + subflags.String() + `		esac
 		case "${COMP_WORDS[1]}" in
-{{range .}}		{{.Name}}) _agent_ci_words "$current" '{{range .Flags}}--{{.Name}} {{end}}--help' ;;
-{{end}}		esac
+` + flags.String() + `		esac
 		return
 	fi
 	case "$COMP_CWORD ${COMP_WORDS[1]}" in
-{{range .}}{{if .Subcommands}}	'2 {{.Name}}') _agent_ci_words "$current" '{{template "subnames" .}}'; return ;;
-{{end}}{{end}}	esac
+` + subnames.String() + `	esac
 	case "${COMP_WORDS[1]}" in
-{{range .}}	{{.Name}}) {{bashValues .Argument}} ;;
-{{end}}	help) _agent_ci_words "$current" '{{template "names" .}}' ;;
+` + arguments.String() + `	help) _agent_ci_words "$current" '` + names + `' ;;
 	esac
 }
 complete -F _agent_ci agent-ci
 `
+}
 
 func bashValues(v values) string {
 	words := `_agent_ci_words "$current" '` + strings.Join(v.words, " ") + "'"
 	return v.pick(`_agent_ci_files "$current"`, `_agent_ci_folders "$current"`, words, ":")
 }
 
-const zshScript = `#compdef agent-ci
+func zshScript(all []completed) string {
+	var names, commands strings.Builder
+	for _, c := range all {
+		fmt.Fprintf(&names, "\t\t'%s:%s'\n", c.Name, zshText.Replace(c.About))
+		commands.WriteString(zshCommand(c))
+	}
+	return `#compdef agent-ci
 # zsh completion for agent-ci: source <(agent-ci completion zsh), or this as a file _agent-ci in $fpath
 _agent-ci() {
 	local -a commands
 	commands=(
-{{range .}}		'{{.Name}}:{{zshText .About}}'
-{{end}}	)
+` + names.String() + `	)
 	if ((CURRENT == 2)); then
 		_describe command commands
 		return
@@ -233,17 +261,34 @@ _agent-ci() {
 	shift words
 	((CURRENT--))
 	case $words[1] in
-{{range .}}	{{.Name}})
-		_arguments{{range .Flags}} \
-			'*--{{.Name}}{{if .Valued}}={{end}}[{{zshText .About}}]{{if .Valued}}:{{zshText .Placeholder}}:{{zshValues .Values}}{{end}}'{{end}} \
-			'--help[tell how it is called]' \
-			{{if .Subcommands}}'1:subcommand:({{template "subnames" .}})' {{end}}'{{if .Runs}}*::command:_normal{{else}}*:argument:{{zshValues .Argument}}{{end}}'
-		;;
-{{end}}	help) _describe command commands ;;
+` + commands.String() + `	help) _describe command commands ;;
 	esac
 }
 if [[ $funcstack[1] == _agent-ci ]]; then _agent-ci "$@"; else compdef _agent-ci agent-ci; fi
 `
+}
+
+func zshCommand(c completed) string {
+	var out strings.Builder
+	out.WriteString("\t" + c.Name + ")\n\t\t_arguments")
+	for _, f := range c.Flags {
+		if f.Valued {
+			fmt.Fprintf(&out, " \\\n\t\t\t'*--%s=[%s]:%s:%s'", f.Name, zshText.Replace(f.About), zshText.Replace(f.Placeholder), zshValues(f.Values))
+		} else {
+			fmt.Fprintf(&out, " \\\n\t\t\t'*--%s[%s]'", f.Name, zshText.Replace(f.About))
+		}
+	}
+	out.WriteString(" \\\n\t\t\t'--help[tell how it is called]' \\\n\t\t\t")
+	if c.Subcommands != nil {
+		out.WriteString("'1:subcommand:(" + c.subnames() + ")' ")
+	}
+	if c.Runs {
+		out.WriteString("'*::command:_normal'")
+	} else {
+		out.WriteString("'*:argument:" + zshValues(c.Argument) + "'")
+	}
+	return out.String() + "\n\t\t;;\n"
+}
 
 // zshText is a text in single quotes, within brackets or between colons of a
 // specification.
@@ -253,7 +298,12 @@ func zshValues(v values) string {
 	return v.pick("_files", "_files -/", "("+strings.Join(v.words, " ")+")", " ")
 }
 
-const fishScript = `# fish completion for agent-ci: agent-ci completion fish | source
+func fishScript(all []completed) string {
+	var commands strings.Builder
+	for _, c := range all {
+		commands.WriteString(fishCommand(c))
+	}
+	return `# fish completion for agent-ci: agent-ci completion fish | source
 function __agent_ci_first
 	test (count (commandline -opc)) -eq 1
 end
@@ -263,13 +313,30 @@ function __agent_ci_is
 end
 complete -c agent-ci -n 'not contains -- -- (commandline -opc)' -f
 complete -c agent-ci -n 'contains -- -- (commandline -opc)' -F -a '(complete -C (commandline -ct))'
-{{range $c := .}}complete -c agent-ci -n __agent_ci_first -a {{.Name}} -d '{{fishText .About}}'
-{{if .Subcommands}}complete -c agent-ci -n '__agent_ci_is {{.Name}}; and test (count (commandline -opc)) -eq 2' -a '{{template "subnames" .}}'
-complete -c agent-ci -n '__agent_ci_is {{.Name}}; and test (count (commandline -opc)) -gt 2' {{fishValues .Argument}}
-{{else}}{{with fishValues .Argument}}complete -c agent-ci -n '__agent_ci_is {{$c.Name}}' {{.}}
-{{end}}{{end}}{{range .Flags}}complete -c agent-ci -n '__agent_ci_is {{$c.Name}}' -l {{.Name}}{{if .Valued}} -r {{fishOnly .Values}}{{end}} -d '{{fishText .About}}'
-{{end}}{{end}}complete -c agent-ci -n '__agent_ci_is help' -a '{{template "names" .}}'
+` + commands.String() + `complete -c agent-ci -n '__agent_ci_is help' -a '` + nameList(all) + `'
 `
+}
+
+func fishCommand(c completed) string {
+	var out strings.Builder
+	is := "complete -c agent-ci -n '__agent_ci_is " + c.Name
+	fmt.Fprintf(&out, "complete -c agent-ci -n __agent_ci_first -a %s -d '%s'\n", c.Name, fishText.Replace(c.About))
+	switch argument := fishValues(c.Argument); {
+	case c.Subcommands != nil:
+		fmt.Fprintf(&out, "%s; and test (count (commandline -opc)) -eq 2' -a '%s'\n", is, c.subnames())
+		fmt.Fprintf(&out, "%s; and test (count (commandline -opc)) -gt 2' %s\n", is, argument)
+	case argument != "":
+		fmt.Fprintf(&out, "%s' %s\n", is, argument)
+	}
+	for _, f := range c.Flags {
+		value := ""
+		if f.Valued {
+			value = " -r " + fishOnly(f.Values)
+		}
+		fmt.Fprintf(&out, "%s' -l %s%s -d '%s'\n", is, f.Name, value, fishText.Replace(f.About))
+	}
+	return out.String()
+}
 
 // fishText is a text in single quotes.
 var fishText = strings.NewReplacer(`\`, `\\`, "'", `\'`)
