@@ -1,12 +1,15 @@
 package show
 
 import (
+	"bufio"
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
 	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -15,21 +18,19 @@ import (
 )
 
 var (
-	//go:embed page.tmpl
-	pageTemplate string
 	//go:embed style.css
-	ownStyle template.CSS
+	ownStyle string
 	//go:embed script.js
-	script template.JS
+	script string
 )
 
 // Page writes the status as an HTML page, which loads nothing.
 func Page(w io.Writer, s campaign.Status) error {
-	page, err := template.New("campaign").Parse(pageTemplate)
-	if err == nil {
-		err = page.Execute(w, newSheet(s))
+	out := bufio.NewWriterSize(w, 64<<10)
+	if err := newSheet(s).page().Render(out); err != nil {
+		return fmt.Errorf("write the page of the campaign: %w", err)
 	}
-	if err != nil {
+	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the page of the campaign: %w", err)
 	}
 	return nil
@@ -54,15 +55,6 @@ type count struct {
 }
 
 type digest struct{ Name, Value string }
-
-// pageRow is a target. Numbers are apart from their words, for sorting.
-type pageRow struct {
-	Name, Words, Tone, Link, Why string
-	Pull, Attempts               int
-	Cost, Since                  string
-	CostUSD                      float64
-	SinceUnix                    int64
-}
 
 // tones are how classes look; what is none of them is plain.
 var tones = map[campaign.Class]string{
@@ -91,23 +83,6 @@ func newSheet(s campaign.Status) sheet {
 	return p
 }
 
-func newPageRow(server string, r campaign.Row) pageRow {
-	row := pageRow{
-		Name: field(name(r), 300), Words: words[r.Class], Tone: tones[r.Class], Link: pullLink(server, r), Why: field(why(r), 600), Attempts: r.Attempts,
-	}
-	if r.Pull != nil {
-		row.Pull = r.Pull.Number
-	}
-	if r.Report != nil && r.Report.CostUSD != nil {
-		row.CostUSD = *r.Report.CostUSD
-		row.Cost = fmt.Sprintf("%.2f", row.CostUSD)
-	}
-	if r.Since != nil {
-		row.Since, row.SinceUnix = clock(*r.Since), r.Since.Unix()
-	}
-	return row
-}
-
 // field is a text of a stranger, in one line.
 func field(s string, most int) string {
 	return markdown.Cut(strings.Join(strings.Fields(markdown.Show(markdown.Cut(s, 2*most))), " "), most)
@@ -115,70 +90,45 @@ func field(s string, most int) string {
 
 func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") }
 
-// The size of the chart, in its own units.
-const (
-	chartWidth  = 720
-	chartHeight = 180
-)
-
-// mostSteps is how many moments the table below the chart has.
-const mostSteps = 12
-
-// chart is the burn-down: how many targets were left, over time.
-type chart struct {
-	Width, Height int
-	Line, Area    string // points
-	Most, Left    int    // targets that were left at most, and in the end
-	From, To      string
-	Steps         []step
+func (s sheet) page() g.Node {
+	return h.Doctype(h.HTML(
+		h.Lang("en"),
+		report.Head(s.Campaign+" · agent-ci campaign", report.Style()+ownStyle, script),
+		h.Body(
+			h.A(h.Class("skip"), h.Href("#targets"), g.Text("Skip to the targets")),
+			s.header(),
+			h.Main(s.burnDown(), s.targets()),
+			s.footer(),
+			h.Script(g.Raw(script)),
+		),
+	))
 }
 
-type step struct {
-	At   string
-	Left int
-	USD  string
+func (s sheet) header() g.Node {
+	var notices g.Node
+	if len(s.Notices) > 0 {
+		notices = h.Ul(h.Class("notices"), h.Aria("label", "Notices"), g.Map(s.Notices, func(notice string) g.Node { return h.Li(g.Text(notice)) }))
+	}
+	return h.Header(
+		h.P(h.Class("brand"), g.Text("agent-ci campaign")),
+		h.H1(g.Text(s.Campaign)),
+		h.P(h.Class("ending"), g.Text(thousands(s.Settled)+" of "+thousands(s.Total)+" targets settled")),
+		h.Dl(h.Class("figures"), g.Map(s.Counts, func(c count) g.Node {
+			return h.Div(h.Dt(g.Text(c.Words)), h.Dd(g.Text(thousands(c.Targets))))
+		})),
+		notices,
+	)
 }
 
-// newChart is nil where nothing has gone on for a while.
-func newChart(history []campaign.Moment, lacking int) *chart {
-	if len(history) < 2 {
-		return nil
-	}
-	first, last := history[0].At, history[len(history)-1].At
-	span := last.Sub(first)
-	if span <= 0 {
-		return nil
-	}
-	left := func(m campaign.Moment) int { return max(0, m.Targets-m.Settled-lacking) }
-	c := &chart{Width: chartWidth, Height: chartHeight, Most: 1, From: clock(first), To: clock(last), Left: left(history[len(history)-1])}
-	for _, m := range history {
-		c.Most = max(c.Most, left(m))
-	}
-	var points []string
-	before := chartHeight
-	for i, m := range history {
-		x, y := int(float64(chartWidth)*float64(m.At.Sub(first))/float64(span)), chartHeight-chartHeight*left(m)/c.Most
-		if i > 0 { // a step: nothing changes between two events
-			points = append(points, fmt.Sprintf("%d,%d", x, before))
+func (s sheet) footer() g.Node {
+	var digests g.Group
+	for _, d := range s.Digests {
+		if d.Value != "" {
+			digests = append(digests, g.Text(d.Name+" "), h.Code(g.Text(d.Value)), g.Text(" "))
 		}
-		points = append(points, fmt.Sprintf("%d,%d", x, y))
-		before = y
 	}
-	c.Line = strings.Join(points, " ")
-	c.Area = fmt.Sprintf("0,%d %s %d,%d", chartHeight, c.Line, chartWidth, chartHeight)
-	for i := range min(mostSteps, len(history)) {
-		m := history[i*(len(history)-1)/(min(mostSteps, len(history))-1)]
-		c.Steps = append(c.Steps, step{clock(m.At), left(m), fmt.Sprintf("%.2f", m.SpentUSD)})
-	}
-	return c
+	return h.Footer(h.P(digests))
 }
 
-func (sheet) Style() template.CSS { return report.Style() + ownStyle }
-
-func (sheet) Script() template.JS { return script }
-
-// Policy keeps the page to its own style and script.
-func (s sheet) Policy() string { return report.Policy(s.Style(), s.Script()) }
-
-// Thousands is a number as people read it.
-func (sheet) Thousands(n int) string { return transcript.Thousands(int64(n)) }
+// thousands is a number as people read it.
+func thousands(n int) string { return transcript.Thousands(int64(n)) }

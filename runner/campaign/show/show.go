@@ -215,10 +215,10 @@ var repository = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-]
 // pullLink is the address of a target's pull request on the pages of the forge, whatever a report
 // says of it.
 func pullLink(server string, r campaign.Row) string {
-	if r.Pull == nil || server == "" || !repository.MatchString(r.Repository) {
+	if r.Pull == nil || !repository.MatchString(r.Repository) {
 		return ""
 	}
-	return fmt.Sprintf("%s/%s/pull/%d", strings.TrimSuffix(server, "/"), r.Repository, r.Pull.Number)
+	return transcript.Site{Server: strings.TrimSuffix(server, "/"), Repository: r.Repository}.Pull(r.Pull.Number)
 }
 
 // CSV writes a line for each target.

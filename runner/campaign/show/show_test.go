@@ -277,6 +277,18 @@ func TestPageIsWhatItSays(t *testing.T) {
 	}
 }
 
+func TestLinksNeedTheAddressOfAForge(t *testing.T) {
+	for _, server := range []string{"", "javascript:alert(1)//", "data:text/html,x", "//evil.example", "https://github.com\" onclick=\"x"} {
+		s := status(60)
+		s.Server = server
+		for name, text := range map[string]string{"page": written(t, Page, s), "Markdown": written(t, Markdown, s)} {
+			if strings.Contains(text, "/octo-org/widgets/pull/") {
+				t.Errorf("%s: the %s links to %q", server, name, regexp.MustCompile(`.{40}/octo-org/widgets/pull/`).FindString(text))
+			}
+		}
+	}
+}
+
 func TestPageOfNothing(t *testing.T) {
 	text := written(t, Page, campaign.Status{Campaign: "bump", Counts: map[campaign.Class]int{}})
 	if !strings.Contains(text, "0 of 0 targets settled") || !strings.Contains(text, "Nothing has been settled yet.") {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -41,7 +44,15 @@ type ending struct {
 	Message []fact // its text, of which the addresses of pull requests are links
 }
 
-func (o *overview) Ending() ending {
+func (e ending) node() g.Node {
+	line := g.Group{h.Span(h.Class("badge "+e.Tone), g.Text(e.Words)), g.Text(" "), g.Map(e.Message, fact.value)}
+	if e.Outcome != "" {
+		line = append(line, g.Text(" "), code(e.Outcome))
+	}
+	return h.P(h.Class("ending"), line)
+}
+
+func (o *overview) ending() ending {
 	f := o.View.Finished
 	if f == nil {
 		return ending{Words: "Not finished", Tone: "open", Message: []fact{{Value: "The run has not ended, or it was killed."}}}
@@ -79,18 +90,9 @@ func (o *overview) linked(text string) (parts []fact) {
 	return append(parts, fact{Value: text[from:]})
 }
 
-// stateTones are how the states of a check look; what is none of them is plain text.
-var stateTones = map[string]string{"green": "good", "red": "bad", "timeout": "bad", transcript.Flaky: "open"}
-
-// Begun says whether the agent came to work: of a run that ended before that, what it did
+// begun says whether the agent came to work: of a run that ended before that, what it did
 // not do is nothing to tell.
-func (o *overview) Begun() bool {
+func (o *overview) begun() bool {
 	v := o.View
 	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || v.Change != nil && len(v.Change.Files) > 0
-}
-
-// check is a row of the verification with the place of its output on the page.
-type check struct {
-	transcript.VerifyRow
-	Output string // the id of its last lines; empty where there are none
 }

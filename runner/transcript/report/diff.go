@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -39,6 +42,57 @@ type line []piece
 type piece struct {
 	Text   string
 	Marked bool
+}
+
+func (d *diff) node() g.Node {
+	return g.Group{g.Map(d.Files, fileDiff.node), cutNote(d.Hidden)}
+}
+
+func (f fileDiff) node() g.Node {
+	name := g.Group{g.Text(f.Op + " "), code(f.Path)}
+	if f.MoveTo != "" {
+		name = append(name, g.Text(", now "), code(f.MoveTo))
+	}
+	return h.Div(h.Class("diff"), h.P(h.Class("name"), name), hunkList(f.Hunks))
+}
+
+// hunkList are the hunks of a file, each behind its place or behind a sign that lines are
+// left out.
+func hunkList(all []hunk) g.Node {
+	var nodes g.Group
+	for i, one := range all {
+		place := one.Place
+		if place == "" && i > 0 {
+			place = "⋯"
+		}
+		if place != "" {
+			nodes = append(nodes, h.P(h.Class("place"), g.Text(place)))
+		}
+		nodes = append(nodes, g.Map(one.Blocks, change.node))
+	}
+	return nodes
+}
+
+func (c change) node() g.Node {
+	if len(c.Old) == 0 && len(c.New) == 0 {
+		return h.Pre(h.Class("keep"), g.Text("\n"+c.Keep))
+	}
+	return h.Pre(
+		h.Class("change"),
+		g.If(len(c.Old) > 0, h.Del(g.Map(c.Old, line.node))),
+		g.If(len(c.New) > 0, h.Ins(g.Map(c.New, line.node))),
+	)
+}
+
+func (l line) node() g.Node {
+	return h.Span(g.Map(l, piece.node), g.Text("\n"))
+}
+
+func (p piece) node() g.Node {
+	if p.Marked {
+		return h.Mark(g.Text(p.Text))
+	}
+	return g.Text(p.Text)
 }
 
 // patchOf finds the patch in the arguments of a call of a tool, in whatever form models

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
@@ -22,6 +25,17 @@ type excerpt struct {
 	Head   string
 	Hidden string // how much is missing; empty when nothing is
 	Tail   string
+}
+
+func (x excerpt) node() g.Node {
+	if x.Head == "" && x.Hidden == "" {
+		return cutNote("nothing")
+	}
+	text := g.Group{g.Text("\n" + x.Head)}
+	if x.Hidden != "" {
+		text = append(text, g.Text("\n"), h.I(h.Class("cut"), g.Text("… "+x.Hidden+" …")), g.Text("\n"))
+	}
+	return h.Pre(text, g.Text(x.Tail))
 }
 
 // cutter says what a text may take on the page, in bytes, when all of it would take
@@ -65,14 +79,14 @@ type weights [256]int
 
 var plainWeights, proseWeights = escapes(), laidOut()
 
-// escapes are what html/template makes of a byte.
+// escapes are what gomponents.Text makes of a byte.
 func escapes() *weights {
 	var w weights
 	for b := range w {
 		w[b] = 1
 	}
-	for _, b := range []byte(`<>&"'+`) {
-		w[b] = len("&#43;")
+	for _, b := range []byte(`<>&"'`) {
+		w[b] = len("&#39;")
 	}
 	return &w
 }
@@ -190,4 +204,20 @@ func fileField(path string) string {
 		return ""
 	}
 	return field(markdown.FileName(path))
+}
+
+// shownOf is what the page shows of a list that may be too long.
+func shownOf[T any](all []T) []T { return all[:min(len(all), mostRows)] }
+
+// moreRows tells what shownOf leaves out of a list of so many; "" for nothing.
+func moreRows(name string, all int) string {
+	if all <= mostRows {
+		return ""
+	}
+	return "… and " + transcript.Count(all-mostRows, "more "+name) + "."
+}
+
+// shownText is a text of a sentence or a few, of at most so many UTF-16 units.
+func shownText(s string, most int) string {
+	return strings.TrimSpace(markdown.Show(markdown.Cut(s, most)))
 }

@@ -1,9 +1,13 @@
 package report
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
 // block is a paragraph of a message, or what stands in place of one. Models
@@ -19,6 +23,32 @@ type block struct {
 type span struct {
 	Kind string // text, code, bold
 	Text string
+}
+
+// node begins code with a newline, which HTML takes for none of the text.
+func (b block) node() g.Node {
+	text := g.Map(b.Spans, span.node)
+	switch b.Kind {
+	case "code":
+		return h.Pre(g.Text("\n" + b.Text))
+	case "cut":
+		return cutNote("… " + b.Text + " …")
+	case "h":
+		return h.P(h.Class("h"), text)
+	case "li":
+		return h.P(h.Class(fmt.Sprintf("li d%d", b.Depth)), text)
+	}
+	return h.P(text)
+}
+
+func (s span) node() g.Node {
+	switch s.Kind {
+	case "code":
+		return code(s.Text)
+	case "bold":
+		return h.B(g.Text(s.Text))
+	}
+	return g.Text(s.Text)
 }
 
 // marks are the patterns of Markdown that are understood. They are compiled when

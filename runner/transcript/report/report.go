@@ -2,13 +2,11 @@ package report
 
 import (
 	"bufio"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
+
+	g "maragu.dev/gomponents"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -23,13 +21,15 @@ func Write(w io.Writer, log io.ReadSeeker) error {
 	if err != nil {
 		return err
 	}
-	p := &printer{w: bufio.NewWriterSize(w, 64<<10), templates: parseTemplates()}
-	p.print("head", first)
-	if err := p.timeline(log, first); err != nil {
-		return err
+	out := bufio.NewWriterSize(w, 64<<10)
+	entries := g.NodeFunc(func(w io.Writer) error { return first.writeEntries(w, log) })
+	if err := first.page(entries).Render(out); err != nil {
+		return fmt.Errorf("write report: %w", err)
 	}
-	p.print("foot", first)
-	return p.flush()
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
 }
 
 // survey is the first reading: what the page says before the timeline, and how
@@ -56,36 +56,19 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	return first, nil
 }
 
-// printer executes templates until the first error, which it keeps.
-type printer struct {
-	w         *bufio.Writer
-	templates *template.Template
-	err       error
-}
-
-func (p *printer) print(name string, data any) {
-	if p.err == nil {
-		p.err = p.templates.ExecuteTemplate(p.w, name, data)
-	}
-}
-
-func (p *printer) flush() error {
-	if p.err == nil {
-		p.err = p.w.Flush()
-	}
-	if p.err != nil {
-		return fmt.Errorf("write report: %w", p.err)
-	}
-	return nil
-}
-
-// timeline is the second reading, of the events that the first one saw.
-func (p *printer) timeline(log io.ReadSeeker, first *overview) error {
+// writeEntries is the second reading, of the events that the first one saw. It writes
+// each entry as soon as it is whole.
+func (o *overview) writeEntries(w io.Writer, log io.ReadSeeker) error {
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
-	entries := newAssembler(limit(first.limit), first.endless, func(e *entry) { p.print("entry", e) })
-	left := first.View.Events
+	var unwritten error
+	entries := newAssembler(limit(o.limit), o.endless, func(e *entry) {
+		if unwritten == nil {
+			unwritten = e.node().Render(w)
+		}
+	})
+	left := o.View.Events
 	for e, err := range transcript.Read(log) {
 		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) || left == 0 {
 			break
@@ -99,42 +82,5 @@ func (p *printer) timeline(log io.ReadSeeker, first *overview) error {
 		}
 	}
 	entries.end()
-	return nil
-}
-
-var (
-	//go:embed page.tmpl
-	pageTemplate string
-	//go:embed style.css
-	style template.CSS
-	//go:embed script.js
-	script template.JS
-)
-
-// parseTemplates is called by the one command that needs the templates: at start-up it
-// would cost all of them time.
-func parseTemplates() *template.Template {
-	return template.Must(template.New("report").Funcs(pageWords).Parse(pageTemplate))
-}
-
-func (*overview) Style() template.CSS { return style }
-
-func (*overview) Script() template.JS { return script }
-
-// Policy is the page's Content-Security-Policy.
-func (*overview) Policy() string { return Policy(style, script) }
-
-// Style is what pages of agent-ci look like.
-func Style() template.CSS { return style }
-
-// Policy is the Content-Security-Policy (CSP Level 3) of a page: nothing is loaded, nothing is sent,
-// and of style and script only those two run.
-func Policy(style template.CSS, script template.JS) string {
-	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'",
-		digest(string(style)), digest(string(script)))
-}
-
-func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	return unwritten
 }

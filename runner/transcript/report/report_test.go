@@ -103,7 +103,7 @@ func (d document) all(name string) []*html.Node {
 	return found
 }
 
-// ours are the elements and the attributes that the templates write.
+// ours are the elements and the attributes that the page is written with.
 var (
 	ourElements = strings.Fields(`html head meta title style script body a header p h1 h2 h3 span dl div dt dd ul ol li nav main
 		section table thead tbody tr th td code b i br pre del ins mark details summary label input button footer`)
@@ -117,7 +117,7 @@ var (
 // madePage is the page of the repository or a commit, of which the page makes the address itself.
 var madePage = regexp.MustCompile(`^https://github\.com/octo-org/widgets(?:/commit/[0-9a-f]{40})?$`)
 
-// harmless fails when anything stands in a page that the templates don't write.
+// harmless fails when anything stands in a page that it is not written with.
 func (d document) harmless(t testing.TB) {
 	t.Helper()
 	for _, n := range d.elements {
@@ -139,7 +139,7 @@ func (d document) harmless(t testing.TB) {
 			t.Errorf("a link leads to %q", href)
 		}
 	}
-	for name, want := range map[string]string{"script": string(script), "style": string(style)} {
+	for name, want := range map[string]string{"script": script, "style": style} {
 		found := d.all(name)
 		if len(found) != 1 || len(found[0].Attr) != 0 || found[0].FirstChild.Data != want {
 			t.Errorf("the page has %d elements <%s>, or not the one that is built in", len(found), name)
@@ -192,7 +192,7 @@ func TestPolicyAllowsNothingFromOutside(t *testing.T) {
 			t.Errorf("<%s>, element %d, comes before the policy", n.Data, i)
 		}
 	}
-	want := "default-src 'none'; style-src " + digest(string(style)) + "; script-src " + digest(string(script)) + "; base-uri 'none'; form-action 'none'"
+	want := "default-src 'none'; style-src " + digest(style) + "; script-src " + digest(script) + "; base-uri 'none'; form-action 'none'"
 	if len(policies) != 1 || policies[0] != want {
 		t.Errorf("policies %q, want one: %s", policies, want)
 	}
@@ -211,7 +211,7 @@ func TestPageTells(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	for _, not := range []string{"gAAAA", "unconfined", "ZgotmplZ", "not verified"} {
+	for _, not := range []string{"gAAAA", "unconfined", "not verified"} {
 		if strings.Contains(text, not) {
 			t.Errorf("the page says %q", not)
 		}
@@ -364,13 +364,14 @@ func TestLongOutputIsCut(t *testing.T) {
 }
 
 func FuzzNothingBecomesMarkup(f *testing.F) {
-	for _, seed := range []string{evil, "plain", "```\n</pre>", "**<b>** `<i>`", "*** Begin Patch\n*** Add File: x\n+<b>\n*** End Patch", `{"cmd":"<script>"}`, "\r\n\x1b[1m\u202e", "&amp;&#x3c;", "<!--", "{{template \"head\"}}"} {
+	for _, seed := range []string{evil, "plain", "```\n</pre>", "**<b>** `<i>`", "*** Begin Patch\n*** Add File: x\n+<b>\n*** End Patch", `{"cmd":"<script>"}`, "\r\n\x1b[1m\u202e", "&amp;&#x3c;", "<!--", "javascript:alert(1)", "https://github.com/octo-org/widgets/pull/8\" onclick=\"x", "</style></script><script>", "\x00' style=x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		run := []happening{
 			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s, Set: json.RawMessage(`{"a":{` + quoted(s) + `:` + quoted(s) + `}}`), Job: json.RawMessage(quoted(s))}},
 			{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
+			{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: s, Base: s, BaseSHA: s}},
 			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
 			asked(1, json.RawMessage(`{"role":`+quoted(s)+`,"content":`+quoted(s)+`}`)),
 			answered(1, said(s), json.RawMessage(`{"type":`+quoted(s)+`}`)),
@@ -379,7 +380,7 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 			called(1, 2, "apply_patch", "*** Begin Patch\n*** Update File: "+strings.ReplaceAll(s, "\n", " ")+"\n@@\n-"+strings.ReplaceAll(s, "\n", "\n-")+"\n+x"+strings.ReplaceAll(s, "\n", "\n+")+"\n*** End Patch"),
 			{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s}}}},
 			{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}, {Path: "a"}}, Patch: s, DiffCut: true, Diff: "--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@ " + s + "\n-" + s + "\n+" + s + "\n" + s}},
-			{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, URL: s}},
+			{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, URL: s, Remote: s, HeadSHA: s}},
 			{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}},
 			{Kind: transcript.Type(s), Data: s},
 			{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: s, Reason: s, Message: s, Summary: s}},

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -16,8 +19,28 @@ const (
 	jobBytes     = 40_000
 )
 
-// Settings are the keys of the job that are not as they are built in, each by its path.
-func (o *overview) Settings() []fact {
+// configured says whether there are settings to show.
+func (o *overview) configured() bool { return len(o.settings()) > 0 || o.job() != "" }
+
+func (o *overview) settingsSection() g.Node {
+	if !o.configured() {
+		return nil
+	}
+	content := g.Group{sentence("All are as they are built in.")}
+	if set := o.settings(); len(set) > 0 {
+		content = g.Group{sentence("What is not as it is built in:"), factList("facts", set)}
+	}
+	if job := o.job(); job != "" {
+		content = append(content, h.Details(
+			h.Summary(g.Text("All settings of the run")),
+			h.Pre(h.TabIndex("0"), g.Text(job)),
+		))
+	}
+	return section("settings", "Settings", content)
+}
+
+// settings are the keys of the job that are not as they are built in, each by its path.
+func (o *overview) settings() []fact {
 	var set map[string]any
 	if json.Unmarshal(o.View.Started.Set, &set) != nil {
 		return nil
@@ -61,8 +84,8 @@ func settingText(value any) string {
 	return strings.Join(parts, ", ")
 }
 
-// Job is the whole job, with what is built in.
-func (o *overview) Job() string {
+// job is the whole job, with what is built in.
+func (o *overview) job() string {
 	if len(o.View.Started.Job) == 0 || string(o.View.Started.Job) == "null" {
 		return ""
 	}

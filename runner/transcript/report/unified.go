@@ -1,65 +1,13 @@
 package report
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
-	"github.com/agent-ci/agent-ci/runner/transcript"
 )
-
-// filesBytes is what the diffs of the change may take on the page, in bytes.
-const filesBytes = 600_000
-
-// openLines is up to how many lines of them are shown unfolded.
-const openLines = 200
-
-// changed is a file of the change with its diff.
-type changed struct {
-	transcript.ChangeFile
-	N     int // its place in the list, from 1
-	Hunks []hunk
-	Open  bool
-}
-
-// Files are those of the change, each with as much of its diff as there is.
-func (o *overview) Files() []changed {
-	if o.View.Change == nil {
-		return nil
-	}
-	diffs := unified(o.View.Change.Diff)
-	builder := diffBuilder{left: filesBytes}
-	var all []changed
-	for i, f := range shownOf(o.View.Change.Files) {
-		one := changed{ChangeFile: f, N: i + 1}
-		for _, h := range diffs[f.Path] {
-			if builder.left > 0 {
-				one.Hunks = append(one.Hunks, builder.hunk(h))
-			}
-		}
-		one.Open = builder.lines <= openLines
-		all = append(all, one)
-	}
-	return all
-}
-
-// Undiffed says what of the change no diff is shown of; empty for nothing.
-func (o *overview) Undiffed() string {
-	c := o.View.Change
-	if c == nil || !c.DiffCut && c.Diff != "" {
-		return ""
-	}
-	if len(c.Files) == 0 || c.Patch == "" {
-		return ""
-	}
-	if c.Diff == "" {
-		return fmt.Sprintf("The transcript has no diff of this change; the run directory has it as %s.", field(c.Patch))
-	}
-	return fmt.Sprintf("The change is longer than what is shown here; all of it is %s in the run directory.", field(c.Patch))
-}
 
 // hunkHead is the line that a hunk of a unified diff begins with.
 var hunkHead = sync.OnceValue(func() *regexp.Regexp {
