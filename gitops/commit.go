@@ -169,6 +169,23 @@ func ReadTip(ctx context.Context, path, branch string) (info *CommitInfo, err er
 	return readTip(ctx, l, store, branch)
 }
 
+// HeadOf returns the branch that HEAD of a bare or plain repository names; "" where it names none
+// that has a commit.
+func HeadOf(path string) (branch string, err error) {
+	l, err := repository.LayoutAt(path)
+	if err != nil {
+		return "", err
+	}
+	head, _, err := l.Head()
+	if name, is := strings.CutPrefix(head, "ref: refs/heads/"); is && err == nil {
+		return name, nil
+	}
+	if errors.Is(err, repository.ErrNoRef) {
+		err = nil
+	}
+	return "", err
+}
+
 // openElsewhere opens a bare or plain repository for reading. The caller closes
 // the objects.
 func openElsewhere(path string) (repository.Layout, *objects.Store, error) {

@@ -73,7 +73,7 @@ func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
 		_, _, err = c.Blob(id)
 		isDamaged(t, "a blob", err, id)
 		var pack bytes.Buffer
-		isDamaged(t, "a pack", c.WritePack(t.Context(), cs, "", &pack), id)
+		isDamaged(t, "a pack", c.WritePack(t.Context(), cs, &pack), id)
 		if bytes.Contains(pack.Bytes(), []byte("hunter22")) || pack.Len() > 200 {
 			t.Errorf("%d bytes of a pack were written", pack.Len())
 		}

@@ -2,15 +2,10 @@ package gitops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
-	"strings"
-
-	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
@@ -18,14 +13,11 @@ import (
 )
 
 // WritePack writes a packfile, without deltas, of the objects that the tree of
-// cs has and its base has not, and of the commit when it is not "".
-func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, commit string, w io.Writer) error {
+// cs has and its base has not.
+func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
 	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return fmt.Errorf("write the pack: %w", err)
-	}
-	if commit != "" {
-		ids = append(ids, plumbing.NewHash(commit))
 	}
 	if err := c.objects.WritePack(ctx, ids, w); err != nil {
 		return fmt.Errorf("write the pack: %w", err)
@@ -62,41 +54,12 @@ func (c *Checkout) HasCommit(sha string) bool {
 	return err == nil && c.objects.Has(commit.TreeHash)
 }
 
-// ShallowCommits are the commits whose parents this checkout doesn't have
-// because it was cloned without them.
-func (c *Checkout) ShallowCommits() []string {
-	data, err := regularfile.Read(filepath.Join(c.repo.CommonDir, "shallow"), regularfile.Small)
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(data))
-}
+// Private returns the git folder that has what was written and fetched, and those that it borrows objects
+// from. Who puts objects there calls Fetched.
+func (c *Checkout) Private() (dir string, borrowed []string) { return c.repo.Private, c.repo.Folders }
 
-// AddPack keeps the objects of a pack that was fetched, aside from the
-// repository; shallow are the commits in it whose parents are not. The pack's
-// objects are named by what is in them, whoever sent it.
-func (c *Checkout) AddPack(ctx context.Context, pack io.Reader, shallow []string) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	err := c.objects.AddPack(pack)
-	if err == nil && len(shallow) > 0 {
-		err = appendShallow(c.repo.Private, shallow)
-	}
-	if err != nil {
-		return fmt.Errorf("keep what was fetched: %w", err)
-	}
-	return nil
-}
-
-func appendShallow(gitDir string, shallow []string) error {
-	f, err := os.OpenFile(filepath.Join(gitDir, "shallow"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(f, strings.Join(shallow, "\n")+"\n")
-	return errors.Join(err, f.Close())
-}
+// Fetched finds the objects that git put into the private git folder.
+func (c *Checkout) Fetched() { c.objects.Reindex() }
 
 // lendFetched gives another git folder what was fetched: copies, which checks may
 // write to.

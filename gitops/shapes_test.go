@@ -664,7 +664,7 @@ func patchApplies(t *testing.T, r repo, c *gitops.Checkout, cs *gitops.ChangeSet
 func packArrives(t *testing.T, r repo, base, git string, c *gitops.Checkout, cs *gitops.ChangeSet) {
 	t.Helper()
 	var pack bytes.Buffer
-	if err := c.WritePack(t.Context(), cs, "", &pack); err != nil {
+	if err := c.WritePack(t.Context(), cs, &pack); err != nil {
 		t.Fatal(err)
 	}
 	clone := at(t, filepath.Join(t.TempDir(), "clone"))

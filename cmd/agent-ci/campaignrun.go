@@ -126,7 +126,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 		o.Checkouts = &here.Checkouts{
 			Folder: filepath.Join(o.Folder, "mirrors"), Git: git, Keep: publish != "github",
 			Remote: func(repository string) remote.Remote {
-				return remote.Remote{URL: server + "/" + repository + ".git", Token: environ.Token()}
+				return remote.Remote{URL: server + "/" + repository + ".git", Token: environ.Token(), Path: p.variable("PATH")}
 			},
 		}
 	}
@@ -140,7 +140,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 		}
 		o.Checkouts.Only = true
 		o.Checkouts.Remote = func(repository string) remote.Remote {
-			return remote.Remote{URL: resolve.Repositories(repositories).Path(repository)}
+			return remote.Remote{URL: resolve.Repositories(repositories).Path(repository), Path: p.variable("PATH")}
 		}
 	}
 	if publish != "github" {

@@ -5,14 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"unicode"
-
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/transport"
-	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 )
 
 // What keeps a remote from being used, for errors.Is. The error that wraps one
@@ -122,20 +117,26 @@ func (e *failure) Error() string {
 func (e *failure) Unwrap() error { return errors.Join(e.kind, e.cause) }
 
 var remedyByKind = map[error]string{
-	ErrAuth:        "set GITHUB_TOKEN to a token that may read the repository, and write its contents for a push (ssh: load a key into the agent)",
+	ErrAuth:        "set GITHUB_TOKEN to a token that may read the repository, and write its contents for a push",
 	ErrNotFound:    "check the URL, and that the token or key may see it: a private repository is not found without",
 	ErrUnreachable: "check the URL and the network, or try again later",
 	ErrEmpty:       "push a first commit, it may be empty",
 }
 
-// failed says what kind of failure err is. A cancelled context stays what it is.
+// failed says what kind of failure err is; nil for none. A cancelled context stays what it is.
 func (r Remote) failed(ctx context.Context, doing string, err error) error {
+	if err == nil {
+		return nil
+	}
 	doing = fmt.Sprintf("%s %s", doing, r.Name())
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 	}
-	kind := kindOf(err)
-	return &failure{doing: doing, kind: kind, detail: r.detail(err), remedy: remedyByKind[kind], cause: err}
+	kind, detail := kindOf(err), r.detail(err)
+	if kind != nil {
+		detail = strings.TrimPrefix(strings.TrimPrefix(detail, kind.Error()), ": ")
+	}
+	return &failure{doing: doing, kind: kind, detail: detail, remedy: remedyByKind[kind], cause: err}
 }
 
 // minSecret keeps a password of a few letters from being looked for in
@@ -161,34 +162,110 @@ func passwordIn(raw string) string {
 	return password
 }
 
-func kindOf(err error) error {
-	// go-git's UnexpectedError does not unwrap.
-	if unexpected, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
-		return kindOf(unexpected.Err)
+// gitError is a git program that failed.
+type gitError struct {
+	said *speech
+	err  error
+}
+
+func (e *gitError) Error() string {
+	if said := e.said.String(); said != "" {
+		return said
 	}
-	reply, replied := errors.AsType[*githttp.Err](err)
-	switch {
-	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed), errors.Is(err, ErrAuth):
-		return ErrAuth
-	case errors.Is(err, transport.ErrRepositoryNotFound), errors.Is(err, ErrNotFound):
-		return ErrNotFound
-	case errors.Is(err, transport.ErrEmptyRemoteRepository):
-		return ErrEmpty
-	case errors.As(err, new(*redirectError)):
+	return "git: " + e.err.Error()
+}
+
+func (e *gitError) Unwrap() error { return e.err }
+
+// complaints are by git's own words, the first that fits. What the other side says counts for nothing.
+var complaints = []struct {
+	words string
+	kind  error
+}{
+	{"could not read username", ErrAuth},
+	{"could not read password", ErrAuth},
+	{"authentication failed", ErrAuth},
+	{"permission denied", ErrAuth},
+	{"returned error: 401", ErrAuth},
+	{"returned error: 403", ErrAuth},
+	{"does not appear to be a git repository", ErrNotFound},
+	{"' not found", ErrNotFound},
+	{"does not exist", ErrNotFound},
+	{"remote branch", ErrNotFound},
+	{"returned error: 404", ErrNotFound},
+	{"returned error: 410", ErrNotFound},
+	{"returned error: 429", ErrUnreachable},
+	{"returned error: 5", ErrUnreachable},
+	{"returned error: ", nil},
+	{"unable to access", ErrUnreachable},
+	{"rpc failed", ErrUnreachable},
+	{"hung up unexpectedly", ErrUnreachable},
+	{"early eof", ErrUnreachable},
+	{"timed out", ErrUnreachable},
+}
+
+func kindOf(err error) error {
+	for _, kind := range []error{ErrAuth, ErrNotFound, ErrUnreachable, ErrEmpty} {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	if failed, is := errors.AsType[*gitError](err); is {
+		own := strings.ToLower(failed.said.own.String())
+		for _, known := range complaints {
+			if strings.Contains(own, known.words) {
+				return known.kind
+			}
+		}
 		return nil
-	case replied && temporary(reply.StatusCode()), errors.As(err, new(net.Error)), errors.Is(err, ErrUnreachable):
+	}
+	if !errors.As(err, new(*redirectError)) && errors.As(err, new(net.Error)) {
 		return ErrUnreachable
 	}
 	return nil
 }
 
-func temporary(status int) bool {
-	return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests
+// speech is what git writes to its standard error: its own words, and those of the other side, which it
+// marks line by line. Of both the beginning is kept.
+type speech struct {
+	own, theirs words
+	line        []byte
 }
+
+func (s *speech) Write(p []byte) (int, error) {
+	for _, c := range p {
+		switch {
+		case c == '\n' || c == '\r':
+			s.end()
+		case len(s.line) < maxWords:
+			s.line = append(s.line, c)
+		}
+	}
+	return len(p), nil
+}
+
+// end ends a line.
+func (s *speech) end() {
+	line, to := string(s.line), &s.own
+	s.line = s.line[:0]
+	if theirs, marked := strings.CutPrefix(line, "remote: "); marked {
+		line, to = theirs, &s.theirs
+	}
+	for _, mark := range []string{"fatal: ", "error: "} {
+		line = strings.TrimPrefix(line, mark)
+	}
+	_, _ = to.Write([]byte(line + "\n"))
+}
+
+// String has both.
+func (s *speech) String() string { return printable(s.own.String() + "\n" + s.theirs.String()) }
+
+// redirected reports whether an http server answered with another address.
+func (s *speech) redirected() bool { return strings.Contains(s.own.String(), "returned error: 30") }
 
 const maxWords = 2 << 10
 
-// words keeps the beginning of what a remote says.
+// words keeps the beginning of what is said.
 type words struct{ kept []byte }
 
 func (w *words) Write(p []byte) (int, error) {

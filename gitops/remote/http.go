@@ -1,102 +1,82 @@
 package remote
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
-
-	"github.com/go-git/go-git/v5/plumbing/transport"
-	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
 
 const (
 	connectTimeout = 15 * time.Second
-	// headerTimeout is for the first byte of a reply: a server may check a
-	// whole push before it answers.
+	// headerTimeout is for the first byte of a reply.
 	headerTimeout = 10 * time.Minute
 
-	// maxAdvertised bounds the list of refs, some 60 bytes for each.
-	maxAdvertised = 128 << 20
 	maxErrorReply = 64 << 10
 	maxRedirects  = 5
 )
 
-// httpTransport carries the requests of one session. It adds the credentials
+// httpTransport carries what is asked of a server without git. It adds the credentials
 // itself, by the host of each request, so that a redirect carries none away.
 type httpTransport struct {
-	base           *http.Transport
-	origin         string
-	user, password string
-
-	posted   io.ReadCloser // the reply to the last POST, which go-git leaves open
-	resolved *url.URL      // where the list of refs came from
+	base *http.Transport
+	to   target
 }
 
-func newHTTPTransport(r Remote, endpoint *transport.Endpoint) (*httpTransport, error) {
-	u, err := url.Parse(r.URL)
-	if err != nil {
-		return nil, fmt.Errorf("%q is not a URL", r.Name())
-	}
-	user, password := r.credentials(endpoint)
-	endpoint.User, endpoint.Password = "", ""
+func newHTTPTransport(to target) *httpTransport {
 	dialer := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
 	return &httpTransport{
 		base: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
 			MaxIdleConns: 2, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: headerTimeout,
 		},
-		origin: origin.Of(u), user: user, password: password,
-	}, nil
-}
-
-func (t *httpTransport) git() transport.Transport {
-	return githttp.NewClient(&http.Client{Transport: t, CheckRedirect: checkRedirect})
+		to: to,
+	}
 }
 
 func (t *httpTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
-	if t.password != "" && origin.Of(req.URL) == t.origin {
-		req.SetBasicAuth(t.user, t.password)
+	if t.to.password != "" && origin.Of(req.URL) == t.to.origin {
+		req.SetBasicAuth(t.to.user, t.to.password)
 	}
 	resp, err := t.base.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case resp.StatusCode >= http.StatusMultipleChoices:
+	if err == nil && resp.StatusCode >= http.StatusMultipleChoices {
 		resp.Body = bounded(resp.Body, maxErrorReply)
-	case req.Method == http.MethodPost:
-		t.posted = resp.Body
-	default:
-		t.resolved = req.URL
-		resp.Body = bounded(resp.Body, maxAdvertised)
 	}
-	return resp, nil
+	return resp, err
 }
 
-// finish lets the server end what it does after its report (hooks that run
-// after the push), and closes the connections.
-func (t *httpTransport) finish() {
-	if t.posted != nil {
-		_, _ = io.CopyN(io.Discard, t.posted, maxErrorReply)
-		_ = t.posted.Close()
+// movedTo asks a server where it keeps the repository of an address that it redirects.
+func (r Remote) movedTo(ctx context.Context) (string, error) {
+	t, err := r.target()
+	if err != nil {
+		return "", err
 	}
-	t.base.CloseIdleConnections()
-}
-
-// cloneURL is the URL after the redirects of the list of refs.
-func (t *httpTransport) cloneURL() string {
-	u := *t.resolved
-	u.Path = strings.TrimSuffix(u.Path, "/info/refs")
-	u.RawPath, u.RawQuery = "", ""
-	return u.String()
+	const list = "/info/refs"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.address+list+"?service=git-upload-pack", nil)
+	if err != nil {
+		return "", err
+	}
+	carrier := newHTTPTransport(t)
+	defer carrier.base.CloseIdleConnections()
+	response, err := (&http.Client{Transport: carrier, CheckRedirect: checkRedirect}).Do(request)
+	if err != nil {
+		return "", err
+	}
+	_ = response.Body.Close()
+	at := *response.Request.URL
+	path, is := strings.CutSuffix(at.Path, list)
+	if !is {
+		return "", &redirectError{fmt.Sprintf("%s leads to a page that is no git repository", at.Host)}
+	}
+	at.Path, at.RawPath, at.RawQuery = path, "", ""
+	return at.String(), nil
 }
 
 type redirectError struct{ why string }
@@ -121,43 +101,4 @@ func bounded(body io.ReadCloser, limit int64) io.ReadCloser {
 		io.Reader
 		io.Closer
 	}{io.LimitReader(body, limit), body}
-}
-
-// httpUpload and httpReceive are go-git's sessions, closed with their transport.
-type httpUpload struct {
-	transport.UploadPackSession
-	http *httpTransport
-}
-
-func (s httpUpload) Close() error {
-	s.http.finish()
-	return s.UploadPackSession.Close()
-}
-
-type httpReceive struct {
-	transport.ReceivePackSession
-	http *httpTransport
-}
-
-func (s httpReceive) Close() error {
-	s.http.finish()
-	return s.ReceivePackSession.Close()
-}
-
-func httpUploadSession(r Remote, endpoint *transport.Endpoint) (transport.UploadPackSession, error) {
-	t, err := newHTTPTransport(r, endpoint)
-	if err != nil {
-		return nil, err
-	}
-	session, err := t.git().NewUploadPackSession(endpoint, nil)
-	return httpUpload{session, t}, err
-}
-
-func httpReceiveSession(r Remote, endpoint *transport.Endpoint) (transport.ReceivePackSession, error) {
-	t, err := newHTTPTransport(r, endpoint)
-	if err != nil {
-		return nil, err
-	}
-	session, err := t.git().NewReceivePackSession(endpoint, nil)
-	return httpReceive{session, t}, err
 }

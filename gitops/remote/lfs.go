@@ -140,16 +140,11 @@ func (c *lfsClient) all(ctx context.Context, doing string, list []LFSObject) err
 	if len(list) == 0 {
 		return nil
 	}
-	endpoint, err := c.remote.endpoint()
+	to, err := c.remote.target()
 	if err != nil {
 		return c.remote.failed(ctx, doing, err)
 	}
-	if endpoint.Protocol == "ssh" {
-		return lfsErrorf("contents are exchanged with https remotes alone, and this one is reached over ssh")
-	}
-	if c.transport, err = newHTTPTransport(c.remote, endpoint); err != nil {
-		return err
-	}
+	c.transport = newHTTPTransport(to)
 	defer c.transport.base.CloseIdleConnections()
 	const atOnce = 100
 	for some := range slices.Chunk(list, atOnce) {
@@ -259,11 +254,11 @@ func said(text string) string {
 }
 
 func (c *lfsClient) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
-	address, err := url.Parse(c.remote.URL)
+	address, err := url.Parse(c.transport.to.address)
 	if err != nil {
-		return nil, fmt.Errorf("%q is not a URL", c.remote.Name())
+		return nil, err
 	}
-	address.User, address.RawQuery, address.Fragment = nil, "", ""
+	address.RawQuery, address.Fragment = "", ""
 	address.Path = strings.TrimSuffix(strings.TrimSuffix(address.Path, "/"), ".git") + ".git/info/lfs/objects/batch"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), bytes.NewReader(body))
 	if err != nil {
@@ -380,7 +375,7 @@ func (c *lfsClient) redirect(to *http.Request, via []*http.Request) error {
 
 // allows reports whether an action may be at an address.
 func (c *lfsClient) allows(u *url.URL) bool {
-	return u.Scheme == "https" || origin.Of(u) == c.transport.origin
+	return u.Scheme == "https" || origin.Of(u) == c.transport.to.origin
 }
 
 // act does what the server asks for. The request gets the credentials that the server gave for

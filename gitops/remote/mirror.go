@@ -7,11 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
@@ -20,7 +21,6 @@ import (
 type Mirror struct {
 	Remote Remote
 	Dir    string
-	Git    string // the git program
 }
 
 // Hold makes sure that the mirror is there and has a commit: it is cloned, or brought up to date,
@@ -37,49 +37,49 @@ func (m Mirror) Hold(ctx context.Context, commit string) error {
 	if there && m.has(ctx, commit) {
 		return nil
 	}
-	source, err := m.Remote.source(ctx, CloneOptions{})
-	if err != nil {
-		return err
-	}
-	env := gitEnvironment(source.config...)
 	if !there {
-		if err := m.clone(ctx, source, env); err != nil {
+		if err := m.clone(ctx); err != nil {
 			return m.Remote.failed(ctx, "clone", err)
 		}
-	} else if err := m.fetch(ctx, source, env, "+refs/heads/*:refs/heads/*"); err != nil {
+	} else if err := m.fetch(ctx, "+refs/heads/*:refs/heads/*"); err != nil {
 		return m.Remote.failed(ctx, "fetch from", err)
 	}
 	if m.has(ctx, commit) {
 		return nil
 	}
-	if err := m.fetch(ctx, source, env, commit); err != nil {
+	if err := m.fetch(ctx, commit); err != nil {
 		return m.Remote.failed(ctx, "fetch from", err)
 	}
 	return nil
 }
 
 func (m Mirror) has(ctx context.Context, commit string) bool {
-	_, err := runGit(ctx, m.Git, gitEnvironment(), "-C", m.Dir, "cat-file", "-e", commit+"^{commit}")
-	return err == nil
+	return m.git(ctx, "-C", m.Dir, "cat-file", "-e", commit+"^{commit}") == nil
+}
+
+// git runs git on the mirror or a checkout of it. It has no configuration: git starts no filter,
+// which would run among the files of the repository.
+func (m Mirror) git(ctx context.Context, args ...string) error {
+	env := append(environmentOf(guarded), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null")
+	_, _, err := runGit(ctx, m.Remote.Path, "", env, args...)
+	return err
 }
 
 // clone puts the mirror into its place once it is whole.
-func (m Mirror) clone(ctx context.Context, from source, env []string) error {
+func (m Mirror) clone(ctx context.Context) error {
 	unfinished := m.Dir + ".new"
 	if err := errors.Join(os.RemoveAll(unfinished), os.MkdirAll(filepath.Dir(m.Dir), 0o700)); err != nil {
 		return err
 	}
-	args := append(slices.Clone(guarded), "clone", "--bare", "--quiet", "--template=", "--no-recurse-submodules", "--", from.url, unfinished)
-	if _, err := runGit(ctx, m.Git, env, args...); err != nil {
+	if _, _, err := m.Remote.git(ctx, Store{}, []string{"clone", "--bare", "--quiet", "--template=", "--no-recurse-submodules"}, unfinished); err != nil {
 		return errors.Join(err, os.RemoveAll(unfinished))
 	}
 	return os.Rename(unfinished, m.Dir)
 }
 
 // fetch never packs the mirror anew: checkouts read its objects meanwhile.
-func (m Mirror) fetch(ctx context.Context, from source, env []string, what string) error {
-	args := append(slices.Clone(guarded), "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-C", m.Dir, "fetch", "--quiet", "--no-recurse-submodules", "--", from.url, what)
-	_, err := runGit(ctx, m.Git, env, args...)
+func (m Mirror) fetch(ctx context.Context, what string) error {
+	_, _, err := m.Remote.git(ctx, Store{Dir: m.Dir}, []string{"fetch", "--quiet", "--no-recurse-submodules"}, what)
 	return err
 }
 
@@ -95,30 +95,19 @@ func (m Mirror) CheckOut(ctx context.Context, dir, branch, commit string) error 
 // checkOut has git do what depends on the file system; the rest are a few small files, for each of
 // which a process of git would take as long as a small checkout.
 func (m Mirror) checkOut(ctx context.Context, dir, branch, commit string) error {
-	init := []string{"-c", "init.defaultRefFormat=files", "-c", "init.defaultObjectFormat=sha1", "init", "--quiet", "--template=", "--", dir}
-	if _, err := runGit(ctx, m.Git, gitEnvironment(), append(slices.Clone(guarded), init...)...); err != nil {
+	if err := m.git(ctx, "init", "--quiet", "--template=", "--", dir); err != nil {
 		return err
 	}
 	if err := m.lend(dir, branch, commit); err != nil {
 		return err
 	}
-	// Without configuration git starts no filter, which would run among the files of the repository.
-	env := gitEnvironment("GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null")
-	_, err := runGit(ctx, m.Git, env, append(slices.Clone(guarded), "-C", dir, "reset", "--quiet", "--hard")...)
-	return err
+	return m.git(ctx, "-C", dir, "reset", "--quiet", "--hard")
 }
 
 // lend gives an empty repository the objects of the mirror, its branches as those of origin, its tags,
 // and a branch at a commit.
 func (m Mirror) lend(dir, branch, commit string) error {
-	mirror, err := openRepository(m.Dir)
-	if err != nil {
-		return err
-	}
-	storage, err := openRepository(dir)
-	if err != nil {
-		return err
-	}
+	mirror, storage := storageOf(m.Dir), storageOf(filepath.Join(dir, ".git"))
 	if err := m.lendRefs(mirror, storage); err != nil {
 		return fmt.Errorf("write the branches: %w", err)
 	}
@@ -160,4 +149,8 @@ func (m Mirror) lendRefs(mirror, to *filesystem.Storage) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(to.Filesystem().Root(), "packed-refs"), []byte(strings.Join(packed, "")), 0o644)
+}
+
+func storageOf(gitDir string) *filesystem.Storage {
+	return filesystem.NewStorage(osfs.New(gitDir, osfs.WithBoundOS()), cache.NewObjectLRUDefault())
 }

@@ -16,7 +16,7 @@ func TestCheckOutOfAMirror(t *testing.T) {
 	git(t, o.work, "tag", "light", o.side)
 	git(t, o.work, "push", "--quiet", o.bare, "light")
 	server := serve(t, o.root)
-	mirror := remote.Mirror{Remote: server.remote(), Dir: filepath.Join(t.TempDir(), "mirror.git"), Git: gitProgram}
+	mirror := remote.Mirror{Remote: server.remote(), Dir: filepath.Join(t.TempDir(), "mirror.git")}
 	if err := mirror.Hold(t.Context(), o.base); err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +77,14 @@ func TestGitStartsNoFilterInACheckoutOfAMirror(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
 	write(t, config, "[filter \"shout\"]\n\tsmudge = sh -c 'pwd >>"+proof+"; cat'\n\trequired = true\n")
 	t.Setenv("GIT_CONFIG_GLOBAL", config)
-	mirror := remote.Mirror{Remote: serve(t, o.root).remote(), Dir: filepath.Join(t.TempDir(), "mirror.git"), Git: gitProgram}
+	mirror := remote.Mirror{Remote: serve(t, o.root).remote(), Dir: filepath.Join(t.TempDir(), "mirror.git")}
 	if err := mirror.Hold(t.Context(), tip); err != nil {
 		t.Fatal(err)
 	}
 	if err := mirror.CheckOut(t.Context(), filepath.Join(t.TempDir(), "checkout"), "main", tip); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := remote.Clone(t.Context(), mirror.Remote, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "checkout"), Git: gitProgram}); err != nil {
+	if err := remote.Clone(t.Context(), mirror.Remote, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "checkout")}); err != nil {
 		t.Fatal(err)
 	}
 	if where, err := os.ReadFile(proof); err == nil {

@@ -3,6 +3,7 @@ package remote_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"net/http"
 	"net/http/cgi"
@@ -102,24 +103,24 @@ func (o origin) commit(t *testing.T, message string) string {
 	return git(t, o.work, "rev-parse", "HEAD")
 }
 
-// change is a new commit on main of the checkout in dir, with its pack.
-func change(t *testing.T, dir, content string) (sha string, pack []byte) {
+// change is a new commit on main of the checkout in dir.
+func change(t *testing.T, dir, content string) (sha string) {
 	t.Helper()
 	write(t, filepath.Join(dir, "new.txt"), content)
 	git(t, dir, "add", "-A")
 	git(t, dir, "commit", "--quiet", "-m", content)
-	return git(t, dir, "rev-parse", "HEAD"), packOf(t, dir, "HEAD~1..HEAD")
+	return git(t, dir, "rev-parse", "HEAD")
 }
 
-func packOf(t *testing.T, dir, revisions string) []byte {
+// storeOf is a git folder of its own that borrows what a checkout has.
+func storeOf(t *testing.T, dir string) remote.Store {
 	t.Helper()
-	cmd := exec.Command(gitProgram, "pack-objects", "--revs", "--stdout", "--quiet")
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader(revisions+"\n")
-	pack, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("git pack-objects: %v", err)
+	own := filepath.Join(t.TempDir(), "own.git")
+	git(t, dir, "init", "--quiet", "--bare", "--template=", own)
+	if shallow, err := os.ReadFile(filepath.Join(dir, ".git", "shallow")); err == nil {
+		write(t, filepath.Join(own, "shallow"), string(shallow))
 	}
-	return pack
+	return remote.Store{Dir: own, Borrowed: []string{filepath.Join(dir, ".git")}}
 }
 
 // backend serves the repositories below root by git http-backend to those who
@@ -146,6 +147,7 @@ func serve(t *testing.T, root string) *backend {
 			b.mu.Unlock()
 		}
 		if user != "x-access-token" || password != token {
+			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 			http.Error(w, "who are you", http.StatusUnauthorized)
 			return
 		}
@@ -156,54 +158,36 @@ func serve(t *testing.T, root string) *backend {
 }
 
 func (b *backend) remote() remote.Remote {
-	return remote.Remote{URL: b.URL + "/o/r.git", Token: token}
+	return remote.Remote{URL: b.URL + "/o/r.git", Token: token, Path: os.Getenv("PATH")}
 }
+
+// at is a repository without credentials.
+func at(url string) remote.Remote { return remote.Remote{URL: url, Path: os.Getenv("PATH")} }
 
 // way is one way to reach the same repository.
 type way struct {
 	name   string
 	remote remote.Remote
-	git    string
 }
 
 func ways(t *testing.T, o origin) []way {
 	t.Helper()
-	return []way{
-		{"http", serve(t, o.root).remote(), ""},
-		{"path by git", remote.Remote{URL: o.bare}, gitProgram},
-		{"path without git", remote.Remote{URL: "file://" + o.bare}, ""},
-		{"ssh", serveSSH(t, o.bare), ""},
-	}
+	return []way{{"http", serve(t, o.root).remote()}, {"path", at(o.bare)}}
 }
 
-func TestList(t *testing.T) {
+func TestBranches(t *testing.T) {
 	o := newOrigin(t)
-	want := map[string]string{
-		"HEAD": o.base, "refs/heads/main": o.base, "refs/heads/side": o.side, "refs/tags/v1": git(t, o.work, "rev-parse", "v1"),
-	}
+	git(t, o.root, "init", "--quiet", "--bare", filepath.Join(o.root, "empty.git"))
+	want := map[string]string{"main": o.base, "side": o.side}
 	for _, w := range ways(t, o) {
 		t.Run(w.name, func(t *testing.T) {
-			got, err := remote.List(t.Context(), w.remote)
-			if err != nil {
-				t.Fatal(err)
+			got, err := remote.Branches(t.Context(), w.remote)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%v, branches (-want +got):\n%s", err, diff)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("refs (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestListOfEmptyRepository(t *testing.T) {
-	isolate(t)
-	root := t.TempDir()
-	bare := filepath.Join(root, "o", "r.git")
-	git(t, root, "init", "--quiet", "--bare", bare)
-	for _, w := range ways(t, origin{root: root, bare: bare}) {
-		t.Run(w.name, func(t *testing.T) {
-			got, err := remote.List(t.Context(), w.remote)
-			if err != nil || len(got) != 0 {
-				t.Errorf("List = %v, %v, want no refs", got, err)
+			w.remote.URL = strings.Replace(w.remote.URL, "o/r.git", "empty.git", 1)
+			if got, err := remote.Branches(t.Context(), w.remote); err != nil || len(got) != 0 {
+				t.Errorf("without commits: %v, %v", got, err)
 			}
 		})
 	}
@@ -213,28 +197,25 @@ func TestPush(t *testing.T) {
 	o := newOrigin(t)
 	for i, w := range ways(t, o) {
 		t.Run(w.name, func(t *testing.T) {
-			branch := "agent-ci/" + strings.Repeat("x", i+1)
-			first, _ := change(t, o.work, w.name)
-			options := remote.PushOptions{Branch: branch, Commit: first, Pack: bytes.NewReader(packOf(t, o.work, o.base+"..HEAD")), Git: w.git}
-			if err := remote.Push(t.Context(), w.remote, options); err != nil {
+			branch, from := "agent-ci/"+strings.Repeat("x", i+1), storeOf(t, o.work)
+			first := change(t, o.work, w.name)
+			if err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: first, From: from}); err != nil {
 				t.Fatalf("create: %v", err)
 			}
 			wantTip(t, o, branch, first)
 
-			second, pack := change(t, o.work, w.name+" again")
-			options = remote.PushOptions{Branch: branch, Commit: second, Expected: first, Pack: bytes.NewReader(pack), Git: w.git}
+			second := change(t, o.work, w.name+" again")
+			options := remote.PushOptions{Branch: branch, Commit: second, From: from, Expected: first}
 			if err := remote.Push(t.Context(), w.remote, options); err != nil {
 				t.Fatalf("update: %v", err)
 			}
 			wantTip(t, o, branch, second)
 			git(t, o.bare, "fsck", "--strict", "--connectivity-only")
-
-			options = remote.PushOptions{Branch: branch, Commit: second, Expected: first, Git: w.git}
 			if err := remote.Push(t.Context(), w.remote, options); err != nil {
 				t.Errorf("a push of what is there already: %v", err)
 			}
 
-			options = remote.PushOptions{Branch: branch, Commit: o.side, Expected: second, Git: w.git}
+			options = remote.PushOptions{Branch: branch, Commit: o.side, From: from, Expected: second}
 			if err := remote.Push(t.Context(), w.remote, options); err != nil {
 				t.Fatalf("forced, without objects: %v", err)
 			}
@@ -248,17 +229,10 @@ func TestPushToEmptyRepository(t *testing.T) {
 	empty := filepath.Join(o.root, "o", "empty.git")
 	git(t, o.root, "init", "--quiet", "--bare", empty)
 	git(t, empty, "config", "http.receivepack", "true")
-	overHTTP, overSSH := serve(t, o.root).remote(), serveSSH(t, empty)
-	overHTTP.URL = strings.Replace(overHTTP.URL, "r.git", "empty.git", 1)
-	for _, w := range []way{
-		{"http", overHTTP, ""},
-		{"path by git", remote.Remote{URL: empty}, gitProgram},
-		{"path without git", remote.Remote{URL: empty}, ""},
-		{"ssh", overSSH, ""},
-	} {
+	for _, w := range ways(t, o) {
 		t.Run(w.name, func(t *testing.T) {
-			pack := bytes.NewReader(packOf(t, o.work, "main"))
-			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: "first", Commit: o.base, Pack: pack, Git: w.git})
+			w.remote.URL = strings.Replace(w.remote.URL, "r.git", "empty.git", 1)
+			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: "first", Commit: o.base, From: storeOf(t, o.work)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -279,7 +253,7 @@ func wantTip(t *testing.T, o origin, branch, want string) {
 
 func TestPushLosesLease(t *testing.T) {
 	o := newOrigin(t)
-	sha, pack := change(t, o.work, "x")
+	sha := change(t, o.work, "x")
 	cases := []struct {
 		name, branch, expected, found string
 	}{
@@ -291,7 +265,7 @@ func TestPushLosesLease(t *testing.T) {
 		for _, c := range cases {
 			t.Run(w.name+"/"+c.name, func(t *testing.T) {
 				err := remote.Push(t.Context(), w.remote, remote.PushOptions{
-					Branch: c.branch, Commit: sha, Expected: c.expected, Pack: bytes.NewReader(pack), Git: w.git,
+					Branch: c.branch, Commit: sha, Expected: c.expected, From: storeOf(t, o.work),
 				})
 				var lost *remote.LeaseError
 				if !errors.As(err, &lost) {
@@ -307,32 +281,20 @@ func TestPushLosesLease(t *testing.T) {
 	}
 }
 
-// onRead runs do at the first read of the pack: after the list of refs was
-// seen, before the branch is moved.
-type onRead struct {
-	do   func()
-	pack *bytes.Reader
-}
-
-func (r *onRead) Read(p []byte) (int, error) {
-	if r.do != nil {
-		r.do()
-		r.do = nil
-	}
-	return r.pack.Read(p)
-}
-
+// A branch that moves after git saw it, and before it is locked.
 func TestPushLosesRace(t *testing.T) {
 	o := newOrigin(t)
-	sha, pack := change(t, o.work, "x")
+	sha := change(t, o.work, "x")
 	for i, w := range ways(t, o) {
 		t.Run(w.name, func(t *testing.T) {
 			branch := "race" + strings.Repeat("x", i)
 			git(t, o.bare, "update-ref", "refs/heads/"+branch, o.base)
-			overtake := func() { git(t, o.bare, "update-ref", "refs/heads/"+branch, o.side) }
-			err := remote.Push(t.Context(), w.remote, remote.PushOptions{
-				Branch: branch, Commit: sha, Expected: o.base, Pack: &onRead{overtake, bytes.NewReader(pack)}, Git: w.git,
-			})
+			hook := filepath.Join(o.bare, "hooks", "pre-receive")
+			write(t, hook, "#!/bin/sh\nunset GIT_QUARANTINE_PATH\nexec git update-ref refs/heads/"+branch+" "+o.side+"\n")
+			if err := os.Chmod(hook, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: sha, From: storeOf(t, o.work), Expected: o.base})
 			var lost *remote.LeaseError
 			if !errors.As(err, &lost) || lost.Found != o.side {
 				t.Errorf("err = %v, want a LeaseError that found %s", err, o.side)
@@ -342,25 +304,45 @@ func TestPushLosesRace(t *testing.T) {
 	}
 }
 
-func TestPushWithoutBase(t *testing.T) {
+// What the other side has is not sent again where its branches have moved on since.
+func TestPushSendsTheChangeAlone(t *testing.T) {
 	o := newOrigin(t)
-	change(t, o.work, "never pushed")
-	sha, pack := change(t, o.work, "on top")
-	for _, w := range ways(t, o) {
-		t.Run(w.name, func(t *testing.T) {
-			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: "x", Commit: sha, Pack: bytes.NewReader(pack), Git: w.git})
-			var refused *remote.RejectedError
-			if !errors.As(err, &refused) {
-				t.Fatalf("err = %v, want a RejectedError", err)
-			}
-			if !strings.Contains(err.Error(), "push the base branch first") {
-				t.Errorf("err = %v, want it to tell to push the base branch first", err)
-			}
-			if refs, _ := remote.List(t.Context(), w.remote); refs["refs/heads/x"] != "" {
-				t.Errorf("the branch was made in spite of it")
-			}
-		})
+	dir := filepath.Join(t.TempDir(), "clone")
+	git(t, o.root, "clone", "--quiet", "--depth=1", "file://"+o.bare, dir)
+	for _, branch := range []string{"main", "side"} {
+		git(t, o.work, "checkout", "--quiet", branch)
+		later := o.commit(t, "later")
+		git(t, o.work, "push", "--quiet", o.bare, later+":"+branch)
 	}
+	git(t, o.bare, "update-ref", "-d", "refs/tags/v1")
+	git(t, o.bare, "config", "receive.unpackLimit", "1") // the pack is kept as it came
+	sha, before := change(t, dir, "x"), packs(t, o.bare)
+	if err := remote.Push(t.Context(), serve(t, o.root).remote(), remote.PushOptions{Branch: "x", Commit: sha, From: storeOf(t, dir)}); err != nil {
+		t.Fatal(err)
+	}
+	for name, size := range packs(t, o.bare) {
+		if _, old := before[name]; !old && size != 3 {
+			t.Errorf("%d objects were sent; the commit, its tree and new.txt are enough", size)
+		}
+	}
+}
+
+// packs are the packs of a repository, with their numbers of objects.
+func packs(t *testing.T, bare string) map[string]uint32 {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(bare, "objects", "pack", "*.pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]uint32{}
+	for _, name := range names {
+		pack, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = binary.BigEndian.Uint32(pack[8:])
+	}
+	return all
 }
 
 func TestPushRejectedByHook(t *testing.T) {
@@ -370,13 +352,10 @@ func TestPushRejectedByHook(t *testing.T) {
 	if err := os.Chmod(hook, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	sha, pack := change(t, o.work, "x")
+	sha := change(t, o.work, "x")
 	for _, w := range ways(t, o) {
-		if w.name == "path without git" {
-			continue // runs no hooks, as its documentation says
-		}
 		t.Run(w.name, func(t *testing.T) {
-			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: "x", Commit: sha, Pack: bytes.NewReader(pack), Git: w.git})
+			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: "x", Commit: sha, From: storeOf(t, o.work)})
 			var refused *remote.RejectedError
 			if !errors.As(err, &refused) {
 				t.Fatalf("err = %v, want a RejectedError", err)
@@ -390,27 +369,22 @@ func TestPushRejectedByHook(t *testing.T) {
 
 func TestPushHereIsRefused(t *testing.T) {
 	o := newOrigin(t)
-	sha, pack := change(t, o.work, "x")
+	sha := change(t, o.work, "x")
 	git(t, o.bare, "branch", "taken/below", "main")
 	there := filepath.Join(t.TempDir(), "there")
 	git(t, o.root, "clone", "--quiet", o.bare, there)
-	cases := []struct{ name, path, branch, expected, words string }{
+	for _, c := range []struct{ name, path, branch, expected, words string }{
 		{"checked out", there, "main", o.base, "check"},
-		{"a folder of branches", o.bare, "taken", "", "taken/below"},
-		{"below a branch", o.bare, "side/x", "", "side"},
-	}
-	for _, program := range []string{"", gitProgram} {
-		for _, c := range cases {
-			t.Run(c.name+" "+filepath.Base(program), func(t *testing.T) {
-				err := remote.Push(t.Context(), remote.Remote{URL: c.path}, remote.PushOptions{
-					Branch: c.branch, Commit: sha, Expected: c.expected, Pack: bytes.NewReader(pack), Git: program,
-				})
-				var refused *remote.RejectedError
-				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.words) {
-					t.Errorf("err = %v, want a RejectedError with %q", err, c.words)
-				}
-			})
-		}
+		{"a folder of branches", o.bare, "taken", "", "give another name"},
+		{"below a branch", o.bare, "side/x", "", "give another name"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := remote.Push(t.Context(), at(c.path), remote.PushOptions{Branch: c.branch, Commit: sha, From: storeOf(t, o.work), Expected: c.expected})
+			var refused *remote.RejectedError
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("err = %v, want a RejectedError with %q", err, c.words)
+			}
+		})
 	}
 }
 
@@ -420,9 +394,9 @@ func TestPushFromShallowClone(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "clone")
 			git(t, o.root, "clone", "--quiet", "--depth=1", "file://"+o.bare, dir)
-			sha, pack := change(t, dir, w.name)
+			sha := change(t, dir, w.name)
 			branch := "shallow" + strings.Repeat("x", i)
-			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: sha, Pack: bytes.NewReader(pack), Git: w.git})
+			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: sha, From: storeOf(t, dir)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -436,42 +410,36 @@ func TestPushFromShallowClone(t *testing.T) {
 func TestRefusedAccess(t *testing.T) {
 	o := newOrigin(t)
 	server := serve(t, o.root)
-	missing := filepath.Join(o.root, "missing.git")
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "down for the night", http.StatusBadGateway)
+		http.Error(w, "down for the night, Authentication failed", http.StatusBadGateway)
 	}))
 	t.Cleanup(broken.Close)
-	unknownKey := serveSSH(t, o.bare)
-	unknownKey.URL = strings.Replace(unknownKey.URL, "127.0.0.1", "localhost", 1)
-	cases := []struct {
-		name   string
-		remote remote.Remote
-		git    string
-		want   error
+	for _, c := range []struct {
+		name, url, token string
+		want             error
 	}{
-		{"no token", remote.Remote{URL: server.URL + "/o/r.git"}, "", remote.ErrAuth},
-		{"wrong token", remote.Remote{URL: server.URL + "/o/r.git", Token: "wrong"}, "", remote.ErrAuth},
-		{"no repository by http", remote.Remote{URL: server.URL + "/o/none.git", Token: token}, "", remote.ErrNotFound},
-		{"no repository by path", remote.Remote{URL: missing}, "", remote.ErrNotFound},
-		{"no repository by git", remote.Remote{URL: missing}, gitProgram, remote.ErrNotFound},
-		{"nobody listens", remote.Remote{URL: gone.URL + "/o/r.git", Token: token}, "", remote.ErrUnreachable},
-		{"bad gateway", remote.Remote{URL: broken.URL + "/o/r.git", Token: token}, "", remote.ErrUnreachable},
-		{"ssh server not in known_hosts", unknownKey, "", remote.ErrAuth},
-	}
-	for _, c := range cases {
+		{"no token", server.URL + "/o/r.git", "", remote.ErrAuth},
+		{"wrong token", server.URL + "/o/r.git", "wrong1", remote.ErrAuth},
+		{"no repository by http", server.URL + "/o/none.git", token, remote.ErrNotFound},
+		{"no repository by path", filepath.Join(o.root, "missing.git"), "", remote.ErrNotFound},
+		{"nobody listens", gone.URL + "/o/r.git", token, remote.ErrUnreachable},
+		{"bad gateway", broken.URL + "/o/r.git", token, remote.ErrUnreachable},
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := remote.Push(t.Context(), c.remote, remote.PushOptions{Branch: "x", Commit: o.base, Git: c.git})
-			if !errors.Is(err, c.want) {
-				t.Errorf("Push: %v, want %v", err, c.want)
-			}
-			_, err = remote.Clone(t.Context(), c.remote, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")})
-			if !errors.Is(err, c.want) {
-				t.Errorf("Clone: %v, want %v", err, c.want)
-			}
-			if err == nil || c.remote.Token != "" && strings.Contains(err.Error(), c.remote.Token+"@") {
-				t.Errorf("the error shows the token: %v", err)
+			r := at(c.url)
+			r.Token = c.token
+			for does, err := range map[string]error{
+				"push":  remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: o.base, From: storeOf(t, o.work)}),
+				"clone": remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")}),
+			} {
+				if !errors.Is(err, c.want) {
+					t.Errorf("%s: %v, want %v", does, err, c.want)
+				}
+				if err == nil || c.token != "" && strings.Contains(err.Error(), c.token) {
+					t.Errorf("the error shows the token: %v", err)
+				}
 			}
 		})
 	}
@@ -481,13 +449,15 @@ func TestURLsThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ name, url, token, words string }{
 		{"token in the clear", "http://git.example.com/o/r.git", token, "use https"},
 		{"password in the clear", "http://u:p@git.example.com/o/r.git", "", "use https"},
-		{"a program as transport", "ext::sh -c true", "", "ssh"},
+		{"a program as transport", "ext::sh -c true", "", "use https"},
 		{"git protocol", "git://git.example.com/o/r.git", "", "use https"},
-		{"an option as host", "ssh://-oProxyCommand=x/o/r.git", "", "ssh://git@HOST"},
+		{"ssh", "ssh://-oProxyCommand=x/o/r.git", "", "use https"},
+		{"ssh in short", "git@git.example.com:o/r.git", "", "not the URL"},
+		{"more than one line", "https://git.example.com/o/r.git", "one\nhost=elsewhere", "more than one line"},
 		{"nothing", "", "", "not the URL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := remote.List(t.Context(), remote.Remote{URL: c.url, Token: c.token})
+			_, err := remote.Branches(t.Context(), remote.Remote{URL: c.url, Token: c.token, Path: os.Getenv("PATH")})
 			if err == nil || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("err = %v, want one with %q", err, c.words)
 			}
@@ -502,18 +472,14 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 		http.Redirect(w, req, elsewhere.URL+req.URL.RequestURI(), http.StatusMovedPermanently)
 	}))
 	t.Cleanup(moved.Close)
-	r := remote.Remote{URL: moved.URL + "/o/r.git", Token: token}
+	r := at(moved.URL + "/o/r.git")
+	r.Token = token
 	for name, use := range map[string]func() error{
-		"list": func() error { _, err := remote.List(t.Context(), r); return err },
-		"push": func() error { return remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: o.base}) },
-		"clone": func() error {
-			_, err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: t.TempDir()})
-			return err
+		"list": func() error { _, err := remote.Branches(t.Context(), r); return err },
+		"push": func() error {
+			return remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: o.base, From: storeOf(t, o.work)})
 		},
-		"clone by git": func() error {
-			_, err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: t.TempDir(), Git: gitProgram})
-			return err
-		},
+		"clone": func() error { return remote.Clone(t.Context(), r, remote.CloneOptions{Dir: t.TempDir()}) },
 	} {
 		if err := use(); err == nil || !strings.Contains(err.Error(), "another host") {
 			t.Errorf("%s: err = %v, want one that names the other host", name, err)
@@ -535,63 +501,41 @@ func TestRedirectOnTheSameHost(t *testing.T) {
 		}
 		inner.ServeHTTP(w, req)
 	})
-	r := remote.Remote{URL: server.URL + "/old/r.git", Token: token}
-	sha, pack := change(t, o.work, "x")
-	if err := remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: sha, Pack: bytes.NewReader(pack)}); err != nil {
+	r := server.remote()
+	r.URL = server.URL + "/old/r.git"
+	sha := change(t, o.work, "x")
+	if err := remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: sha, From: storeOf(t, o.work)}); err != nil {
 		t.Errorf("push: %v", err)
 	}
-	for _, program := range []string{"", gitProgram} {
-		dir := t.TempDir()
-		got, err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: dir, Git: program})
-		if err != nil || got != o.base {
-			t.Errorf("clone with git %q = %q, %v, want %s", program, got, err, o.base)
-		}
-		if origin := strings.TrimSpace(git(t, dir, "config", "--get-all", "remote.origin.url")); origin != r.URL {
-			t.Errorf("clone with git %q has the origin %s, want %s", program, origin, r.URL)
-		}
+	wantTip(t, o, "x", sha)
+	dir := t.TempDir()
+	if err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if origin := strings.TrimSpace(git(t, dir, "config", "--get-all", "remote.origin.url")); origin != r.URL {
+		t.Errorf("the clone has the origin %s, want %s", origin, r.URL)
 	}
 }
 
 func TestClone(t *testing.T) {
 	o := newOrigin(t)
-	cases := []struct {
-		name    string
-		branch  string
-		commits string
-		refs    []string
-	}{
-		{"head", "", "2", []string{"refs/heads/main", "refs/remotes/origin/main", "refs/remotes/origin/side", "refs/tags/v1"}},
-		{"branch", "side", "3", []string{"refs/heads/side", "refs/remotes/origin/main", "refs/remotes/origin/side", "refs/tags/v1"}},
-	}
 	for _, w := range ways(t, o) {
-		for _, program := range []string{"", gitProgram} {
-			if w.name == "ssh" && program != "" {
-				continue // needs an ssh program
-			}
-			for _, c := range cases {
-				t.Run(w.name+"/"+filepath.Base(program)+"/"+c.name, func(t *testing.T) {
-					dir := filepath.Join(t.TempDir(), "clone")
-					got, err := remote.Clone(t.Context(), w.remote, remote.CloneOptions{Dir: dir, Branch: c.branch, Git: program})
-					if err != nil {
-						t.Fatal(err)
-					}
-					filled(t, dir, program)
-					if want := git(t, dir, "rev-parse", "HEAD"); got != want {
-						t.Errorf("Clone = %s, want %s", got, want)
-					}
-					wantClone(t, dir, c.commits, c.refs)
-				})
-			}
+		for _, c := range []struct{ name, branch, commits, head string }{{"head", "", "2", "main"}, {"branch", "side", "3", "side"}} {
+			t.Run(w.name+"/"+c.name, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "clone")
+				if err := remote.Clone(t.Context(), w.remote, remote.CloneOptions{Dir: dir, Branch: c.branch}); err != nil {
+					t.Fatal(err)
+				}
+				filled(t, dir)
+				wantClone(t, dir, c.commits, []string{"refs/heads/" + c.head, "refs/remotes/origin/main", "refs/remotes/origin/side", "refs/tags/v1"})
+			})
 		}
 	}
 }
 
-// filled checks out the files of a clone by git, which has none yet.
-func filled(t *testing.T, dir, program string) {
+// filled checks out the files of a clone, which has none yet.
+func filled(t *testing.T, dir string) {
 	t.Helper()
-	if program == "" {
-		return
-	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("git wrote files: %v, %v", entries, err)
 	}
@@ -639,60 +583,33 @@ func wantNoToken(t *testing.T, dir string) {
 	}
 }
 
-func TestCloneOfOddTree(t *testing.T) {
-	o := newOrigin(t)
-	if err := os.Symlink("/etc/hostname", filepath.Join(o.work, "absolute")); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(o.work, "tool.sh"), "#!/bin/sh\n")
-	if err := os.Chmod(filepath.Join(o.work, "tool.sh"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	o.commit(t, "odd")
-	git(t, o.work, "push", "--quiet", o.bare, "main")
-	for _, program := range []string{"", gitProgram} {
-		dir := t.TempDir()
-		if _, err := remote.Clone(t.Context(), remote.Remote{URL: o.bare}, remote.CloneOptions{Dir: dir, Git: program}); err != nil {
-			t.Fatal(err)
-		}
-		filled(t, dir, program)
-		if target, err := os.Readlink(filepath.Join(dir, "absolute")); err != nil || target != "/etc/hostname" {
-			t.Errorf("git %q: the link leads to %q, %v", program, target, err)
-		}
-		if status := git(t, dir, "status", "--porcelain"); status != "" {
-			t.Errorf("git %q: git status:\n%s", program, status)
-		}
-	}
-}
-
 func TestCloneFails(t *testing.T) {
 	o := newOrigin(t)
 	server := serve(t, o.root)
 	empty := filepath.Join(o.root, "empty.git")
 	git(t, o.root, "init", "--quiet", "--bare", empty)
-	for _, program := range []string{"", gitProgram} {
-		for _, c := range []struct {
-			name   string
-			remote remote.Remote
-			branch string
-			want   error
-		}{
-			{"no branch here", remote.Remote{URL: o.bare}, "none", remote.ErrNotFound},
-			{"no branch by http", server.remote(), "none", remote.ErrNotFound},
-			{"empty here", remote.Remote{URL: empty}, "", remote.ErrEmpty},
-			{"empty by http", remote.Remote{URL: server.URL + "/empty.git", Token: token}, "", remote.ErrEmpty},
-		} {
-			t.Run(c.name+" "+filepath.Base(program), func(t *testing.T) {
-				dir := filepath.Join(t.TempDir(), "clone")
-				_, err := remote.Clone(t.Context(), c.remote, remote.CloneOptions{Dir: dir, Branch: c.branch, Git: program})
-				if !errors.Is(err, c.want) {
-					t.Errorf("err = %v, want %v", err, c.want)
-				}
-				if _, err := os.Lstat(dir); !os.IsNotExist(err) {
-					t.Errorf("the folder was left: %v", err)
-				}
-			})
-		}
+	emptyByHTTP := server.remote()
+	emptyByHTTP.URL = server.URL + "/empty.git"
+	for _, c := range []struct {
+		name   string
+		remote remote.Remote
+		branch string
+		want   error
+	}{
+		{"no branch here", at(o.bare), "none", remote.ErrNotFound},
+		{"no branch by http", server.remote(), "none", remote.ErrNotFound},
+		{"empty here", at(empty), "", remote.ErrEmpty},
+		{"empty by http", emptyByHTTP, "", remote.ErrEmpty},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "clone")
+			if err := remote.Clone(t.Context(), c.remote, remote.CloneOptions{Dir: dir, Branch: c.branch}); !errors.Is(err, c.want) {
+				t.Errorf("err = %v, want %v", err, c.want)
+			}
+			if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+				t.Errorf("the folder was left: %v", err)
+			}
+		})
 	}
 }
 
@@ -700,7 +617,7 @@ func TestCloneIntoFullFolder(t *testing.T) {
 	o := newOrigin(t)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "mine"), "x")
-	if _, err := remote.Clone(t.Context(), remote.Remote{URL: o.bare}, remote.CloneOptions{Dir: dir}); err == nil {
+	if err := remote.Clone(t.Context(), at(o.bare), remote.CloneOptions{Dir: dir}); err == nil {
 		t.Error("a full folder was cloned into")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "mine")); err != nil {
@@ -729,7 +646,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := remote.List(ctx, remote.Remote{URL: server.URL + "/o/r.git", Token: token})
+		_, err := remote.Branches(ctx, remote.Remote{URL: server.URL + "/o/r.git", Token: token, Path: os.Getenv("PATH")})
 		done <- err
 	}()
 	<-reached
@@ -760,22 +677,33 @@ func TestName(t *testing.T) {
 	}
 }
 
-func TestGitProgramSeesNoSecrets(t *testing.T) {
+// No program that git starts, and git itself, is shown a token: not as an argument, not in its
+// environment. Those of the user and of the process are not used at all.
+func TestGitIsShownNoSecrets(t *testing.T) {
 	o := newOrigin(t)
 	t.Setenv("OPENAI_API_KEY", "sk-other-secret")
+	config, used := filepath.Join(t.TempDir(), "config"), filepath.Join(t.TempDir(), "used")
+	write(t, config, "[credential]\n\thelper = !touch "+used+"\n[url \"https://elsewhere.example/\"]\n\tinsteadOf = http://\n\tpushInsteadOf = http://\n")
+	t.Setenv("GIT_CONFIG_GLOBAL", config)
+	bin := t.TempDir()
 	seen := filepath.Join(t.TempDir(), "seen")
-	spy := filepath.Join(t.TempDir(), "git")
-	write(t, spy, "#!/bin/sh\nprintf '%s\\n' \"$@\" >>"+seen+".args\nenv >>"+seen+".env\nexec "+gitProgram+" \"$@\"\n")
-	if err := os.Chmod(spy, 0o755); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"git", "sh"} {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(bin, name), "#!/bin/sh\nprintf '%s\\n' "+name+" \"$@\" >>"+seen+".args\nenv >>"+seen+".env\nexec "+program+" \"$@\"\n")
+		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r := serve(t, o.root).remote()
-	if _, err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: t.TempDir(), Git: spy}); err != nil {
+	r.Path = bin + ":" + r.Path
+	if err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
-	sha, pack := change(t, o.work, "x")
-	here := remote.Remote{URL: o.bare, Token: token}
-	if err := remote.Push(t.Context(), here, remote.PushOptions{Branch: "x", Commit: sha, Pack: bytes.NewReader(pack), Git: spy}); err != nil {
+	sha := change(t, o.work, "x")
+	if err := remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: sha, From: storeOf(t, o.work)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{seen + ".args", seen + ".env"} {
@@ -788,5 +716,8 @@ func TestGitProgramSeesNoSecrets(t *testing.T) {
 				t.Errorf("%s holds %s:\n%s", filepath.Base(file), secret, content)
 			}
 		}
+	}
+	if _, err := os.Stat(used); err == nil {
+		t.Error("a helper of the user was asked")
 	}
 }

@@ -67,21 +67,16 @@ var (
 		Words:  "the tools' variables; git's are set, and no configuration is read but its own",
 		Starts: "nothing: no filter, no hook, no fsmonitor, nothing in a submodule",
 	}
-	// GitRemote is git that clones, fetches into mirrors of campaigns, and checks out of them.
+	// GitRemote is git that talks with other repositories, and checks out of mirrors of campaigns.
 	GitRemote = &Use{
-		Name: "git on other repositories: `clone`, `fetch`, `init`, `reset`, `cat-file`, `config`, `rev-parse`", Program: gitOfUser, Folder: Root,
-		Taken:  remoteVariables,
-		Set:    []string{"LC_ALL", "GIT_TERMINAL_PROMPT", "SSH_ASKPASS_REQUIRE", "GIT_ASKPASS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*", "GIT_CONFIG_VALUE_*"},
-		Words:  "the remotes' variables; `GIT_CONFIG_VALUE_*` has the token of the host, which what git starts sees too",
-		Starts: "`ssh` for an ssh remote, credential helpers of the user's configuration; no filter, no hook",
-	}
-	// GitReceive is the other side of a push to a repository of this machine.
-	GitReceive = &Use{
-		Name: "`git receive-pack` on an origin of this machine that commands can't write", Program: gitOfUser, Folder: Root,
-		Taken:  remoteVariables,
-		Set:    []string{"LC_ALL", "GIT_TERMINAL_PROMPT", "SSH_ASKPASS_REQUIRE", "GIT_ASKPASS"},
-		Words:  "the remotes' variables, no token",
-		Starts: "the hooks of that repository, as every push does",
+		Name: "git on other repositories: `ls-remote`, `clone`, `fetch`, `push`, and for campaigns `init`, `reset`, `cat-file`", Program: gitOfUser, Folder: Root,
+		Taken: remoteVariables,
+		Set: []string{
+			"LC_ALL", "GIT_TERMINAL_PROMPT", "GIT_ASKPASS", "GIT_ALLOW_PROTOCOL", "GIT_NO_REPLACE_OBJECTS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*", "GIT_CONFIG_VALUE_*",
+			"GIT_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+		},
+		Words:  "the remotes' variables, no token: that comes through a pipe, for one host; git's are set, and its folder, if any, is private",
+		Starts: "`sh`, which reads that pipe; without a token, credential helpers of the user's configuration; for a repository on this machine that commands can't write, its hooks, as every push does; no filter, no hook of another repository",
 	}
 	// GitVersion is git asked for its version.
 	GitVersion = &Use{
@@ -125,14 +120,14 @@ var quietVariables = []string{
 // remoteVariables are what git needs to reach another repository.
 var remoteVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME",
-	"SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
 	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
 	"http_proxy", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "ALL_PROXY", "all_proxy",
 }
 
 // Uses returns all uses, in the order of the table.
 func Uses() []*Use {
-	return []*Use{GitConfig, GitPrivate, GitRemote, GitReceive, GitVersion, Hook, Unconfined, Targets, Run, Browser, Stage}
+	return []*Use{GitConfig, GitPrivate, GitRemote, GitVersion, Hook, Unconfined, Targets, Run, Browser, Stage}
 }
 
 // Table returns the uses as a table of Markdown, with the variables that it names.

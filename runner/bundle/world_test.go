@@ -99,7 +99,7 @@ func (w *world) firstHalf(change func(*told)) *record.Record {
 	w.must(err)
 	_, err = space.WritePatch(ctx, made)
 	w.must(err)
-	w.must(space.WritePack(ctx, made, record.PackFile, ""))
+	w.must(space.WritePack(ctx, made, record.PackFile))
 	w.must(os.Remove(filepath.Join(w.dir, "hello.txt")))
 	says := told{
 		started:   transcript.RunStarted{RunID: "run-1", Key: "issue-7"},

@@ -15,11 +15,11 @@ import (
 // paths, so that "a" and "a/b" cannot both be. A repository whose branches cannot be listed is left
 // to the push, which says what is wrong with it.
 func nameFits(ctx context.Context, to remote.Remote, branch string) error {
-	refs, err := remote.List(ctx, to)
+	branches, err := remote.Branches(ctx, to)
 	if err != nil {
 		return ctx.Err()
 	}
-	if other := inTheWay(refs, branch); other != "" {
+	if other := inTheWay(branches, branch); other != "" {
 		return outcome.Stopf(outcome.InvalidInput, "branch_name",
 			"%s has the branch %s, and %s cannot be beside it: give another name as pull_request.branch, or delete %s there.", to.Name(), other, branch, other)
 	}
@@ -27,16 +27,15 @@ func nameFits(ctx context.Context, to remote.Remote, branch string) error {
 }
 
 // inTheWay returns the first branch that one is below, or that is below it; "" for none.
-func inTheWay(refs map[string]string, branch string) string {
-	const heads = "refs/heads/"
+func inTheWay(branches map[string]string, branch string) string {
 	for at := path.Dir(branch); at != "."; at = path.Dir(at) {
-		if _, there := refs[heads+at]; there {
+		if _, there := branches[at]; there {
 			return at
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		if strings.HasPrefix(name, heads+branch+"/") {
-			return strings.TrimPrefix(name, heads)
+	for _, name := range slices.Sorted(maps.Keys(branches)) {
+		if strings.HasPrefix(name, branch+"/") {
+			return name
 		}
 	}
 	return ""

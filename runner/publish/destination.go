@@ -53,6 +53,15 @@ type Means struct {
 
 func (m Means) means() Means { return m }
 
+// remote is a repository that git reaches.
+func (m Means) remote(url, token string) remote.Remote {
+	path := m.Env.Get("PATH")
+	if m.Workspace != nil {
+		path = workspace.SearchPath(path, m.Workspace.Root())
+	}
+	return remote.Remote{URL: url, Token: token, Path: path}
+}
+
 // site is where the links of what is told go.
 func (m Means) site() transcript.Site {
 	return transcript.Site{Server: m.ServerURL, Repository: m.Repository}
@@ -124,12 +133,9 @@ func (m Means) push(ctx context.Context, p *Proposal, to remote.Remote, commit s
 	if out.NotPushed = m.whyNotPushed(p, to); out.NotPushed != "" {
 		return nil
 	}
-	root, branch := m.Workspace.Root(), p.Task.Branch
+	branch := p.Task.Branch
 	defer m.Record.Begins(record.PhasePublishing, "push of "+branch+" to "+to.Name())()
-	options := remote.PushOptions{
-		Branch: branch, Commit: commit, Expected: before.lease(),
-		Git: workspace.FindGit(m.Env.Get("PATH"), root), Path: gitops.PathOutside(m.Env.Get("PATH"), root),
-	}
+	options := remote.PushOptions{Branch: branch, Commit: commit, From: m.Workspace.Store(), Expected: before.lease()}
 	if err := workspace.Patiently(ctx, func() error { return m.pushOnce(ctx, p.Change, to, options) }); err != nil {
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be pushed to %s", branch, to.Name()), err)
 	}
@@ -160,16 +166,6 @@ func (m Means) commandsWrite(p *Proposal, path string) bool {
 }
 
 func (m Means) pushOnce(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, options remote.PushOptions) error {
-	const name = record.StateFolder + "/push.pack"
-	if err := m.Workspace.WritePack(ctx, change, name, options.Commit); err != nil {
-		return err
-	}
-	pack, err := m.Record.Open(name)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	defer pack.Close()
-	options.Pack = pack
 	if err := m.uploadLFS(ctx, change, to, options.Branch); err != nil {
 		return err
 	}

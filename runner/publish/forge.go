@@ -26,7 +26,7 @@ func (f Forge) repository() forge.Repository { return f.Server.Repository(f.Repo
 
 // Remote is the git repository of where the pull request goes.
 func (f Forge) Remote() remote.Remote {
-	return remote.Remote{URL: f.ServerURL + "/" + f.Repository + ".git", Token: f.Env.Token()}
+	return f.remote(f.ServerURL+"/"+f.Repository+".git", f.Env.Token())
 }
 
 // Ready makes sure that git would push to the same repository, that the branch can be there, and

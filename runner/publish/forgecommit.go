@@ -159,7 +159,10 @@ func (f Forge) pointBranch(ctx context.Context, p *Proposal, commit string, befo
 			return intake.ForgeFailure("The branch "+branch+" cannot be made", err)
 		}
 	}
-	options := remote.PushOptions{Branch: branch, Commit: commit, Expected: before.lease()}
+	if err := f.Workspace.Fetch(ctx, to, commit, false); err != nil {
+		return err
+	}
+	options := remote.PushOptions{Branch: branch, Commit: commit, From: f.Workspace.Store(), Expected: before.lease()}
 	if err := workspace.Patiently(ctx, func() error { return remote.Push(ctx, to, options) }); err != nil {
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be moved in %s", branch, to.Name()), err)
 	}

@@ -30,7 +30,7 @@ func (l Local) origin() remote.Remote {
 	if path, local := l.path(url); local {
 		url = path
 	}
-	return remote.Remote{URL: url}
+	return l.remote(url, "")
 }
 
 // tip looks into the repositories on this machine.

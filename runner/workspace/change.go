@@ -95,7 +95,7 @@ func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo 
 	if err != nil {
 		return err
 	}
-	if err := w.WritePack(ctx, change, record.PackFile, ""); err != nil {
+	if err := w.WritePack(ctx, change, record.PackFile); err != nil {
 		return err
 	}
 	w.kept = true
@@ -163,10 +163,9 @@ func (b *beginning) lines() string {
 	return strings.ToValidUTF8(string(kept), "\uFFFD")
 }
 
-// WritePack writes the objects of a change to a file of the run directory, and those
-// of a commit of it, if one is named.
-func (w *Workspace) WritePack(ctx context.Context, change *gitops.ChangeSet, name, commit string) error {
-	return w.writeFile(name, func(f io.Writer) error { return w.checkout.WritePack(ctx, change, commit, f) })
+// WritePack writes the objects of a change to a file of the run directory.
+func (w *Workspace) WritePack(ctx context.Context, change *gitops.ChangeSet, name string) error {
+	return w.writeFile(name, func(f io.Writer) error { return w.checkout.WritePack(ctx, change, f) })
 }
 
 func (w *Workspace) writeFile(name string, write func(io.Writer) error) error {

@@ -7,11 +7,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
+// SearchPath is a PATH without what lies in the checkout that dir is in: commands may have put programs
+// there.
+func SearchPath(path, dir string) string {
+	root, _ := gitops.WorkTree(dir)
+	return gitops.PathOutside(path, root)
+}
+
 // FindGit finds the git program on a PATH for the checkout that dir lies in, and
 // none that lies in it: commands may have put it there.
 func FindGit(path, dir string) string {
-	root, _ := gitops.WorkTree(dir)
-	return gitops.FindGit(path, root)
+	return gitops.FindGit(SearchPath(path, dir), "")
 }
 
 // OutsideCheckout refuses a run directory that would become a part of the change:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -24,12 +23,11 @@ type CloneOptions struct {
 // Clone clones a repository into the run directory and opens it.
 func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace, error) {
 	dir := rec.Join(record.CheckoutFolder)
-	git := FindGit(o.Path, o.Dir)
-	_, err := remote.Clone(ctx, o.From, remote.CloneOptions{Dir: dir, Branch: o.Branch, Git: git})
-	if err != nil {
+	o.From.Path = SearchPath(o.Path, o.Dir)
+	if err := remote.Clone(ctx, o.From, remote.CloneOptions{Dir: dir, Branch: o.Branch}); err != nil {
 		return nil, RemoteFailure("The repository "+o.Repository+" cannot be cloned", err)
 	}
-	w, err := Open(ctx, rec, Options{Dir: dir, Path: o.Path, Cloned: true, OpenFilter: o.OpenFilter, Fresh: git != ""})
+	w, err := Open(ctx, rec, Options{Dir: dir, Path: o.Path, Cloned: true, OpenFilter: o.OpenFilter, Fresh: true})
 	if err != nil {
 		return nil, CheckoutFailure(err)
 	}
@@ -71,19 +69,19 @@ func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, a
 	if w.checkout.HasCommit(sha) {
 		return nil
 	}
-	options := remote.FetchOptions{Commit: sha, Shallow: w.checkout.ShallowCommits(), Alone: alone}
-	if w.base.SHA != "" {
-		options.Have = []string{w.base.SHA}
-	}
-	err := Patiently(ctx, func() error {
-		return remote.Fetch(ctx, from, options, func(pack io.Reader, shallow []string) error {
-			return w.checkout.AddPack(ctx, pack, shallow)
-		})
-	})
+	options := remote.FetchOptions{Commit: sha, Have: w.base.SHA, Alone: alone}
+	err := Patiently(ctx, func() error { return remote.Fetch(ctx, from, w.Store(), options) })
+	w.checkout.Fetched()
 	if err != nil {
 		return RemoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", gitops.Short(sha), from.Name()), err)
 	}
 	return nil
+}
+
+// Store is where git finds what the run made and fetched.
+func (w *Workspace) Store() remote.Store {
+	dir, borrowed := w.checkout.Private()
+	return remote.Store{Dir: dir, Borrowed: borrowed}
 }
 
 const longestPause = 4 * time.Second

@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"bufio"
 	"compress/zlib"
 	"context"
 	"crypto/sha1"
@@ -12,27 +11,12 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
-	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// AddPack keeps the objects of a pack that was fetched. They are named by what is
-// in them, whoever sent it.
-func (s *Store) AddPack(pack io.Reader) error {
-	var folder storer.PackfileWriter = s.own
-	w, err := folder.PackfileWriter()
-	if err != nil {
-		return err
-	}
-	buffered := bufio.NewWriterSize(w, 64<<10)
-	_, err = io.Copy(buffered, pack)
-	if err = errors.Join(err, buffered.Flush(), w.Close()); err != nil {
-		return err
-	}
-	s.own.Reindex()
-	return nil
-}
+// Reindex finds packs that another program put into the store's own folder.
+func (s *Store) Reindex() { s.own.Reindex() }
 
 // WritePack writes objects as gitformat-pack(5) says, version 2.
 func (s *Store) WritePack(ctx context.Context, ids []plumbing.Hash, w io.Writer) error {

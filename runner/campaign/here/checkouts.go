@@ -77,7 +77,7 @@ func (c *Checkouts) fillLFS(ctx context.Context, m remote.Mirror, dir string) (e
 
 func (c *Checkouts) mirror(repository string) remote.Mirror {
 	digest := sha256.Sum256([]byte(strings.ToLower(repository)))
-	return remote.Mirror{Remote: c.Remote(repository), Dir: filepath.Join(c.Folder, hex.EncodeToString(digest[:8])+".git"), Git: c.Git}
+	return remote.Mirror{Remote: c.Remote(repository), Dir: filepath.Join(c.Folder, hex.EncodeToString(digest[:8])+".git")}
 }
 
 // hold asks the mirror once for each commit: what it has, it keeps.

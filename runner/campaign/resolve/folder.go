@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/remote"
 )
 
 // Repositories is a folder of this machine with repositories in place of those of a forge. It has no
@@ -43,11 +42,21 @@ func (r Repositories) survey(ctx context.Context, q forge.Question) (forge.Findi
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return forge.Finding{}, nil
 	}
-	branch, tip, err := remote.Branch(ctx, remote.Remote{URL: path}, q.Branch)
-	if err != nil {
-		return forge.Finding{}, err
+	f := forge.Finding{Found: true, Repository: q.Repository, CanWrite: true, Branch: q.Branch}
+	if f.Branch == "" {
+		head, err := gitops.HeadOf(path)
+		if err != nil {
+			return forge.Finding{}, err
+		}
+		f.Branch = head
 	}
-	f := forge.Finding{Found: true, Repository: q.Repository, CanWrite: true, Branch: branch, Tip: tip}
+	tip, err := gitops.ReadTip(ctx, path, f.Branch)
+	if err != nil {
+		return forge.Finding{}, fmt.Errorf("read the branch %s of %s: %w", f.Branch, path, err)
+	}
+	if tip != nil {
+		f.Tip = tip.SHA
+	}
 	if q.Commit != "" {
 		if f.HasCommit, err = gitops.Holds(path, q.Commit); err != nil {
 			return f, fmt.Errorf("look for the commit %s in %s: %w", q.Commit, path, err)

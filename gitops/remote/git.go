@@ -1,0 +1,210 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/policy/outside"
+)
+
+// Store is a git folder that no command writes to, whose configuration is ours, and the git folders
+// that it borrows objects from.
+type Store struct {
+	Dir      string
+	Borrowed []string
+}
+
+func (s Store) environment() []string {
+	if s.Dir == "" {
+		return nil
+	}
+	env := []string{"GIT_DIR=" + s.Dir}
+	if len(s.Borrowed) > 0 {
+		var folders []string
+		for _, dir := range s.Borrowed {
+			folders = append(folders, repository.QuoteAlternate(filepath.Join(dir, "objects")))
+		}
+		env = append(env, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+strings.Join(folders, ":"))
+	}
+	return env
+}
+
+// setting is a variable of git's configuration. It goes by the environment, which keeps any key whole.
+type setting struct{ key, value string }
+
+// guarded are settings under which git starts no program that a repository names, does nothing besides
+// what it is asked for, and follows no redirect. A git that reads nothing for ten minutes gives up.
+var guarded = []setting{
+	{"core.hooksPath", os.DevNull},
+	{"core.fsmonitor", "false"},
+	{"core.alternateRefsCommand", "true"}, // else git lists the references of what objects are borrowed from, by its configuration
+	{"http.followRedirects", "false"},
+	{"http.lowSpeedLimit", "1"},
+	{"http.lowSpeedTime", "600"},
+	{"gc.auto", "0"},
+	{"maintenance.auto", "false"},
+	{"submodule.recurse", "false"},
+	{"fetch.recurseSubmodules", "false"},
+	{"fetch.unpackLimit", "1"},
+	{"push.recurseSubmodules", "no"},
+	{"push.followTags", "false"},
+	{"push.gpgSign", "false"},
+	{"push.pushOption", ""},
+	{"init.defaultRefFormat", "files"},
+	{"init.defaultObjectFormat", "sha1"},
+}
+
+func environmentOf(settings []setting) []string {
+	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(settings))}
+	for i, s := range settings {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s.key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s.value))
+	}
+	return env
+}
+
+// credential prints what the pipe has, to a git that asks for the credentials of a host. A shell
+// reads no byte beyond a line.
+const credential = `!f() { test "$1" != get || { IFS= read -r user <&3 && IFS= read -r password <&3 && printf 'username=%s\npassword=%s\n' "$user" "$password"; }; }; f`
+
+// settings are those for a remote that is reached at an address: neither the user's insteadOf nor
+// another host's credentials change what is asked for.
+func (t target) settings(at string) []setting {
+	all := append([]setting{}, guarded...)
+	all = append(all, setting{"url." + at + ".insteadOf", t.address}, setting{"url." + at + ".pushInsteadOf", t.address})
+	if t.scheme != "file" { // ask what the other side has, beside the ends of its branches
+		all = append(all, setting{"push.negotiate", "true"})
+	}
+	if t.password != "" {
+		all = append(all, setting{"credential.helper", ""}, setting{"credential." + t.host + ".helper", credential})
+	}
+	return all
+}
+
+// git runs git with options, the address of the remote and what comes after that. It returns its standard
+// output, of limited length, and what it and the other side said. Where the server redirects, and stays on
+// its host, git is run again for the new address.
+func (r Remote) git(ctx context.Context, store Store, options []string, after ...string) (string, *speech, error) {
+	t, err := r.target()
+	if err != nil {
+		return "", &speech{}, err
+	}
+	args := slices.Concat(options, []string{"--", t.address}, after)
+	env, login := append(store.environment(), "GIT_ALLOW_PROTOCOL="+t.scheme), ""
+	if t.password != "" {
+		login = t.user + "\n" + t.password + "\n"
+	}
+	run := func(at string) (string, *speech, error) {
+		return runGit(ctx, r.Path, login, slices.Concat(env, environmentOf(t.settings(at))), args...)
+	}
+	out, said, err := run(t.address)
+	if err == nil || !said.redirected() || ctx.Err() != nil {
+		return out, said, err
+	}
+	at, err := r.movedTo(ctx)
+	if err != nil {
+		return "", said, err
+	}
+	return run(at)
+}
+
+// stopPatience is how long a git program that was told to stop may tidy up.
+const stopPatience = 5 * time.Second
+
+// mostOutput bounds the list of branches, some 60 bytes for each.
+const mostOutput = 128 << 20
+
+// runGit runs the git program of path in the root folder, where no repository's configuration is read.
+// login is what it may ask for: a user and a password, a line each; "" for none. It goes through a pipe,
+// which git's children inherit: no command line, file or environment has it.
+func runGit(ctx context.Context, path, login string, env []string, args ...string) (string, *speech, error) {
+	said, out := &speech{}, &limited{most: mostOutput}
+	path = program.PathOutside(path, "")
+	git := program.Find(path, "")
+	if git == "" {
+		return "", said, errors.New("there is no git program on PATH; install git")
+	}
+	cmd := outside.GitRemote.Command(ctx, git, outside.Root, append(gitEnvironment(path), env...), args...)
+	cmd.Stdout, cmd.Stderr = out, said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what git started stops with it, and tidies up
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = stopPatience
+	started, err := lend(cmd, login)
+	if err == nil {
+		err = cmd.Start()
+		started()
+	}
+	if err == nil {
+		err = cmd.Wait()
+	}
+	said.end()
+	if err = cmp.Or(out.err, err); err != nil {
+		err = &gitError{said, err}
+	}
+	return out.String(), said, err
+}
+
+// lend gives a program the text as its third file, again and again until nobody is left who could read
+// it. The caller calls started once the program has begun, or could not.
+func lend(cmd *exec.Cmd, text string) (started func(), err error) {
+	if text == "" {
+		return func() {}, nil
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.ExtraFiles = []*os.File{reader}
+	go func() {
+		var err error
+		for err == nil {
+			_, err = io.WriteString(writer, text)
+		}
+		_ = writer.Close()
+	}()
+	return func() { _ = reader.Close() }, nil
+}
+
+// gitEnvironment returns the environment of a git program that finds others by path. Tokens and keys
+// of this process are not in it, nor what names another repository.
+func gitEnvironment(path string) []string {
+	env := []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_NO_REPLACE_OBJECTS=1"}
+	for ours, name := range map[string]string{"SSL_CERT_FILE": "GIT_SSL_CAINFO", "SSL_CERT_DIR": "GIT_SSL_CAPATH"} {
+		if first, _, _ := strings.Cut(os.Getenv(ours), ":"); first != "" { // which Go programs read
+			env = append(env, name+"="+first)
+		}
+	}
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); outside.GitRemote.Takes(name) && name != "PATH" {
+			env = append(env, variable)
+		}
+	}
+	return append(env, "PATH="+path)
+}
+
+// limited is a text that must not be longer than most.
+type limited struct {
+	strings.Builder
+	most int
+	err  error
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > l.most {
+		l.err = fmt.Errorf("git writes more than %d bytes", l.most)
+		return 0, l.err
+	}
+	return l.Builder.Write(p)
+}
