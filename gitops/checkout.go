@@ -40,6 +40,7 @@ type Options struct {
 	Dir   string // the checkout, or a folder in it
 	Git   string // the git program; empty: there is none
 	State string // a private folder that exists, for objects that are not published yet
+	Forge string // the address of its pages: what names another host may be an alias in the user's configuration of ssh. Empty for none
 	// OpenFilter opens a place that confines commands of a filter; nil where none may run.
 	OpenFilter OpenFilter
 	// Fresh says that the files of HEAD are not there yet: Open checks them out.
@@ -86,7 +87,7 @@ func (t Tree) hash() plumbing.Hash { return plumbing.NewHash(string(t)) }
 // returns ErrNotRepository, ErrBare, ErrNoCommit or an *UnsupportedError for
 // what cannot be worked in. The checkout must be closed.
 func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
-	repo, err := repository.Open(ctx, o.Dir, o.Git, o.State)
+	repo, err := repository.Open(ctx, o.Dir, o.Git, o.State, o.Forge)
 	if err != nil {
 		return nil, err
 	}
@@ -219,18 +220,14 @@ func (c *Checkout) baseHead() (head, commit string) {
 // Root is the absolute path of the work tree, symbolic links resolved.
 func (c *Checkout) Root() string { return c.repo.Root }
 
-// Origin is the URL of the remote "origin" without credentials, "" when there
+// Origin is the address that git and ssh make of the remote "origin", without credentials; "" when there
 // is none.
 func (c *Checkout) Origin() string { return c.repo.Settings.Origin }
 
-// PushURL is an address that git pushes to, without credentials, and the setting that it
-// comes from; with a comma the one that rewrites it.
-type PushURL = repository.PushURL
-
-// PushURLs returns the addresses that git pushes origin and these branches to, by its
-// configuration as it was when the checkout was opened; empty where there is no origin.
-func (c *Checkout) PushURLs(branches ...string) []PushURL {
-	return c.repo.Settings.Pushes.PushURLs(branches...)
+// PushesTo returns the addresses that git pushes a branch to, without credentials, and the setting that
+// names the remote. It returns none where there is no remote. The answer stays what it was the first time.
+func (c *Checkout) PushesTo(ctx context.Context, branch string) (urls []string, setting string, err error) {
+	return c.repo.PushesTo(ctx, branch)
 }
 
 // Claim makes this process the only one that works in the work tree, until the

@@ -217,11 +217,17 @@ func PublishModes() []string { return []string{publishGitHub, publishLocal, publ
 
 // naming is what names the repository of a run in this checkout, which may be nil.
 func (in *invocation) naming(j *job.Job, event intake.Event, ws *workspace.Workspace) intake.Naming {
-	n := intake.Naming{Job: j, Event: event}
-	if _, n.Server = github.Addresses(in.env.Get); ws != nil {
+	n := intake.Naming{Job: j, Event: event, Server: in.server()}
+	if ws != nil {
 		n.Origin = ws.Checkout().Origin()
 	}
 	return n
+}
+
+// server is the address of the forge's repositories.
+func (in *invocation) server() string {
+	_, server := github.Addresses(in.env.Get)
+	return server
 }
 
 // findProject finds out which repository a run is for and how GitHub is reached. It
@@ -306,7 +312,7 @@ func (in *invocation) destination(p project, ws *workspace.Workspace) publish.De
 // clone one: why tells of it. A checkout without that base is given all the same, so
 // that nothing is configured without it.
 func (in *invocation) openHere(ctx context.Context, base string) (ws *workspace.Workspace, why error) {
-	ws, why = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters()})
+	ws, why = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters()})
 	if why == nil {
 		why = ws.StartOn(ctx, base)
 	}
@@ -349,8 +355,7 @@ func (in *invocation) leaveOther(event intake.Event, here *workspace.Workspace, 
 	if in.repairs == "" || here == nil {
 		return here, noCheckout
 	}
-	_, server := github.Addresses(in.env.Get)
-	of := intake.NameInURL(here.Checkout().Origin(), server)
+	of := intake.NameInURL(here.Checkout().Origin(), in.server())
 	if strings.EqualFold(of, event.Repository) {
 		return here, noCheckout
 	}
@@ -377,7 +382,7 @@ func (in *invocation) clone(ctx context.Context, a assignment, event intake.Even
 	base := baseOf(event, a)
 	defer in.rec.Begins("", "clone of "+a.project.name())()
 	cloned, err := workspace.Clone(ctx, in.rec, workspace.CloneOptions{
-		Options: workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters()}, From: in.remote(a.project), Repository: a.project.name(),
+		Options: workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters()}, From: in.remote(a.project), Repository: a.project.name(),
 		Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,
 	})
 	if err != nil {

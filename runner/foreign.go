@@ -87,7 +87,7 @@ func (in *invocation) holdResumed(ctx context.Context, h *history) error {
 		return nil
 	}
 	in.dir = cmp.Or(in.dir, ".")
-	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters()})
+	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters()})
 	if err != nil {
 		return workspace.CheckoutFailure(err)
 	}

@@ -65,7 +65,7 @@ func (in *invocation) inScratch(do func() error) error {
 
 // openBase opens a checkout on its base commit. The caller closes it.
 func (in *invocation) openBase(ctx context.Context, dir string) (*workspace.Workspace, error) {
-	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: dir, Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters()})
+	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: dir, Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters()})
 	if err != nil {
 		return nil, workspace.CheckoutFailure(err)
 	}

@@ -107,7 +107,7 @@ func TestHooks(ctx context.Context, o HookTestOptions) (tested *HooksTested, err
 // openForHooks finds the hooks of a checkout and of what was given, and where they run.
 func (in *invocation) openForHooks(ctx context.Context, so *reached, dir string) (err error) {
 	in.dir = dir
-	if so.workspace, err = workspace.Open(ctx, in.rec, workspace.Options{Dir: dir, Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters()}); err == nil {
+	if so.workspace, err = workspace.Open(ctx, in.rec, workspace.Options{Dir: dir, Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters()}); err == nil {
 		err = so.workspace.StartOn(ctx, "")
 	}
 	if err != nil {

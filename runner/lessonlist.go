@@ -34,7 +34,7 @@ func LessonsGone(ctx context.Context, o HookTestOptions) (gone []LessonStatus, p
 		return nil, nil, err
 	}
 	defer in.rec.Close()
-	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: o.Dir, Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters()})
+	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: o.Dir, Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters()})
 	if err != nil {
 		return nil, nil, workspace.CheckoutFailure(err)
 	}

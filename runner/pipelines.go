@@ -229,7 +229,7 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if err := confine.EndLeft(ctx, in.rec.Directory); err != nil {
 		return nil, err
 	}
-	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters(), Filters: so.job().Git.Listed()}, h.earlier(so.project.publish)); err != nil {
+	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters(), Filters: so.job().Git.Listed()}, h.earlier(so.project.publish)); err != nil {
 		return nil, err
 	}
 	if so.skills, err = skills.Kept(in.rec.Directory, h.Skills); err != nil {
@@ -362,7 +362,7 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 	if err = cmp.Or(publishesChange(b), err); err != nil {
 		return b, err
 	}
-	if so.workspace, err = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH"), OpenFilter: in.earlyFilters()}); err != nil {
+	if so.workspace, err = workspace.Open(ctx, in.rec, workspace.Options{Dir: cmp.Or(in.dir, "."), Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters()}); err != nil {
 		return b, workspace.CheckoutFailure(err)
 	}
 	half := bundle.Half{

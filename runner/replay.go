@@ -178,7 +178,7 @@ func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
 }
 
 func (p *replay) openTree(ctx context.Context, dir, name string) (*workspace.Workspace, error) {
-	ws, err := workspace.Open(ctx, p.in.rec, workspace.Options{Dir: dir, Path: p.in.env.Get("PATH"), OpenFilter: p.in.earlyFilters(), Name: name})
+	ws, err := workspace.Open(ctx, p.in.rec, workspace.Options{Dir: dir, Path: p.in.env.Get("PATH"), Forge: p.in.server(), OpenFilter: p.in.earlyFilters(), Name: name})
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func (in *invocation) preparePublishing(ctx context.Context, so *reached) (err e
 		return noTokenForIssue()
 	}
 	if local, is := to.(publish.Local); is && in.publish == "" && in.env.Token() != "" {
-		if err := local.KnowsOrigin(); err != nil {
+		if err := local.KnowsOrigin(ctx, so.task.Branch); err != nil {
 			return err
 		}
 	}

@@ -127,7 +127,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	naming := intake.Naming{Job: &job.Job{}, Origin: originOf(ctx, g.repo), Server: server}
+	naming := intake.Naming{Job: &job.Job{}, Origin: originOf(ctx, g.repo, p.variable("PATH"), server), Server: server}
 	naming.Event.Repository = p.variable("GITHUB_REPOSITORY")
 	name, wrong := naming.Repository()
 	if err = cmp.Or(err, wrong); err == nil && name == "" && person != nil {
@@ -160,13 +160,13 @@ func toolchainsOf(dir string) []onboard.Toolchain {
 }
 
 // originOf is the address that a checkout was cloned from; empty for unknown.
-func originOf(ctx context.Context, dir string) string {
+func originOf(ctx context.Context, dir, path, server string) string {
 	state, err := os.MkdirTemp("", "agent-ci-init-")
 	if err != nil {
 		return ""
 	}
 	defer os.RemoveAll(state)
-	checkout, err := gitops.Open(ctx, gitops.Options{Dir: cmp.Or(dir, "."), State: state})
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: cmp.Or(dir, "."), Git: gitops.FindGit(path, ""), State: state, Forge: server})
 	if err != nil {
 		return ""
 	}

@@ -149,7 +149,7 @@ func TestWhatIsStartedIsInTheList(t *testing.T) {
 	w := newPublishing(t)
 	w.repo.SetRole("helper[bot]", "write")
 	starts := filepath.Join(w.dir, "starts")
-	w.env = append(w.env, startsVariable+"="+starts, "GIT_CONFIG_GLOBAL="+filepath.Join(w.dir, "gitconfig"), "GITHUB_ACTIONS=false", "SECRET_TOKEN=hunter22hunter22")
+	w.env = append(w.env, startsVariable+"="+starts, "GIT_CONFIG_GLOBAL="+filepath.Join(w.dir, "gitconfig"), "GITHUB_ACTIONS=false", "HOME="+filepath.Join(w.dir, "home"), "SECRET_TOKEN=hunter22hunter22")
 	w.write("gitconfig", "[filter \"shout\"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n")
 	w.write("operator.yml", "version: 1\nhooks: {note: {on: run_start, run: [/bin/true], trusted: operator}}\n")
 	w.write("bump.yml", "version: 1\nname: bump\ntargets: {command: [./targets, x]}\njob: {version: 1, task: {prompt: Bump.}, limits: {cost_usd: 0}}\n")
@@ -169,6 +169,8 @@ func TestWhatIsStartedIsInTheList(t *testing.T) {
 	plain := filepath.Join(w.dir, "plain") // has no filter, which danger-full-access refuses
 	w.git(w.dir, "init", "--quiet", "--initial-branch=main", plain)
 	w.git(plain, "commit", "--quiet", "--allow-empty", "--message=begin")
+	w.git(plain, "remote", "add", "origin", "git@alias:octo/widgets.git")
+	w.write("home/.ssh/config", "Host alias\n\tHostname elsewhere.example\n")
 	louder := []string{"--prompt", "x", "--quiet", "--replay", "louder.yml"}
 	for _, args := range [][]string{
 		append([]string{"run", "--repo", clone, "--out", "run", "--publish", "local", "--operator-file", filepath.Join(w.dir, "operator.yml")}, louder...),
@@ -199,7 +201,11 @@ func TestWhatIsStartedIsInTheList(t *testing.T) {
 		}
 	}
 	all := noted(t, starts)
+	_, noSSH := exec.LookPath("ssh")
 	for _, use := range outside.Uses() {
+		if use == outside.SSHConfig && noSSH != nil {
+			continue
+		}
 		if !slices.ContainsFunc(all, func(s outside.Start) bool { return s.Use == use.Name }) && use != outside.Browser {
 			t.Errorf("nothing was started as %q", use.Name)
 		}

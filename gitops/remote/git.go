@@ -84,9 +84,6 @@ const credential = `!f() { test "$1" != get || { IFS= read -r user <&3 && IFS= r
 func (t target) settings(at string) []setting {
 	all := append([]setting{}, guarded...)
 	all = append(all, setting{"url." + at + ".insteadOf", t.address}, setting{"url." + at + ".pushInsteadOf", t.address})
-	if t.scheme != "file" { // ask what the other side has, beside the ends of its branches
-		all = append(all, setting{"push.negotiate", "true"})
-	}
 	if t.password != "" {
 		all = append(all, setting{"credential.helper", ""}, setting{"credential." + t.host + ".helper", credential})
 	}

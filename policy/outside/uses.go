@@ -52,7 +52,7 @@ var (
 	}
 	// GitConfig is git that reads the configuration of the user, the machine and the checkout.
 	GitConfig = &Use{
-		Name: "`git config` on a checkout", Program: gitOfUser, Folder: "the checkout",
+		Name: "`git config` and `git remote get-url` on a checkout", Program: gitOfUser, Folder: "the checkout",
 		Taken: append(slices.Clone(toolVariables), "GIT_CONFIG*"), Set: quietVariables,
 		Words:  "the tools' variables and `GIT_CONFIG*`; git's are set",
 		Starts: "nothing",
@@ -77,6 +77,12 @@ var (
 		},
 		Words:  "the remotes' variables, no token: that comes through a pipe, for one host; git's are set, and its folder, if any, is private",
 		Starts: "`sh`, which reads that pipe; without a token, credential helpers of the user's configuration; for a repository on this machine that commands can't write, its hooks, as every push does; no filter, no hook of another repository",
+	}
+	// SSHConfig is ssh that tells which host a name stands for.
+	SSHConfig = &Use{
+		Name: "`ssh -G`, for an origin that names no host of the forge", Program: "ssh, found as git is", Folder: Root,
+		Taken: []string{"PATH", "HOME"}, Words: "`PATH` and `HOME`",
+		Starts: "what `Match exec` in the user's `.ssh/config` names; it connects to nothing",
 	}
 	// GitVersion is git asked for its version.
 	GitVersion = &Use{
@@ -127,7 +133,7 @@ var remoteVariables = []string{
 
 // Uses returns all uses, in the order of the table.
 func Uses() []*Use {
-	return []*Use{GitConfig, GitPrivate, GitRemote, GitVersion, Hook, Unconfined, Targets, Run, Browser, Stage}
+	return []*Use{GitConfig, GitPrivate, GitRemote, SSHConfig, GitVersion, Hook, Unconfined, Targets, Run, Browser, Stage}
 }
 
 // Table returns the uses as a table of Markdown, with the variables that it names.

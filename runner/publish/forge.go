@@ -29,10 +29,10 @@ func (f Forge) Remote() remote.Remote {
 	return f.remote(f.ServerURL+"/"+f.Repository+".git", f.Env.Token())
 }
 
-// Ready makes sure that git would push to the same repository, that the branch can be there, and
+// Ready makes sure that git would push to the same repository, too, that the branch can be there, and
 // that a pull request could be opened.
 func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error {
-	if err := f.pushesAsGit(base.Branch, branch); err != nil {
+	if err := f.pushesAsGit(ctx, branch); err != nil {
 		return err
 	}
 	known, err := f.repository().HasCommit(ctx, base.SHA)

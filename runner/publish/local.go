@@ -6,31 +6,19 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/remote"
 )
 
 // Local publishes on this machine: it commits on the task's branch of the checkout,
 // and pushes that to an origin which is here too.
 type Local struct{ Means }
 
-// Ready makes sure that git would push to the same place, and that the branch can be there.
-func (l Local) Ready(ctx context.Context, branch string, base gitops.Base) error {
-	if err := l.pushesAsGit(base.Branch, branch); err != nil {
+// Ready makes sure that git pushes to one place, and that the branch can be there.
+func (l Local) Ready(ctx context.Context, branch string, _ gitops.Base) error {
+	to, err := l.pushesTo(ctx, branch)
+	if _, local := to.Local(); err != nil || !local {
 		return err
 	}
-	origin := l.origin()
-	if _, local := origin.Local(); !local {
-		return nil
-	}
-	return nameFits(ctx, origin, branch)
-}
-
-func (l Local) origin() remote.Remote {
-	url := l.Workspace.Checkout().Origin()
-	if path, local := l.path(url); local {
-		url = path
-	}
-	return l.remote(url, "")
+	return nameFits(ctx, to, branch)
 }
 
 // tip looks into the repositories on this machine.
@@ -39,7 +27,11 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look up branch %s: %w", branch, err)
 	}
-	path, local := l.origin().Local()
+	to, err := l.pushesTo(ctx, branch)
+	if err != nil {
+		return nil, err
+	}
+	path, local := to.Local()
 	if !local || here != nil && !here.Ours() {
 		return tipOf(here, false), nil
 	}
@@ -88,15 +80,23 @@ func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Public
 }
 
 func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
-	to := l.origin()
-	if _, local := to.Local(); !local {
-		out.NotPushed = "the checkout's origin is not on this machine"
-		if to.URL == "" {
-			out.NotPushed = "the checkout has no origin"
-		}
-		return nil
+	to, err := l.pushesTo(ctx, p.Task.Branch)
+	if err != nil {
+		return err
 	}
-	return l.push(ctx, p, to, commit, before, out)
+	path, local := to.Local()
+	if _, wrong := gitops.HeadOf(path); local && wrong == nil {
+		return l.push(ctx, p, to, commit, before, out)
+	}
+	switch {
+	case local:
+		out.NotPushed = "git pushes to " + to.Name() + ", which is no repository"
+	case to.URL == "":
+		out.NotPushed = "the checkout has no origin"
+	default:
+		out.NotPushed = "the checkout's origin is not on this machine"
+	}
+	return nil
 }
 
 // present writes the body: there is nobody to show it to.

@@ -2,77 +2,88 @@ package publish
 
 import (
 	"cmp"
-	"fmt"
+	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// pushesAsGit refuses a run that would push elsewhere than git does by its own settings, which
-// a person may have made to keep pushes away. to is where the run pushes, for a person; same
-// says whether an address is that place.
-func (m Means) pushesAsGit(to string, same func(url string) bool, branches ...string) error {
-	for _, at := range m.Workspace.Checkout().PushURLs(branches...) {
-		if !same(at.URL) {
-			return pushElsewhere(at, "this run pushes to "+to, "change that setting, or leave the change in the checkout with --publish none")
-		}
+func pushElsewhere(url, setting, but, remedy string) error {
+	return outcome.Stopf(outcome.InvalidInput, "push_elsewhere", "Git would push to %.300s (%.300s), and %s; %s.", cmp.Or(url, `""`), setting, but, remedy)
+}
+
+// pushesAsGit refuses a run that would push where git does not, by settings that a person may have made to
+// keep pushes away. Where git pushes to other places, too, the run warns: a pull request is of one.
+func (f Forge) pushesAsGit(ctx context.Context, branch string) error {
+	urls, setting, err := f.Workspace.Checkout().PushesTo(ctx, branch)
+	if err != nil || len(urls) == 0 {
+		return err
 	}
-	return nil
-}
-
-func pushElsewhere(at gitops.PushURL, but, remedy string) error {
-	return outcome.Stopf(outcome.InvalidInput, "push_elsewhere", "Git would push to %.300s (%.300s), and %s; %s.", cmp.Or(at.URL, `""`), at.Setting, but, remedy)
-}
-
-func (f Forge) pushesAsGit(branches ...string) error {
-	same := func(url string) bool { return strings.EqualFold(intake.NameInURL(url, f.ServerURL), f.Repository) }
-	return f.Means.pushesAsGit(fmt.Sprintf("%s on %s", f.Repository, f.ServerURL), same, branches...)
-}
-
-func (l Local) pushesAsGit(branches ...string) error {
-	to, local := l.path(l.Workspace.Checkout().Origin())
-	if !local { // nothing is pushed
+	others := slices.DeleteFunc(slices.Clone(urls), func(url string) bool {
+		return strings.EqualFold(intake.NameInURL(url, f.ServerURL), f.Repository)
+	})
+	switch len(others) {
+	case 0:
 		return nil
+	case len(urls):
+		return pushElsewhere(urls[0], setting, "this run pushes to "+f.Repository+" on "+f.ServerURL,
+			"change that setting, or leave the change in the checkout with --publish none")
 	}
-	same := func(url string) bool {
-		path, local := l.path(url)
-		return local && resolved(path) == resolved(to)
-	}
-	return l.Means.pushesAsGit(to, same, branches...)
+	f.Record.Warn("pushed_once", "Git would push to %.300s, too (%.300s). This run pushes to %s on %s alone.", strings.Join(others, " and "), setting, f.Repository, f.ServerURL)
+	return nil
 }
 
 // KnowsOrigin refuses a run that would only commit here although git would push to a server,
 // since the address of origin does not say which repository of the forge it is.
-func (l Local) KnowsOrigin() error {
+func (l Local) KnowsOrigin(ctx context.Context, branch string) error {
+	urls, setting, err := l.Workspace.Checkout().PushesTo(ctx, branch)
+	if err != nil {
+		return err
+	}
 	origin := l.Workspace.Checkout().Origin()
 	_, here := l.path(origin)
-	for _, at := range l.Workspace.Checkout().PushURLs() {
-		if _, local := l.path(at.URL); !here || !local {
-			return pushElsewhere(at, fmt.Sprintf("%s is no repository of %s that this run knows", origin, l.ServerURL),
+	for _, url := range urls {
+		if _, local := l.path(url); !here || !local {
+			return pushElsewhere(url, setting, origin+" is no repository of "+l.ServerURL+" that this run knows",
 				"set repository.name, or say --publish local to commit here alone")
 		}
 	}
 	return nil
 }
 
-// resolved is a path without links, as far as it is there.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+// pushesTo returns the repository that git pushes a branch to; without a URL for none. A run holds one
+// branch of one repository, so that it refuses to choose among several of this machine.
+func (l Local) pushesTo(ctx context.Context, branch string) (remote.Remote, error) {
+	urls, setting, err := l.Workspace.Checkout().PushesTo(ctx, branch)
+	if err != nil || len(urls) == 0 {
+		return remote.Remote{}, err
 	}
-	return path
+	first, local := l.path(urls[0])
+	for _, url := range urls[1:] {
+		if path, is := l.path(url); (local || is) && path != first {
+			return remote.Remote{}, pushElsewhere(strings.Join(urls, " and "), setting, "this run pushes to one repository",
+				"change that setting, or leave the change in the checkout with --publish none")
+		}
+	}
+	if !local {
+		first = urls[0]
+	}
+	return l.remote(first, ""), nil
 }
 
-// path is the absolute path that an address names, as git reads it in the checkout; local says
-// whether it is one on this machine.
+// path is the absolute path that an address names, as git reads it in the checkout, without links as far as
+// it is there; local says whether it is one on this machine.
 func (l Local) path(url string) (path string, local bool) {
 	path, local = remote.Remote{URL: url}.Local()
 	if local && !filepath.IsAbs(path) {
 		path = filepath.Join(l.Workspace.Root(), path)
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
 	}
 	return filepath.Clean(path), local
 }

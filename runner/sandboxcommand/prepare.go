@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -103,7 +104,8 @@ func (p *Prepared) makeDirectory() error {
 // error; that there is one which cannot be read is, since it may configure the
 // sandbox.
 func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
-	opened, err := workspace.Open(ctx, p.Record, workspace.Options{Dir: p.Dir, Path: p.Environ.Get("PATH"), OpenFilter: confine.EarlyFilters(p.Record, p.Environ)})
+	_, server := github.Addresses(p.Environ.Get)
+	opened, err := workspace.Open(ctx, p.Record, workspace.Options{Dir: p.Dir, Path: p.Environ.Get("PATH"), Forge: server, OpenFilter: confine.EarlyFilters(p.Record, p.Environ)})
 	if opened != nil {
 		p.Workspace, err = opened, opened.StartOn(ctx, "")
 	}

@@ -27,7 +27,7 @@ func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace,
 	if err := remote.Clone(ctx, o.From, remote.CloneOptions{Dir: dir, Branch: o.Branch}); err != nil {
 		return nil, RemoteFailure("The repository "+o.Repository+" cannot be cloned", err)
 	}
-	w, err := Open(ctx, rec, Options{Dir: dir, Path: o.Path, Cloned: true, OpenFilter: o.OpenFilter, Fresh: true})
+	w, err := Open(ctx, rec, Options{Dir: dir, Path: o.Path, Forge: o.Forge, Cloned: true, OpenFilter: o.OpenFilter, Fresh: true})
 	if err != nil {
 		return nil, CheckoutFailure(err)
 	}

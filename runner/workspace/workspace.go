@@ -56,6 +56,7 @@ type Workspace struct {
 type Options struct {
 	Dir    string // the checkout, or a folder in it
 	Path   string // the PATH that the git program is looked for on
+	Forge  string // the address of its pages
 	Cloned bool   // by the run itself
 	Name   string // for a person; empty for "the checkout"
 	Fresh  bool   // the files are not there yet
@@ -72,7 +73,7 @@ func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error
 	if err != nil {
 		return nil, err
 	}
-	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Mark: holdMark(rec), OpenFilter: o.OpenFilter, LFS: rec.Join(record.LFSFolder), Fresh: o.Fresh})
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Forge: o.Forge, Mark: holdMark(rec), OpenFilter: o.OpenFilter, LFS: rec.Join(record.LFSFolder), Fresh: o.Fresh})
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,11 @@ type Settings struct {
 	bare          bool
 	worktree      string
 	sparse        bool
-	promisor      string          // name of a remote that objects are fetched from on demand
-	own           map[string]bool // keys of filters in the repository's own configuration
+	promisor      string            // name of a remote that objects are fetched from on demand
+	own           map[string]bool   // keys of filters in the repository's own configuration
+	remotes       map[string]bool   // those that have an address
+	pushRemotes   map[string]string // by branches; that of "" is remote.pushDefault
+	rewrites      bool              // git makes other addresses of some
 
 	EOL          eol.Settings
 	FileMode     bool
@@ -41,7 +44,6 @@ type Settings struct {
 	excludesFile string
 	attributes   string
 	Origin       string
-	Pushes       Pushes
 	Fetch        []string // refspecs of all remotes
 	Filters      map[string]FilterDriver
 }
@@ -207,7 +209,7 @@ func (d FilterDriver) Required() bool { return isTrue(d["required"]) }
 
 func newSettings(vars []variable, home string) Settings {
 	s := Settings{
-		extensions: map[string]string{}, own: map[string]bool{},
+		extensions: map[string]string{}, own: map[string]bool{}, remotes: map[string]bool{}, pushRemotes: map[string]string{},
 		FileMode: true, Symlinks: true, TrustCtime: true,
 		Filters: map[string]FilterDriver{},
 	}
@@ -242,9 +244,12 @@ func (s *Settings) take(v variable) {
 		s.takeFilter(middle, name, v)
 	case "remote":
 		s.takeRemote(middle, name, v)
-		s.Pushes.take(section, middle, name, v)
-	case "branch", "url":
-		s.Pushes.take(section, middle, name, v)
+	case "branch":
+		if name == "pushremote" {
+			s.pushRemotes[middle] = v.value
+		}
+	case "url":
+		s.rewrites = s.rewrites || name == "insteadof"
 	}
 }
 
@@ -286,10 +291,13 @@ func (s *Settings) takeFilter(driver, name string, v variable) {
 
 func (s *Settings) takeRemote(remote, name string, v variable) {
 	switch name {
-	case "url":
-		if remote == "origin" && s.Origin == "" {
+	case "url", "pushurl":
+		s.remotes[remote] = true
+		if remote == "origin" && name == "url" && s.Origin == "" {
 			s.Origin = withoutCredentials(v.value)
 		}
+	case "pushdefault":
+		s.pushRemotes[""] = v.value
 	case "fetch":
 		s.Fetch = append(s.Fetch, v.value)
 	case "promisor":

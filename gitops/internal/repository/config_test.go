@@ -61,7 +61,7 @@ func TestIncludesThatNeverEnd(t *testing.T) {
 	r.Seed()
 	r.Git("config", "include.path", "more")
 	r.Write(".git/more", "[include]\n\tpath = more\n")
-	if _, err := repository.Open(t.Context(), r.Dir, "", t.TempDir()); err == nil {
+	if _, err := repository.Open(t.Context(), r.Dir, "", t.TempDir(), ""); err == nil {
 		t.Error("it was opened")
 	}
 }

@@ -23,17 +23,21 @@ type Repository struct {
 	Settings Settings
 	Git      program.Program // works on the private git folder alone
 	Private  string          // a git folder of our own
-	Folders  []string        // git folders whose objects the repository has
+	user     program.Program // reads the configuration of the repository, the user and the machine
+	forge    string
+	asked    map[string][]string // addresses of remotes
+	Folders  []string            // git folders whose objects the repository has
 	live     liveIndex
 	lock     *os.File // the git folder, once it was claimed or shared
 	holds    string   // the mark in the lock of the index; empty where it is not held
 }
 
 // Open opens the repository of the work tree that dir lies in. git is the git
-// program, empty for none; state is a folder for the private git folder. It returns
+// program, empty for none; state is a folder for the private git folder; forge is the address of the
+// forge's pages, empty for none. It returns
 // ErrNotRepository, ErrBare or an *UnsupportedError for what cannot be worked in.
 // The Repository must be closed.
-func Open(ctx context.Context, dir, git, state string) (*Repository, error) {
+func Open(ctx context.Context, dir, git, state, forge string) (*Repository, error) {
 	l, err := discover(dir)
 	if err != nil {
 		return nil, err
@@ -41,16 +45,17 @@ func Open(ctx context.Context, dir, git, state string) (*Repository, error) {
 	if err := formatSupported(l); err != nil {
 		return nil, err
 	}
-	vars, err := readConfig(ctx, l, program.AsUser(git, os.Environ(), l.GitDir, l.Root), os.Getenv)
+	user := program.AsUser(git, os.Environ(), l.GitDir, l.Root)
+	vars, err := readConfig(ctx, l, user, os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{Layout: l, Settings: newSettings(vars, os.Getenv("HOME"))}
+	r := &Repository{Layout: l, Settings: newSettings(vars, os.Getenv("HOME")), user: user, forge: hostOf(forge)}
 	r.Settings.useDefaultRules(os.Getenv)
 	if err := r.Settings.supported(l); err != nil {
 		return nil, err
 	}
-	if err := r.open(git, state); err != nil {
+	if err := errors.Join(r.resolveOrigin(ctx), r.open(git, state)); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 func open(t testing.TB, dir, git string) *repository.Repository {
 	t.Helper()
-	r, err := repository.Open(t.Context(), dir, git, t.TempDir())
+	r, err := repository.Open(t.Context(), dir, git, t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestOpenRefusesWhatIsNoCheckout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := t.TempDir()
-			_, err := repository.Open(t.Context(), c.dir, gittest.Program(t), state)
+			_, err := repository.Open(t.Context(), c.dir, gittest.Program(t), state, "")
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -105,7 +105,7 @@ func TestOpenRefusesWhatItCannotDoRight(t *testing.T) {
 				r := gittest.New(t)
 				r.Seed()
 				r = prepare(r)
-				c, err := repository.Open(t.Context(), r.Dir, variant.git, t.TempDir())
+				c, err := repository.Open(t.Context(), r.Dir, variant.git, t.TempDir(), "")
 				if err == nil {
 					_, err = c.Index(t.Context())
 					c.Close()

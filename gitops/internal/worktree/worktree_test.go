@@ -32,7 +32,7 @@ type checkout struct {
 // open opens the work tree of r; git is empty for none.
 func open(t testing.TB, r gittest.Repo, git string) checkout {
 	t.Helper()
-	repo, err := repository.Open(t.Context(), r.Dir, git, t.TempDir())
+	repo, err := repository.Open(t.Context(), r.Dir, git, t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
