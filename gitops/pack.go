@@ -54,9 +54,12 @@ func (c *Checkout) HasCommit(sha string) bool {
 	return err == nil && c.objects.Has(commit.TreeHash)
 }
 
-// Private returns the git folder that has what was written and fetched, and those that it borrows objects
-// from. Who puts objects there calls Fetched.
-func (c *Checkout) Private() (dir string, borrowed []string) { return c.repo.Private, c.repo.Folders }
+// Private returns the git folder that has what was written and fetched, with the configuration that it got
+// when the checkout was opened, and the folders that it borrows objects from. Who puts objects there calls
+// Fetched.
+func (c *Checkout) Private() (dir string, borrowed []string, err error) {
+	return c.repo.Private, c.repo.Folders, c.repo.ResetPrivate()
+}
 
 // Fetched finds the objects that git put into the private git folder.
 func (c *Checkout) Fetched() { c.objects.Reindex() }

@@ -248,7 +248,10 @@ func TestWhatGitFetches(t *testing.T) {
 	if c.HasCommit(tip) {
 		t.Fatal("the commit is here already")
 	}
-	private, _ := c.Private()
+	private, _, err := c.Private()
+	if err != nil {
+		t.Fatal(err)
+	}
 	elsewhere.Git("-c", "fetch.unpackLimit=1", "--git-dir", private, "fetch", "-q", "--depth=1", "file://"+elsewhere.Dir, tip)
 	c.Fetched()
 	if !c.HasCommit(tip) {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,23 +12,21 @@ import (
 )
 
 type CloneOptions struct {
-	Dir    string // must not exist, or be empty
+	Dir    string // must not exist
 	Branch string // "" means the remote's HEAD
 }
 
 // Clone clones a remote. HEAD is at the branch, whose files are not there yet: git would run filters for
-// them. The token is not written anywhere, and no hook or template takes part. On an error nothing is left
-// in Dir.
+// them. The token is not written anywhere, and no hook or template takes part. On an error Dir is not there.
 func Clone(ctx context.Context, r Remote, o CloneOptions) error {
-	made, err := makeEmpty(o.Dir)
+	if _, err := os.Lstat(o.Dir); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("clone: there is a %s already, or it cannot be made: %w", o.Dir, cmp.Or(err, fs.ErrExist))
+	}
+	err := clone(ctx, r, o)
 	if err != nil {
-		return err
+		_ = os.RemoveAll(o.Dir)
 	}
-	if err := clone(ctx, r, o); err != nil {
-		takeBack(o.Dir, made)
-		return r.failed(ctx, "clone", err)
-	}
-	return nil
+	return r.failed(ctx, "clone", err)
 }
 
 func clone(ctx context.Context, r Remote, o CloneOptions) error {
@@ -51,31 +50,4 @@ func clone(ctx context.Context, r Remote, o CloneOptions) error {
 		return fmt.Errorf("%w: the branch of its HEAD; name a branch that is there", ErrNotFound)
 	}
 	return nil
-}
-
-func makeEmpty(dir string) (made bool, err error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = os.MkdirAll(dir, 0o777)
-		made = err == nil
-	}
-	if err != nil {
-		return made, fmt.Errorf("clone: %w", err)
-	}
-	if len(entries) > 0 {
-		return false, fmt.Errorf("clone: %s is not empty; name an empty or a new folder", dir)
-	}
-	return made, nil
-}
-
-// takeBack leaves dir as makeEmpty found it.
-func takeBack(dir string, made bool) {
-	if made {
-		_ = os.RemoveAll(dir)
-		return
-	}
-	entries, _ := os.ReadDir(dir)
-	for _, entry := range entries {
-		_ = os.RemoveAll(filepath.Join(dir, entry.Name()))
-	}
 }

@@ -32,19 +32,10 @@ type Remote struct {
 
 // Name is the URL without credentials, for people.
 func (r Remote) Name() string {
-	u, err := url.Parse(r.URL)
-	if err != nil || u.User == nil {
-		return userinfo.ReplaceAllString(r.URL, "$1") // what is no URL may still look like one
-	}
-	if u.Scheme != "ssh" {
-		u.User = nil
-		return u.String()
-	}
-	u.User = url.User(u.User.Username())
-	return u.String()
+	return userinfo.ReplaceAllString(r.URL, "$1")
 }
 
-var userinfo = regexp.MustCompile(`^([a-z+]+://)[^/@]*@`)
+var userinfo = regexp.MustCompile(`^([A-Za-z+]+://)[^/]*@`)
 
 // Local is the path of a remote on this machine; ok says whether it is one.
 func (r Remote) Local() (path string, ok bool) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"net/http"
 	"net/http/cgi"
@@ -31,7 +32,7 @@ func isolate(t *testing.T) {
 		t.Skip("needs a git program to compare with")
 	}
 	for name, value := range map[string]string{
-		"HOME": t.TempDir(), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "SSH_AUTH_SOCK": "",
+		"HOME": t.TempDir(), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_SSL_CAINFO": "",
 		"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z",
 		"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.com", "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z",
 	} {
@@ -462,7 +463,7 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 		"push": func() error {
 			return remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: o.base, From: storeOf(t, o.work)})
 		},
-		"clone": func() error { return remote.Clone(t.Context(), r, remote.CloneOptions{Dir: t.TempDir()}) },
+		"clone": func() error { return remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")}) },
 	} {
 		if err := use(); err == nil || !strings.Contains(err.Error(), "another host") {
 			t.Errorf("%s: err = %v, want one that names the other host", name, err)
@@ -491,7 +492,7 @@ func TestRedirectOnTheSameHost(t *testing.T) {
 		t.Errorf("push: %v", err)
 	}
 	wantTip(t, o, "x", sha)
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "clone")
 	if err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
@@ -596,15 +597,35 @@ func TestCloneFails(t *testing.T) {
 	}
 }
 
-func TestCloneIntoFullFolder(t *testing.T) {
+func TestCloneIntoWhatIsThere(t *testing.T) {
 	o := newOrigin(t)
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "mine"), "x")
 	if err := remote.Clone(t.Context(), at(o.bare), remote.CloneOptions{Dir: dir}); err == nil {
-		t.Error("a full folder was cloned into")
+		t.Error("it was cloned into")
 	}
-	if _, err := os.Stat(filepath.Join(dir, "mine")); err != nil {
+	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("what stood there is gone: %v", err)
+	}
+}
+
+// The authorities that Go programs trust are those that git does.
+func TestTLS(t *testing.T) {
+	o := newOrigin(t)
+	server := httptest.NewTLSServer(serve(t, o.root).Config.Handler)
+	t.Cleanup(server.Close)
+	r := at(server.URL + "/o/r.git")
+	r.Token = token
+	if _, err := remote.Branches(t.Context(), r); !errors.Is(err, remote.ErrUnreachable) {
+		t.Errorf("a server that nobody knows: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "authority.pem")
+	write(t, file, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	t.Setenv("SSL_CERT_FILE", file)
+	if err := os.Unsetenv("GIT_SSL_CAINFO"); err != nil { // which isolate restores
+		t.Fatal(err)
+	}
+	if got, err := remote.Branches(t.Context(), r); err != nil || len(got) != 2 {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 
@@ -642,7 +663,7 @@ func TestCancelled(t *testing.T) {
 func TestName(t *testing.T) {
 	for _, c := range []struct{ url, name, local string }{
 		{"https://u:secret@example.com/o/r.git", "https://example.com/o/r.git", ""},
-		{"ssh://git:secret@example.com/o/r.git", "ssh://git@example.com/o/r.git", ""},
+		{"ssh://git:secret@example.com/o/r.git", "ssh://example.com/o/r.git", ""},
 		{"git@example.com:o/r.git", "git@example.com:o/r.git", ""},
 		{"https://u:sec%ret@example.com/o", "https://example.com/o", ""},
 		{"/srv/r.git", "/srv/r.git", "/srv/r.git"},
@@ -682,7 +703,7 @@ func TestGitIsShownNoSecrets(t *testing.T) {
 	}
 	r := serve(t, o.root).remote()
 	r.Path = bin + ":" + r.Path
-	if err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: t.TempDir()}); err != nil {
+	if err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")}); err != nil {
 		t.Fatal(err)
 	}
 	sha := change(t, o.work, "x")

@@ -135,7 +135,11 @@ func (m Means) push(ctx context.Context, p *Proposal, to remote.Remote, commit s
 	}
 	branch := p.Task.Branch
 	defer m.Record.Begins(record.PhasePublishing, "push of "+branch+" to "+to.Name())()
-	options := remote.PushOptions{Branch: branch, Commit: commit, From: m.Workspace.Store(), Expected: before.lease()}
+	from, err := m.Workspace.Store()
+	if err != nil {
+		return err
+	}
+	options := remote.PushOptions{Branch: branch, Commit: commit, From: from, Expected: before.lease()}
 	if err := workspace.Patiently(ctx, func() error { return m.pushOnce(ctx, p.Change, to, options) }); err != nil {
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be pushed to %s", branch, to.Name()), err)
 	}

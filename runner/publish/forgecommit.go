@@ -162,7 +162,11 @@ func (f Forge) pointBranch(ctx context.Context, p *Proposal, commit string, befo
 	if err := f.Workspace.Fetch(ctx, to, commit, false); err != nil {
 		return err
 	}
-	options := remote.PushOptions{Branch: branch, Commit: commit, From: f.Workspace.Store(), Expected: before.lease()}
+	from, err := f.Workspace.Store()
+	if err != nil {
+		return err
+	}
+	options := remote.PushOptions{Branch: branch, Commit: commit, From: from, Expected: before.lease()}
 	if err := workspace.Patiently(ctx, func() error { return remote.Push(ctx, to, options) }); err != nil {
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be moved in %s", branch, to.Name()), err)
 	}

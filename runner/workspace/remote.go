@@ -69,8 +69,12 @@ func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, a
 	if w.checkout.HasCommit(sha) {
 		return nil
 	}
+	into, err := w.Store()
+	if err != nil {
+		return err
+	}
 	options := remote.FetchOptions{Commit: sha, Have: w.base.SHA, Alone: alone}
-	err := Patiently(ctx, func() error { return remote.Fetch(ctx, from, w.Store(), options) })
+	err = Patiently(ctx, func() error { return remote.Fetch(ctx, from, into, options) })
 	w.checkout.Fetched()
 	if err != nil {
 		return RemoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", gitops.Short(sha), from.Name()), err)
@@ -79,9 +83,9 @@ func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, a
 }
 
 // Store is where git finds what the run made and fetched.
-func (w *Workspace) Store() remote.Store {
-	dir, borrowed := w.checkout.Private()
-	return remote.Store{Dir: dir, Borrowed: borrowed}
+func (w *Workspace) Store() (remote.Store, error) {
+	dir, borrowed, err := w.checkout.Private()
+	return remote.Store{Dir: dir, Borrowed: borrowed}, err
 }
 
 const longestPause = 4 * time.Second

@@ -2,6 +2,7 @@ package repository
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,6 +30,16 @@ func (r *Repository) makePrivate(state string) (err error) {
 // changed there later does not count. It is seen by git at seenAt, in a sandbox.
 func (r *Repository) FillGitDir(dir, seenAt string) error {
 	return r.fillGitDir(dir, r.encode(seenAt)+r.encodeFilters())
+}
+
+// ResetPrivate writes the configuration of the private git folder again: commands without a sandbox could
+// have changed it.
+func (r *Repository) ResetPrivate() error {
+	path := filepath.Join(r.Private, "config")
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte(r.encode(r.Private)), 0o600)); err != nil {
+		return fmt.Errorf("configure the private git folder: %w", err)
+	}
+	return nil
 }
 
 func (r *Repository) fillGitDir(dir, config string) error {
