@@ -222,14 +222,14 @@ func (w *campaigning) published() int {
 }
 
 // clones is how often objects were fetched from the forge.
-func (w *campaigning) clones() int {
+func (w *campaigning) clones(runs int) int {
 	n := 0
 	for _, r := range w.forge.Requests() {
-		if strings.HasSuffix(r.Path, "/git-upload-pack") { // two for a clone: what there is, and the objects
+		if strings.HasSuffix(r.Path, "/git-upload-pack") { // two for a clone: what there is, and the objects; and one for the branches that a run lists
 			n++
 		}
 	}
-	return n / 2
+	return (n - runs) / 2
 }
 
 func TestACampaignRunsHere(t *testing.T) {
@@ -240,7 +240,7 @@ func TestACampaignRunsHere(t *testing.T) {
 	if !strings.Contains(out, "4 targets: 4 pull request open") {
 		t.Error(out)
 	}
-	if n := w.clones(); n != len(w.repos) {
+	if n := w.clones(4); n != len(w.repos) {
 		t.Errorf("%d repositories were fetched %d times", len(w.repos), n)
 	}
 	before := w.asked.Load()

@@ -463,7 +463,9 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 		"push": func() error {
 			return remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: o.base, From: storeOf(t, o.work)})
 		},
-		"clone": func() error { return remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")}) },
+		"clone": func() error {
+			return remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")})
+		},
 	} {
 		if err := use(); err == nil || !strings.Contains(err.Error(), "another host") {
 			t.Errorf("%s: err = %v, want one that names the other host", name, err)
