@@ -42,7 +42,8 @@ func (s Store) environment() []string {
 	return env
 }
 
-// setting is a variable of git's configuration. It goes by the environment, which keeps any key whole.
+// setting is a variable of git's configuration. It goes by the environment, which keeps any key whole; git
+// keeps it from the hooks of a repository that is pushed to.
 type setting struct{ key, value string }
 
 // guarded are settings under which git starts no program that a repository names, does nothing besides
@@ -83,6 +84,7 @@ const credential = `!f() { test "$1" != get || { IFS= read -r user <&3 && IFS= r
 // another host's credentials change what is asked for.
 func (t target) settings(at string) []setting {
 	all := append([]setting{}, guarded...)
+	all = append(all, setting{"protocol.allow", "never"}, setting{"protocol." + t.scheme + ".allow", "always"})
 	all = append(all, setting{"url." + at + ".insteadOf", t.address}, setting{"url." + at + ".pushInsteadOf", t.address})
 	if t.password != "" {
 		all = append(all, setting{"credential.helper", ""}, setting{"credential." + t.host + ".helper", credential})
@@ -99,7 +101,7 @@ func (r Remote) git(ctx context.Context, store Store, options []string, after ..
 		return "", &speech{}, err
 	}
 	args := slices.Concat(options, []string{"--", t.address}, after)
-	env, login := append(store.environment(), "GIT_ALLOW_PROTOCOL="+t.scheme), ""
+	env, login := store.environment(), ""
 	if t.password != "" {
 		login = t.user + "\n" + t.password + "\n"
 	}

@@ -370,6 +370,30 @@ func TestPushRejectedByHook(t *testing.T) {
 	}
 }
 
+// Hooks of a repository that is pushed to run as they do after any push.
+func TestHooksOfTheOtherSide(t *testing.T) {
+	o := newOrigin(t)
+	hook, seen := filepath.Join(o.bare, "hooks", "post-receive"), filepath.Join(t.TempDir(), "seen")
+	write(t, hook, "#!/bin/sh\nenv >"+seen+"\n")
+	if err := os.Chmod(hook, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Push(t.Context(), at(o.bare), remote.PushOptions{Branch: "x", Commit: change(t, o.work, "x"), From: storeOf(t, o.work)}); err != nil {
+		t.Fatal(err)
+	}
+	env, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(env)) {
+		for _, name := range []string{"GIT_ALLOW_PROTOCOL", "GIT_CONFIG_COUNT", "GIT_ALTERNATE", "GIT_NO_REPLACE"} {
+			if strings.HasPrefix(line, name) {
+				t.Errorf("the hook gets %s", line)
+			}
+		}
+	}
+}
+
 func TestPushHereIsRefused(t *testing.T) {
 	o := newOrigin(t)
 	sha := change(t, o.work, "x")
