@@ -46,7 +46,8 @@ func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string
 	return urls, setting, err
 }
 
-// urls asks git for the addresses of a remote, by all of its configuration, and keeps the answer.
+// urls asks git for the addresses of a remote, by all of its configuration, and keeps the answer. One that
+// git refuses is empty: it can push nowhere then.
 func (r *Repository) urls(ctx context.Context, name string, options ...string) ([]string, error) {
 	args := append([]string{"remote", "get-url", "--all"}, append(options, "--", name)...)
 	key := strings.Join(args, " ")
@@ -54,7 +55,7 @@ func (r *Repository) urls(ctx context.Context, name string, options ...string) (
 		return known, nil
 	}
 	out, err := r.user.Run(ctx, r.Root, nil, args...)
-	if err != nil {
+	if err != nil && program.ExitStatus(err) <= 0 {
 		return nil, fmt.Errorf("read the addresses of the remote %s: %w", name, err)
 	}
 	urls := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
