@@ -54,7 +54,7 @@ func (m Mirror) Hold(ctx context.Context, commit string) error {
 }
 
 func (m Mirror) has(ctx context.Context, commit string) bool {
-	return m.git(ctx, "-C", m.Dir, "cat-file", "-e", commit+"^{commit}") == nil
+	return m.git(ctx, "--git-dir="+m.Dir, "cat-file", "-e", commit+"^{commit}") == nil
 }
 
 // git runs git on the mirror or a checkout of it. It has no configuration: git starts no filter,
