@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
@@ -119,9 +118,6 @@ func (r Remote) git(ctx context.Context, store Store, options []string, after ..
 	return run(at)
 }
 
-// stopPatience is how long a git program that was told to stop may tidy up.
-const stopPatience = 5 * time.Second
-
 // mostOutput bounds the list of branches, some 60 bytes for each.
 const mostOutput = 128 << 20
 
@@ -130,16 +126,12 @@ const mostOutput = 128 << 20
 // which git's children inherit: no command line, file or environment has it.
 func runGit(ctx context.Context, path, login string, env []string, args ...string) (string, *speech, error) {
 	said, out := &speech{}, &limited{most: mostOutput}
-	path = program.PathOutside(path, "")
-	git := program.Find(path, "")
-	if git == "" {
+	git := program.Remote(path, os.Environ()).With(env...)
+	if !git.There() {
 		return "", said, errors.New("there is no git program on PATH; install git")
 	}
-	cmd := outside.GitRemote.Command(ctx, git, outside.Root, append(gitEnvironment(path), env...), args...)
+	cmd := git.Command(ctx, outside.Root, syscall.SIGTERM, args...)
 	cmd.Stdout, cmd.Stderr = out, said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what git started stops with it, and tidies up
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = stopPatience
 	started, err := lend(cmd, login)
 	if err == nil {
 		err = cmd.Start()
@@ -174,23 +166,6 @@ func lend(cmd *exec.Cmd, text string) (started func(), err error) {
 		_ = writer.Close()
 	}()
 	return func() { _ = reader.Close() }, nil
-}
-
-// gitEnvironment returns the environment of a git program that finds others by path. Tokens and keys
-// of this process are not in it, nor what names another repository.
-func gitEnvironment(path string) []string {
-	env := []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_NO_REPLACE_OBJECTS=1"}
-	for ours, name := range map[string]string{"SSL_CERT_FILE": "GIT_SSL_CAINFO", "SSL_CERT_DIR": "GIT_SSL_CAPATH"} {
-		if first, _, _ := strings.Cut(os.Getenv(ours), ":"); first != "" { // which Go programs read
-			env = append(env, name+"="+first)
-		}
-	}
-	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); outside.GitRemote.Takes(name) && name != "PATH" {
-			env = append(env, variable)
-		}
-	}
-	return append(env, "PATH="+path)
 }
 
 // limited is a text that must not be longer than most.

@@ -29,12 +29,33 @@ func Isolated(path string, environ []string, root, gitDir, workTree string) Prog
 		"GIT_DIR="+gitDir, "GIT_WORK_TREE="+workTree)}
 }
 
+// Remote is git that talks with other repositories, for which it is started in no repository. It has the
+// configuration of who started this process, and trusts the authorities that Go programs do. It, and what
+// it starts, is looked for on pathEnv.
+func Remote(pathEnv string, environ []string) Program {
+	pathEnv = PathOutside(pathEnv, "")
+	env := []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_NO_REPLACE_OBJECTS=1"}
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		value, _, _ = strings.Cut(value, ":")
+		if git := map[string]string{"SSL_CERT_FILE": "GIT_SSL_CAINFO", "SSL_CERT_DIR": "GIT_SSL_CAPATH"}[name]; git != "" && value != "" {
+			env = append(env, git+"="+value)
+		}
+	}
+	return Program{Find(pathEnv, ""), outside.GitRemote, append(append(env, inherited(outside.GitRemote, environ, "")...), "PATH="+pathEnv)}
+}
+
 // quietEnvironment is for the work tree at root, whose programs are none of ours.
 func quietEnvironment(environ []string, root string) []string {
-	env := []string{
+	return append([]string{
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1",
 		"GIT_LITERAL_PATHSPECS=1", "LC_ALL=C", "GIT_PAGER=cat",
-	}
+	}, inherited(outside.GitPrivate, environ, root)...)
+}
+
+// inherited returns the variables of a use that this process has, for the work tree at root, whose programs
+// are none of ours; "" for none.
+func inherited(use *outside.Use, environ []string, root string) (env []string) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if name == "PATH" {
@@ -43,7 +64,7 @@ func quietEnvironment(environ []string, root string) []string {
 			}
 			v = name + "=" + value
 		}
-		if outside.GitPrivate.Takes(name) {
+		if use.Takes(name) {
 			env = append(env, v)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -43,11 +44,8 @@ func (p Program) Run(ctx context.Context, dir string, stdin io.Reader, args ...s
 func (p Program) Stream(ctx context.Context, dir string, stdin io.Reader, stdout io.Writer, args ...string) error {
 	var stderr tail
 	out := &sink{to: stdout}
-	cmd := p.use.Command(ctx, p.Path, dir, p.env, args...)
+	cmd := p.Command(ctx, dir, syscall.SIGKILL, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a filter is a child of git, and ends with it
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	if err == nil {
 		return nil
@@ -59,6 +57,18 @@ func (p Program) Stream(ctx context.Context, dir string, stdin io.Reader, stdout
 		return &gitError{args: args, err: out.err}
 	}
 	return &gitError{args: args, status: cmd.ProcessState.ExitCode(), text: stderr.String(), err: err}
+}
+
+// Command returns git in a folder. When ctx ends, it and what it started get a signal, and a moment to tidy
+// up if that allows it.
+func (p Program) Command(ctx context.Context, dir string, stop syscall.Signal, args ...string) *exec.Cmd {
+	cmd := p.use.Command(ctx, p.Path, dir, p.env, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, stop) }
+	if cmd.WaitDelay = time.Second; stop != syscall.SIGKILL {
+		cmd.WaitDelay *= 5
+	}
+	return cmd
 }
 
 // sink remembers why it could not take what a program wrote: the program itself

@@ -62,7 +62,7 @@ func TestLeadsThrough(t *testing.T) {
 
 func variables(t *testing.T, git program.Program) []string {
 	t.Helper()
-	out, err := git.Run(t.Context(), t.TempDir(), nil, "-c", "alias.variables=!env", "variables")
+	out, err := git.Run(t.Context(), "/", nil, "-c", "alias.variables=!env", "variables")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,13 +77,13 @@ func TestGitSeesFewVariables(t *testing.T) {
 	}
 	user := program.AsUser(gittest.Program(t), environ, r.Path(".git"), r.Dir)
 	isolated := program.Isolated(gittest.Program(t), environ, r.Dir, r.Path(".git"), r.Dir)
-	for _, git := range []program.Program{user, isolated} {
+	for _, git := range []program.Program{user, isolated, program.Remote(filepath.Dir(gittest.Program(t))+":bin:/usr/bin:/bin", environ)} {
 		for _, v := range variables(t, git.With("GIT_INDEX_FILE=more", "LC_ALL=C.UTF-8")) {
-			if strings.Contains(v, "hunter22") || strings.Contains(v, "/nowhere") || strings.HasPrefix(v, "PATH=") && strings.Contains(v, r.Dir) {
+			if strings.Contains(v, "hunter22") || strings.Contains(v, "/nowhere") || strings.HasPrefix(v, "PATH=") && (strings.Contains(v, r.Dir) || strings.Contains(v, ":bin")) {
 				t.Errorf("it sees %s", v)
 			}
 		}
-		if all := variables(t, git.With("GIT_INDEX_FILE=more")); !slices.Contains(all, "GIT_INDEX_FILE=more") || !slices.Contains(all, "LC_ALL=C") {
+		if all := variables(t, git.With("GIT_TERMINAL_PROMPT=1")); !slices.Contains(all, "GIT_TERMINAL_PROMPT=1") || !slices.Contains(all, "LC_ALL=C") {
 			t.Errorf("it sees %q", all)
 		}
 	}
