@@ -68,7 +68,6 @@ var remedies = []struct{ words, remedy string }{
 	{"rule violations", "let the token's account push to branches of this name, or change what the rule names"},
 	{"cannot lock ref", "a branch of the remote is in the way, as a is of a/b: give another name as pull_request.branch, or delete it"},
 	{"directory file conflict", "a branch of the remote is in the way, as a is of a/b: give another name as pull_request.branch, or delete it"},
-	{"stands in the way of", "give another name as pull_request.branch, or delete that branch"},
 	{"checked out", "push to a bare repository, or check out another branch there"},
 	{"non-fast-forward", "allow forced pushes of this branch (receive.denyNonFastForwards), or delete it"},
 	{"hook declined", "a hook of the remote decided so: do what it says"},

@@ -13,9 +13,13 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// resolveOrigin puts the address that git and ssh make of origin in the place of the one that is written.
+// resolveOrigin puts the address that git and ssh make of origin in the place of the one that is written,
+// unless that names the forge: git may fetch by a mirror.
 func (r *Repository) resolveOrigin(ctx context.Context) error {
 	origin := &r.Settings.Origin
+	if r.forge != "" && strings.EqualFold(hostOf(*origin), r.forge) {
+		return nil
+	}
 	if r.Settings.rewrites && *origin != "" && r.user.There() {
 		urls, err := r.urls(ctx, "origin")
 		if err != nil {
@@ -69,17 +73,19 @@ func (r *Repository) urls(ctx context.Context, name string, options ...string) (
 	return urls, nil
 }
 
-// hostOf returns the name of the host of an address of the web.
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
-}
-
 // sshAddress is an address that is reached over ssh, in either form, with the host in the middle.
 var sshAddress = regexp.MustCompile(`^(ssh://(?:[^@/:]*@)?|(?:[^@/:]*@)?)([A-Za-z0-9][A-Za-z0-9._-]*)([:/].*)$`)
+
+// hostOf returns the name of the host of an address; "" for none.
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return u.Hostname()
+	}
+	if parts := sshAddress.FindStringSubmatch(address); parts != nil {
+		return parts[2]
+	}
+	return ""
+}
 
 // unaliased returns an address with the name that the user's configuration of ssh has for its host. What
 // names the forge by itself stays: ssh may take another way there.

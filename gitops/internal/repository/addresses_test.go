@@ -36,6 +36,7 @@ func TestAddresses(t *testing.T) {
 		"an address":            {origin + "[remote]\n\tpushDefault = https://me:secret@git.example/x\n", own, "remote.pushDefault", []string{"https://git.example/x"}},
 		"an alias of ssh":       {"[remote \"origin\"]\n\turl = git@alias:o/r.git\n", alias, "remote.origin", []string{alias}},
 		"an alias in a URL":     {"[remote \"origin\"]\n\turl = ssh://alias:22/o/r.git\n", "ssh://real.example:22/o/r.git", "remote.origin", []string{"ssh://real.example:22/o/r.git"}},
+		"fetched by a mirror":   {"[remote \"origin\"]\n\turl = https://forge.example/o/r.git\n[url \"https://mirror.example/\"]\n\tinsteadOf = https://forge.example/\n[url \"https://forge.example/\"]\n\tpushInsteadOf = https://forge.example/\n", "https://forge.example/o/r.git", "remote.origin", []string{"https://forge.example/o/r.git"}},
 		"the forge by itself":   {"[remote \"origin\"]\n\turl = git@forge.example:o/r.git\n", "git@forge.example:o/r.git", "remote.origin", []string{"git@forge.example:o/r.git"}},
 		"no host, but a folder": {"[remote \"origin\"]\n\turl = alias/o:r.git\n", "alias/o:r.git", "remote.origin", []string{"alias/o:r.git"}},
 		"an option":             {"[remote \"origin\"]\n\turl = git@-oProxyCommand=x:o/r.git\n", "git@-oProxyCommand=x:o/r.git", "remote.origin", []string{"git@-oProxyCommand=x:o/r.git"}},
