@@ -1,9 +1,11 @@
 package gitops_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -69,4 +71,34 @@ func BenchmarkGitAddCommit50000(b *testing.B) {
 		r.Git("add", "-A")
 		r.Git("commit", "-q", "-m", "change")
 	}
+}
+
+// BenchmarkTreeOfACheck is what the tree of one check costs, in a repository of 50,000 files and
+// 10,000 tags: a git folder above the checkout, and a tree that is checked out.
+func BenchmarkTreeOfACheck(b *testing.B) {
+	r := manyFilesRepo(b)
+	var refs bytes.Buffer
+	for i := range 10_000 {
+		fmt.Fprintf(&refs, "create refs/tags/v0.%d HEAD\n", i)
+	}
+	r.GitWith(nil, refs.Bytes(), "update-ref", "--stdin")
+	r.Git("pack-refs", "--all")
+	c := r.open(gittest.Program(b))
+	snap := snapshot(b, c)
+	r.Write("d00/e00/file00000.txt", "change\n")
+	cs := changes(b, c, snap)
+	b.Run("git folder", func(b *testing.B) {
+		for b.Loop() {
+			if err := c.MakeGitFolder(b.Context(), gitops.GitFolder{Dir: filepath.Join(b.TempDir(), ".git"), Shown: gitops.Shown{Tree: cs.Tree, Snapshot: snap}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("checked out", func(b *testing.B) {
+		for b.Loop() {
+			if err := c.Materialise(b.Context(), gitops.MaterialiseOptions{Dir: filepath.Join(b.TempDir(), "tree"), Shown: gitops.Shown{Tree: cs.Tree}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

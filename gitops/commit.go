@@ -34,26 +34,35 @@ func (c *Checkout) WriteCommit(ctx context.Context, cs *ChangeSet, o CommitOptio
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	commit := object.Commit{
-		Author: o.Author.object(), Committer: o.Committer.object(),
-		Message:      strings.TrimRight(strings.ReplaceAll(o.Message, "\x00", ""), "\n") + "\n",
-		TreeHash:     cs.Tree.hash(),
-		ParentHashes: []plumbing.Hash{plumbing.NewHash(cs.Base.SHA)},
-	}
-	if o.Sign != nil {
-		if err := sign(&commit, o.Sign); err != nil {
-			return "", fmt.Errorf("sign the commit: %w", err)
-		}
-	}
-	text, err := encoded(commit.Encode)
+	text, err := o.encode(cs.Tree, cs.Base)
 	if err != nil {
-		return "", fmt.Errorf("write the commit: %w", err)
+		return "", err
 	}
 	id, err := c.objects.WriteBytes(plumbing.CommitObject, text)
 	if err != nil {
 		return "", fmt.Errorf("write the commit: %w", err)
 	}
 	return id.String(), nil
+}
+
+// encode returns the commit of a tree on a base.
+func (o CommitOptions) encode(tree Tree, base Base) ([]byte, error) {
+	commit := object.Commit{
+		Author: o.Author.object(), Committer: o.Committer.object(),
+		Message:      strings.TrimRight(strings.ReplaceAll(o.Message, "\x00", ""), "\n") + "\n",
+		TreeHash:     tree.hash(),
+		ParentHashes: []plumbing.Hash{plumbing.NewHash(base.SHA)},
+	}
+	if o.Sign != nil {
+		if err := sign(&commit, o.Sign); err != nil {
+			return nil, fmt.Errorf("sign the commit: %w", err)
+		}
+	}
+	text, err := encoded(commit.Encode)
+	if err != nil {
+		return nil, fmt.Errorf("write the commit: %w", err)
+	}
+	return text, nil
 }
 
 func encoded(encode func(plumbing.EncodedObject) error) ([]byte, error) {

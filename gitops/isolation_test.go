@@ -34,7 +34,7 @@ func TestNothingOfTheAgentRuns(t *testing.T) {
 			if err := c.WritePatch(t.Context(), cs, &out); err != nil {
 				t.Fatal(err)
 			}
-			fresh := gitops.MaterialiseOptions{Dir: filepath.Join(t.TempDir(), "fresh"), Tree: cs.Tree}
+			fresh := gitops.MaterialiseOptions{Dir: filepath.Join(t.TempDir(), "fresh"), Shown: gitops.Shown{Tree: cs.Tree}}
 			if err := c.Materialise(t.Context(), fresh); err != nil {
 				t.Fatal(err)
 			}

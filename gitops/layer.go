@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
@@ -35,7 +37,7 @@ func (c *Checkout) In(l Layer) *Checkout {
 // WithLayer is a snapshot with what a layer has besides that is not tracked, as if it
 // had stood in the checkout. c is the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
-	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats}
+	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, before: snap.before}
 	s := c.work.Scan(snap.index, worktree.WithIgnored, more.note)
 	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("record the layer: %w", err)
@@ -43,30 +45,38 @@ func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, er
 	return more, nil
 }
 
+// Written is the stat data of files that were written.
+type Written map[string]index.Stat
+
 // Overwrite is LayOver in a layer that holds nobody's work: what is not tracked and
 // stands in the way of the change goes.
-func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) error {
+func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) (Written, error) {
+	var written Written
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err == nil {
-		err = c.work.Overwrite(ctx, cs.Tree.hash(), changes)
+		written, err = c.work.Overwrite(ctx, cs.Tree.hash(), changes)
 	}
 	if err != nil {
-		return fmt.Errorf("put the change into a layer: %w", err)
+		return nil, fmt.Errorf("put the change into a layer: %w", err)
 	}
-	return nil
+	return written, nil
 }
 
-// UnlinkSubmodules removes from a layer the files by which submodules find their
-// repositories in the git folder of the checkout: one of MakeGitFolder has none.
+// UnlinkSubmodules removes from a layer the files by which submodules find repositories
+// that are not in the git folder of MakeGitFolder: git ends where one leads nowhere.
 func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer) error {
 	paths, err := c.Submodules(ctx)
 	if err != nil {
 		return err
 	}
+	kept := map[string]string{}
+	for _, m := range c.repo.Modules() {
+		kept[m.Path] = filepath.Join(c.repo.GitDir, filepath.FromSlash(m.Name))
+	}
 	for _, submodule := range paths {
 		link := path.Join(submodule, ".git")
 		info, err := l.Tree.Lstat(link)
-		if err != nil || !info.Mode().IsRegular() {
+		if err != nil || !info.Mode().IsRegular() || kept[submodule] != "" && kept[submodule] == c.repo.NamedBy(l.Tree, link) {
 			continue
 		}
 		if err := l.Tree.Remove(link); err != nil {
@@ -98,38 +108,67 @@ func (c *Checkout) Begins(part, whole string) (is bool, err error) {
 // GitFolder says what a git folder is for that stands in a layer in the place of the
 // checkout's own.
 type GitFolder struct {
-	Dir      string // is made, outside of the work tree
-	Tree     Tree   // what the layer has: the base's, or a change set's
-	Base     Base   // what its HEAD is; the zero Base means that of the checkout
-	Snapshot *Snapshot
+	Dir string // is made, outside of the work tree
+	// Like is such a folder of commands that have ended: its settings and hooks are taken over. It need
+	// not be there.
+	Like string
+	Shown
 }
 
-// MakeGitFolder makes a git folder to be seen in the place of the checkout's own: on
-// the base commit with the tree staged, borrowing the objects of the checkout by the
-// places that LentObjects names at Root. Its index knows the stat data of the files
-// that are as in the snapshot, so that git reads none of them again.
+// MakeGitFolder makes a git folder to be seen in the place of the checkout's own,
+// borrowing the objects of the checkout by the places that LentObjects names at Root. It
+// has no index before Stage.
 func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
-	if err := c.makeGitFolder(ctx, o); err != nil {
+	err := c.newGitDir(ctx, o.Dir, filepath.Join(c.repo.Root, ".git"), o.Shown)
+	if err == nil && o.Like != "" {
+		err = takeOverSettings(ctx, o.Like, o.Dir)
+	}
+	if err != nil {
 		return fmt.Errorf("make a git folder: %w", err)
 	}
 	return nil
 }
 
-func (c *Checkout) makeGitFolder(ctx context.Context, o GitFolder) error {
-	if o.Base == (Base{}) {
-		o.Base = c.base
+// takeOverSettings copies the configuration and the hooks of a git folder that commands wrote to.
+func takeOverSettings(ctx context.Context, like, dir string) error {
+	from, err := os.OpenRoot(like)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	if err := c.newGitDir(ctx, o.Dir, filepath.Join(c.repo.Root, ".git"), o.Base, o.Tree); err != nil {
+	if err != nil {
 		return err
 	}
+	defer from.Close()
+	to, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	config, err := regularfile.ReadIn(from, "config")
+	if err != nil {
+		return fmt.Errorf("setup commands left no configuration of git: %w", err)
+	}
+	if err := to.WriteFile("config", config, 0o600); err != nil {
+		return err
+	}
+	return worktree.CopyFolder(ctx, to, from, "hooks")
+}
+
+// Stage writes the index of a git folder of MakeGitFolder. It knows the stat data of the
+// files that are as in the snapshot, and of those that were written, so that git reads none of
+// them again.
+func (c *Checkout) Stage(ctx context.Context, o GitFolder, written Written) error {
 	var changes []objects.Difference
 	err := c.work.CompareIndex(ctx, o.Snapshot.index, o.Tree.hash(), func(path string, e objects.Entry) {
 		changes = append(changes, objects.Difference{Path: path, New: e})
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = index.WriteFile(filepath.Join(o.Dir, "index"), o.Snapshot.index, updatesOf(changes, written))
 	}
-	return index.WriteFile(filepath.Join(o.Dir, "index"), o.Snapshot.index, updatesOf(changes, nil))
+	if err != nil {
+		return fmt.Errorf("make a git folder: %w", err)
+	}
+	return nil
 }
 
 // ChangedSince lists what in the checkout is other than the snapshot has it: tracked

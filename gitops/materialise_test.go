@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestMaterialise(t *testing.T) {
 			cs := changes(t, c, snap)
 
 			fresh := at(t, filepath.Join(t.TempDir(), "base"))
-			err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Tree: cs.Base.Tree, Untracked: kept})
+			err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, Shown: gitops.Shown{Tree: cs.Base.Tree}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +54,7 @@ func TestMaterialise(t *testing.T) {
 			gittest.Same(t, "HEAD", cs.Base.SHA, fresh.Git("rev-parse", "HEAD"))
 
 			changed := at(t, filepath.Join(t.TempDir(), "changed"))
-			err = c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: changed.Dir, Tree: cs.Tree, Untracked: kept})
+			err = c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: changed.Dir, Untracked: kept, Shown: gitops.Shown{Tree: cs.Tree}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +89,7 @@ func TestMaterialiseWithALinkForAFolder(t *testing.T) {
 	}
 	r.Link("other", "conf")
 	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Tree: changes(t, c, snap).Tree, Untracked: kept}); err != nil {
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, Shown: gitops.Shown{Tree: changes(t, c, snap).Tree}}); err != nil {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "status", []string{"A  conf", "D  conf/plain"}, fresh.status())
@@ -110,7 +111,7 @@ func TestMaterialiseWithFilters(t *testing.T) {
 	r.Write("a.caps", "BYE\n")
 	cs := changes(t, c, snap)
 	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Tree: cs.Tree}); err != nil {
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Shown: gitops.Shown{Tree: cs.Tree}}); err != nil {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "file", "BYE\n", fresh.Files()["a.caps"])
@@ -135,36 +136,50 @@ func TestSnapshotPassesOverItsOwnState(t *testing.T) {
 	gittest.Same(t, "change", []string{"M README"}, nameStatus(changes(t, c, snap)))
 }
 
-// Checks that need a submodule find its files in a fresh tree, where git takes
-// them for nothing of its own.
-func TestMaterialiseHasTheFilesOfSubmodules(t *testing.T) {
+// Checks that need a submodule find its files and its repository in a fresh tree, without the
+// credentials of the checkout's.
+func TestMaterialiseHasSubmodules(t *testing.T) {
 	t.Parallel()
-	other := newRepo(t)
+	below, other := newRepo(t), newRepo(t)
+	below.Seed()
 	other.Seed()
+	other.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", below.Dir, "below")
+	other.Commit("with one of its own")
 	r := newRepo(t)
 	r.Seed()
-	for _, name := range []string{"sub", "empty"} {
+	for _, name := range []string{"deep/sub", "empty"} {
 		r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, name)
 	}
 	r.Commit("with submodules")
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", "--recursive")
 	r.Git("submodule", "--quiet", "deinit", "empty")
+	r.Git("-C", "deep/sub", "config", "http.extraheader", "hunter22")
+	r.Git("-C", "deep/sub", "remote", "set-url", "origin", "https://x:hunter22@example.invalid/sub")
+	r.Git("-C", "deep/sub", "tag", "v1")
 	c := r.open(gittest.Program(t))
 	kept := filepath.Join(t.TempDir(), "kept")
 	if err := c.KeepUntracked(t.Context(), snapshot(t, c), kept); err != nil {
 		t.Fatal(err)
 	}
 	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Tree: gitops.Tree(r.Git("rev-parse", "HEAD^{tree}")), Untracked: kept}); err != nil {
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, Shown: gitops.Shown{Tree: gitops.Tree(r.Git("rev-parse", "HEAD^{tree}"))}}); err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(fresh.Path("sub/README")); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(fresh.Path("sub/.git")); err == nil {
-		t.Error("the fresh tree has the submodule's .git")
 	}
 	if entries, err := os.ReadDir(fresh.Path("empty")); err != nil || len(entries) > 0 {
 		t.Errorf("a submodule that is not checked out: %v, %v", entries, err)
 	}
-	gittest.Same(t, "status", "", fresh.Git("status", "--porcelain"))
+	for _, command := range [][]string{
+		{"status", "--porcelain"}, {"submodule", "status", "--recursive"}, {"-C", "deep/sub", "log", "--format=%H %D"},
+		{"-C", "deep/sub/below", "status", "--branch", "--porcelain"},
+	} {
+		gittest.Same(t, strings.Join(command, " "), r.Git(command...), fresh.Git(command...))
+	}
+	gittest.Same(t, "origin", "https://example.invalid/sub", fresh.Git("-C", "deep/sub", "remote", "get-url", "origin"))
+	if config := fresh.Git("-C", "deep/sub", "config", "--list"); strings.Contains(config, "hunter22") {
+		t.Error(config)
+	}
+	fresh.Write("deep/sub/new", "x\n")
+	fresh.Git("-C", "deep/sub", "add", "new")
+	fresh.Git("-C", "deep/sub", "commit", "-q", "-m", "it can be worked in")
+	gittest.Same(t, "the checkout", "", r.Git("status", "--porcelain"))
 }

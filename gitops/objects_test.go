@@ -66,7 +66,7 @@ func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
 		_, err = c.ReadBase("bin/run.sh", 1<<30)
 		isDamaged(t, "a file of the base", err, id)
 		dir := filepath.Join(t.TempDir(), "fresh")
-		isDamaged(t, "a fresh tree", c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Tree: cs.Base.Tree}), id)
+		isDamaged(t, "a fresh tree", c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Shown: gitops.Shown{Tree: cs.Base.Tree}}), id)
 		if left, err := os.ReadFile(filepath.Join(dir, "bin/run.sh")); err == nil {
 			t.Errorf("the fresh tree has %.40q", left)
 		}

@@ -54,6 +54,12 @@ func (c *Checkout) HasCommit(sha string) bool {
 	return err == nil && c.objects.Has(commit.TreeHash)
 }
 
+// Shallow reports whether the checkout was cloned without older commits.
+func (c *Checkout) Shallow() bool {
+	cut, err := regularfile.Read(filepath.Join(c.repo.CommonDir, "shallow"), regularfile.Small)
+	return err == nil && len(cut) > 0
+}
+
 // Private returns the git folder that has what was written and fetched, with the configuration that it got
 // when the checkout was opened, and the folders that it borrows objects from. Who puts objects there calls
 // Fetched.

@@ -262,7 +262,7 @@ func TestWhatGitFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "tree")
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Tree: onto.Tree, Base: onto}); err != nil {
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Shown: gitops.Shown{Tree: onto.Tree, Base: onto}}); err != nil {
 		t.Fatal(err)
 	}
 	fresh := at(t, dir)

@@ -32,6 +32,7 @@ type mark struct {
 type untracked struct {
 	Path []byte      `json:"path"` // as JSON has it: base64, since a path need not be Unicode
 	Dir  bool        `json:"dir,omitempty"`
+	Seen bool        `json:"seen,omitempty"` // git shows it, and it was there before setup commands
 	Stat *index.Stat `json:"stat,omitempty"` // of a file or link in the checkout; marks of version 1 have none
 }
 
@@ -46,7 +47,8 @@ func (c *Checkout) Mark(snap *Snapshot) ([]byte, error) {
 		Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(),
 	}
 	for path, dir := range snap.untracked {
-		one := untracked{Path: []byte(path), Dir: dir}
+		_, seen := slices.BinarySearch(snap.before, path)
+		one := untracked{Path: []byte(path), Dir: dir, Seen: seen}
 		if stat, noted := snap.stats[path]; noted {
 			one.Stat = &stat
 		}
@@ -89,9 +91,12 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap.untracked, snap.stats = map[string]bool{}, map[string]index.Stat{}
+	snap.untracked, snap.stats, snap.before = map[string]bool{}, map[string]index.Stat{}, nil
 	for _, u := range m.Untracked {
 		snap.untracked[string(u.Path)] = u.Dir
+		if u.Seen {
+			snap.before = append(snap.before, string(u.Path))
+		}
 		if u.Stat != nil {
 			snap.stats[string(u.Path)] = *u.Stat
 		}

@@ -22,6 +22,35 @@ type Snapshot struct {
 	index     *index.File           // exactly the base tree, with stat data
 	untracked map[string]bool       // paths; true for what all below it belongs to
 	stats     map[string]index.Stat // of files and links among them that stand in the checkout
+	before    []string              // those that were neither tracked nor ignored before setup commands
+}
+
+// After has a snapshot tell what was not tracked before the first one of the run.
+func (s *Snapshot) After(first *Snapshot) { s.before = first.before }
+
+// mostExcluded bounds the paths that a tree's info/exclude names one by one: git compares each
+// untracked file with all of them.
+const mostExcluded = 1000
+
+// excluded lists what the info/exclude of a tree names. Beyond the bound it is whole folders in
+// which nothing is tracked.
+func (s *Snapshot) excluded() []string {
+	if len(s.before) <= mostExcluded {
+		return s.before
+	}
+	var all []string
+	for _, name := range s.before {
+		for i, letter := range name {
+			if lo, hi := s.index.Folder(name[:i+1], 0, s.index.Len()); letter == '/' && lo == hi {
+				name = name[:i+1]
+				break
+			}
+		}
+		if len(all) == 0 || all[len(all)-1] != name {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // covers says whether path, or a folder that it lies in, stood there before.
@@ -52,6 +81,9 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 	snap := &Snapshot{index: ix, untracked: map[string]bool{}, stats: map[string]index.Stat{}}
 	s := c.work.Scan(ix, worktree.WithIgnored, func(f worktree.Found) {
 		snap.note(f)
+		if f.Kind == worktree.Untracked || f.Kind == worktree.Repository {
+			snap.before = append(snap.before, f.Path)
+		}
 		if _, noted := snap.untracked[f.Path]; noted && !f.Dir {
 			snap.stats[f.Path] = f.Stat()
 		}
@@ -59,6 +91,7 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
+	slices.Sort(snap.before)
 	if snap.index, err = c.refreshed(ctx, ix, s, began); err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}

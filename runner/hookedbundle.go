@@ -73,7 +73,7 @@ func (in *invocation) boxesOfBundle(ctx context.Context, so *reached, p *publish
 		in.rec.Remove(name)
 	}
 	tree := in.rec.Join(changeFolder)
-	if err := so.workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: tree, Tree: p.Change.Tree, Base: p.Base}); err != nil {
+	if err := so.workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: tree, Shown: gitops.Shown{Tree: p.Change.Tree, Base: p.Base}}); err != nil {
 		return nil, err
 	}
 	j := *p.Job

@@ -412,6 +412,7 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 		Used: so.used, LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(), WorkIn: so.workIn(), NoOverlay: so.workspace.NoOverlay,
 		Authorities: so.authorities, BaseTree: so.baseTree(), Hooked: len(so.job().Hooks) > 0 || in.operator != "",
 	}
+	so.trialCommit = in.trialCommit(so)
 	if err := in.takeCredentials(ctx, so); err != nil {
 		return err
 	}

@@ -61,6 +61,9 @@ type reached struct {
 	// without a conflict: the checks decide whether the agent has to work.
 	laidAlone bool
 
+	// trialCommit says how the change would be committed on a base.
+	trialCommit func(base gitops.Base, when time.Time) (gitops.CommitOptions, error)
+
 	baseline transcript.Verify
 	kept     *verify.Kept         // nil: nothing is kept of bases, or believed
 	table    transcript.Verify    // the last one
@@ -134,7 +137,10 @@ func (so *reached) useOverlay(ctx context.Context) error {
 }
 
 func (so *reached) checks() verify.Checks {
-	return verify.Checks{Record: so.boxes.Record, Sandboxes: so.boxes, Workspace: so.workspace, Job: so.job(), Until: so.until, Kept: so.kept}
+	return verify.Checks{
+		Record: so.boxes.Record, Sandboxes: so.boxes, Workspace: so.workspace, Job: so.job(), Until: so.until, Kept: so.kept,
+		Branch: so.task.Branch, Commit: so.trialCommit,
+	}
 }
 
 // askOutput asks the agent for the object that the job wants beside the change. A

@@ -260,7 +260,7 @@ func (p *replay) notStarted(ctx context.Context, err error) error {
 func (p *replay) makeTree(ctx context.Context) (err error) {
 	base := p.source.Base()
 	p.source.Checkout().AllowFilters(p.so.job().Git.Listed())
-	if err := p.source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: base.Tree}); err != nil {
+	if err := p.source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Shown: gitops.Shown{Tree: base.Tree}}); err != nil {
 		return err
 	}
 	if p.so.workspace, err = p.openTree(ctx, p.into, p.called); err != nil {
@@ -577,5 +577,5 @@ func (p *replay) applyChange(ctx context.Context, change *transcript.Change, fou
 	}
 	found.differ(p.recorded.audited().Files(workspace.ChangeFiles(changes), string(changes.Tree)))
 	found.Tree = string(changes.Tree)
-	return p.so.workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Tree: changes.Tree})
+	return p.so.workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Shown: gitops.Shown{Tree: changes.Tree}})
 }

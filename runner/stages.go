@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/rules"
@@ -365,4 +366,13 @@ func (in *invocation) proposal(so *reached) publish.Proposal {
 		p.Follow.Verify = so.checks().OnNewBase
 	}
 	return p
+}
+
+// trialCommit gives checks the commit of a change as it would be published.
+func (in *invocation) trialCommit(so *reached) func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) {
+	return func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) {
+		p := in.proposal(so)
+		p.Base = base
+		return in.means(so.project, so.workspace).TrialCommit(&p, when)
+	}
 }

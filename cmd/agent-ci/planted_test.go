@@ -124,7 +124,7 @@ func TestChecksFindTheirTreeInThePlaceOfTheCheckout(t *testing.T) {
 	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
 	clone := filepath.Join(w.dir, "clone1")
 	cmd, out := w.run("plant", "verify=[{name: own, run: "+clone+"/.venv/bin/check}, {name: place, run: test ! -e "+clone+"/made -a -e "+clone+"/greet.sh},"+
-		" {name: writes, run: echo x > "+clone+"/made && test -e made && rm made}, {name: git, run: '! touch "+clone+"/.git/x'}, {name: change, run: grep x "+clone+"/greet.sh}]", "verify_attempts=0")
+		" {name: writes, run: echo x > "+clone+"/made && test -e made && rm made}, {name: git, run: 'touch "+clone+"/.git/x && test -e .git/x'}, {name: change, run: grep x "+clone+"/greet.sh}]", "verify_attempts=0")
 	w.write("clone1/.venv/bin/check", "#!/bin/sh\nexit 1\n")
 	if err := os.Chmod(filepath.Join(clone, ".venv", "bin", "check"), 0o755); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 type Checkout struct {
 	Root     string   // of the work tree
 	Writable []string // folders that commands may write to, links resolved
-	Fleeting bool     // the tree lasts as long as its commands, so that none comes after who put another repository there
+	Own      bool     // its repository is the commands' own: they may do with it what they like
 	Home     string   // of the user
 	Homes    []string // the user's folders, by whatever name; Home may be among them
 	Environ  []string // that the user's git has
@@ -50,9 +50,11 @@ func (c Checkout) Held() (Held, error) {
 	if err != nil {
 		return Held{}, fmt.Errorf("find the workspace: %w", err)
 	}
-	l, err := layoutOf(root)
-	if err != nil {
-		return Held{}, err
+	l := layout{}
+	if !c.Own {
+		if l, err = layoutOf(root); err != nil {
+			return Held{}, err
+		}
 	}
 	own := &configurations{cleaned: make(map[string][]byte)}
 	if err := own.read(l.configurations()...); err != nil {

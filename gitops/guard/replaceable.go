@@ -14,7 +14,7 @@ import (
 // be renamed; so all of git must be where commands can't write, but for .git, a
 // folder right in the checkout: that is a mount, or it is compared afterwards.
 func (c Checkout) mustHold(root string, l layout) error {
-	if l == (layout{}) || c.Fleeting {
+	if l == (layout{}) {
 		return nil
 	}
 	for _, path := range waysTo(l.dotGit) {

@@ -81,7 +81,7 @@ func (s *Sandboxes) OpenBeside(ctx context.Context, box *sandbox.Sandbox, b Besi
 		defer o.Borrowed.Close()
 	}
 	o.Readable = append(o.Readable, b.Reads...)
-	o.Held = heldOfGit(o.Folders)
+	o.Held = heldOfGit(o.Folders, o.Workspace != s.Root) // else it is the tree of the base, or empty
 	if b.Bare {
 		o.Below = nil
 	}

@@ -20,7 +20,7 @@ func (f forks) withBase(t *testing.T) forks {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.checkout.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Tree: base.Tree, Base: base}); err != nil {
+	if err := f.checkout.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Shown: gitops.Shown{Tree: base.Tree, Base: base}}); err != nil {
 		t.Fatal(err)
 	}
 	f.BaseTree = func(context.Context) (string, error) { return dir, nil }

@@ -30,7 +30,13 @@ type Script struct {
 	// OwnFault says that a service which does not get ready is the doing of the tree that the
 	// script judges, and makes it red.
 	OwnFault bool
+	// Hint returns what to say in the log below the output of a command that failed; empty for
+	// nothing. It may be nil.
+	Hint func(output string) string
 }
+
+// hintBytes is how much of the end of an output a hint is looked for in.
+const hintBytes = 16 << 10
 
 // brokenPipe is bash's status of a command that SIGPIPE has ended.
 const brokenPipe = 128 + 13
@@ -109,6 +115,11 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	case script.Pipefail && ran.ExitCode == brokenPipe:
 		fmt.Fprintf(log, "\nagent-ci: exit status %d: a command wrote into a pipe whose reader had ended, as head and grep -q do. "+
 			"Checks run with pipefail; if that is no failure, begin the check with `set +o pipefail`\n", brokenPipe)
+	case err == nil && ran.ExitCode != 0 && script.Hint != nil:
+		output, failed := s.Record.Ends(script.Log, 0, hintBytes)
+		if words := script.Hint(output); failed == nil && words != "" {
+			fmt.Fprintf(log, "\nagent-ci: %s\n", words)
+		}
 	}
 	return ran, err
 }

@@ -97,7 +97,7 @@ type Place struct {
 	Key     string            // of the job, where Network stands
 	Lent    map[string]string // folders to read, by where Root borrows them
 	Changes string            // scratch of the place whose overlay of the checkout it works in; empty for Scratch
-	Git     string            // the folder that commands find as .git of the overlay; empty for the checkout's
+	Git     string            // the folder that commands find as .git of the overlay, and may write; empty for the checkout's
 	// Services says that commands find the services of the job, which Serve starts.
 	Services bool
 	// Lends says that what OpenBeside opens sees the workspace as these commands do.
@@ -278,7 +278,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 		f.Twin = s.Root // which the agent may have put anything into; the run directory is closed anyway
 	}
 	if s.Overlaid() && f.Workspace == s.Root {
-		f.Overlay, f.Frozen, f.Git, f.Absent = s.overlay(p), s.frozen(p), p.Git, p.Git != ""
+		f.Overlay, f.Frozen, f.Git, f.Absent = s.overlay(p), s.frozen(p), p.Git, p.Git != "" && p.Scratch != SetupScratch
 	}
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
@@ -291,7 +291,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	if _, err := os.Lstat(setup); err == nil && p.Scratch != SetupScratch {
 		f.Below = []string{setup}
 	}
-	f.Held = heldOfGit(f)
+	f.Held = heldOfGit(f, f.Workspace != s.Root || f.Git != "")
 	return f
 }
 
@@ -357,12 +357,10 @@ func tokenPlace(file string) string {
 	return folder
 }
 
-// heldOfGit tells a sandbox what commands may not do with git's files.
-func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Held, error) {
-	c := guard.Checkout{Root: f.Workspace, Fleeting: f.Twin != "" || f.Git != "", Home: f.Home, Environ: f.Environ}
-	if f.Git != "" {
-		c.Root = filepath.Dir(f.Git)
-	}
+// heldOfGit tells a sandbox what commands may not do with git's files. own says that the repository
+// in the workspace is theirs alone.
+func heldOfGit(f grants.Folders, own bool) func(writable, homes []string) (grants.Held, error) {
+	c := guard.Checkout{Root: f.Workspace, Own: own, Home: f.Home, Environ: f.Environ}
 	return func(writable, homes []string) (grants.Held, error) {
 		c.Writable, c.Homes = writable, homes
 		held, err := c.Held()

@@ -29,8 +29,7 @@ const transcriptTrailer = "Agent-CI-Transcript"
 
 func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
 	defer m.Record.Begins(record.PhasePublishing, "commit on "+p.Task.Branch)()
-	now := time.Now()
-	options := gitops.CommitOptions{Message: message, Author: m.signature("AUTHOR", now), Committer: m.signature("COMMITTER", now)}
+	options := m.commitOptions(message, time.Now())
 	if p.Key != nil {
 		options.Sign = func(commit []byte) (string, error) { return p.Key.Sign(sshsig.Git, commit) }
 	}
@@ -39,6 +38,20 @@ func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (str
 		return "", fmt.Errorf("commit the change: %w", err)
 	}
 	return commit, m.record(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit})
+}
+
+func (m Means) commitOptions(message string, when time.Time) gitops.CommitOptions {
+	return gitops.CommitOptions{Message: message, Author: m.signature("AUTHOR", when), Committer: m.signature("COMMITTER", when)}
+}
+
+// TrialCommit says how a change is committed for checks: as it would be published, but without a
+// signature and without the end of the transcript, which goes on.
+func (m Means) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOptions, error) {
+	view, err := m.Record.View()
+	if err != nil {
+		return gitops.CommitOptions{}, err
+	}
+	return m.commitOptions(p.message(p.title(view), "", m.Repository, m.coAuthor(p)), when), nil
 }
 
 func (m Means) record(step transcript.Publish) error {
@@ -70,7 +83,8 @@ func (m Means) commitMessage(p *Proposal) (string, error) {
 }
 
 // message is the title, the summary, what it fixes, and the trailers by which a
-// later run knows the commit (git-interpret-trailers(1): the last paragraph).
+// later run knows the commit (git-interpret-trailers(1): the last paragraph). chainHead may
+// be empty.
 func (p *Proposal) message(title, chainHead, repository, coAuthor string) string {
 	paragraphs := []string{title}
 	if summary := markdown.Commit(strings.TrimSpace(p.Summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
@@ -84,7 +98,9 @@ func (p *Proposal) message(title, chainHead, repository, coAuthor string) string
 	if p.Task.Mode != intake.Join { // with both a later run would take the branch for its own, and push over it
 		trailers = append(trailers, gitops.TrailerBase+": "+p.Base.SHA)
 	}
-	trailers = append(trailers, transcriptTrailer+": "+chainHead)
+	if chainHead != "" {
+		trailers = append(trailers, transcriptTrailer+": "+chainHead)
+	}
 	if p.Task.Snapshot != "" {
 		trailers = append(trailers, intake.InputTrailer+": "+p.Task.Snapshot)
 	}

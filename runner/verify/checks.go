@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -26,6 +27,9 @@ type Checks struct {
 	Job       *job.Job
 	Until     time.Time // when proofs of tests come to an end; zero for no such time
 	Kept      *Kept     // nil: the baseline is always taken
+	Branch    string    // that the change goes to
+	// Commit says how the change would be committed on a base, at a time.
+	Commit func(base gitops.Base, when time.Time) (gitops.CommitOptions, error)
 
 	moved bool // the change stands on another base than the one of the baseline
 }
@@ -42,14 +46,34 @@ type suite struct {
 	kind    string // begins the names of its places and logs
 	base    gitops.Base
 	tree    gitops.Tree
-	making  *sync.Mutex // of trees: one is made at a time
-	lanes   int         // how many checks run at once
-	why     string      // it runs, for people; empty for the baseline and for a change
-	notOwn  bool        // a service that does not get ready is not the doing of the change
+	making  *making // of its trees
+	lanes   int     // how many checks run at once
+	why     string  // it runs, for people; empty for the baseline and for a change
+	notOwn  bool    // a service that does not get ready is not the doing of the change
+}
+
+// making makes trees, one at a time.
+type making struct {
+	sync.Mutex
+	commit *gitops.CommitOptions // that HEAD is in all of them; nil before it is asked for
 }
 
 func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
-	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, making: new(sync.Mutex)}
+	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, making: new(making)}
+}
+
+// shown has the checks of a suite see its tree as CI would: HEAD is the commit that would be published.
+func (c Checks) shown(s suite) gitops.Shown {
+	return c.Workspace.Shown(s.base, s.tree, &gitops.Head{Branch: c.Branch, Commit: func() (gitops.CommitOptions, error) {
+		if s.making.commit == nil {
+			o, err := c.Commit(s.base, time.Now())
+			if err != nil {
+				return o, err
+			}
+			s.making.commit = &o
+		}
+		return *s.making.commit, nil
+	}})
 }
 
 // phase is the phase of the run in which the suite runs.
@@ -82,7 +106,7 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 	}
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
-		Place: place, OwnFault: s.attempt > 0 && !s.notOwn, Pipefail: s.kind != appliesIf,
+		Place: place, OwnFault: s.attempt > 0 && !s.notOwn, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
 	}
 	switch {
 	case c.Clean() && !c.Workspace.Overlaid():
@@ -131,28 +155,58 @@ func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) e
 	}
 	dir, checkout := script.Place.Root, c.Workspace.Checkout()
 	script.Place.Lent = checkout.LentObjects(dir)
-	return checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: s.tree, Base: s.base, Untracked: c.Workspace.UntrackedDir()})
+	return checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Untracked: c.Workspace.UntrackedDir(), Shown: c.shown(s)})
 }
 
 // lay has a check see a tree in an overlay of its own, above what setup commands made,
-// and a git folder that is on the base.
+// and a git folder of its own.
 func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error {
 	checkout := c.Workspace.Checkout()
 	change, err := checkout.Between(ctx, c.Workspace.Base(), s.tree)
 	if err != nil {
 		return err
 	}
-	script.Place.Git = c.Sandboxes.GitFolder(script.Place)
-	script.Place.Lent = checkout.LentObjects(c.Workspace.Root())
+	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), Like: c.setupGit(), Shown: c.shown(s)}
+	script.Place.Git, script.Place.Lent = folder.Dir, checkout.LentObjects(c.Workspace.Root())
 	script.Fill = func(ctx context.Context, layer gitops.Layer) error {
 		s.making.Lock()
 		defer s.making.Unlock()
 		if err := checkout.UnlinkSubmodules(ctx, layer); err != nil {
 			return err
 		}
-		return checkout.In(layer).Overwrite(ctx, change)
+		written, err := checkout.In(layer).Overwrite(ctx, change)
+		if err != nil {
+			return err
+		}
+		return checkout.Stage(ctx, folder, written)
 	}
-	return c.Workspace.MakeGitFolder(ctx, script.Place.Git, s.base, s.tree)
+	return checkout.MakeGitFolder(ctx, folder)
+}
+
+// setupGit is the git folder of the setup commands, which they may write to, where they work in an
+// overlay: checks have their settings and hooks.
+func (c Checks) setupGit() string {
+	return c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch})
+}
+
+// makeSetupGit makes the git folder of the setup commands, on the base.
+func (c Checks) makeSetupGit(ctx context.Context) error {
+	if !c.Workspace.Overlaid() {
+		return nil
+	}
+	checkout, base := c.Workspace.Checkout(), c.Workspace.Base()
+	folder := gitops.GitFolder{Dir: c.setupGit(), Shown: c.Workspace.Shown(base, base.Tree, &gitops.Head{})}
+	err := sandbox.RemoveScratch(folder.Dir) // of a run that was killed
+	if err == nil {
+		err = checkout.MakeGitFolder(ctx, folder)
+	}
+	if err == nil {
+		err = checkout.Stage(ctx, folder, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("make the repository of setup commands: %w", err)
+	}
+	return nil
 }
 
 // remove removes what a check had of its own. What stays would be found by the next
@@ -174,6 +228,9 @@ func (c Checks) SetUp(ctx context.Context) error {
 	if err := c.Workspace.TakeSnapshot(ctx); err != nil { // what a setup that fails leaves can be taken back
 		return err
 	}
+	if err := c.makeSetupGit(ctx); err != nil {
+		return err
+	}
 	for i, step := range c.Job.Setup {
 		if err := c.setUpStep(ctx, i, step); err != nil {
 			return err
@@ -190,6 +247,9 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	script := confine.Script{
 		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
 		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true, Commands: job.CommandsSetup},
+	}
+	if c.Workspace.Overlaid() {
+		script.Place.Git, script.Place.Lent = c.setupGit(), c.Workspace.Checkout().LentObjects(c.Workspace.Root())
 	}
 	over := c.Record.Begins(record.PhaseSetup, "setup command "+name)
 	ran, err := c.Sandboxes.RunScript(ctx, script)

@@ -34,9 +34,13 @@ func (c Checks) keptKey(i int) (string, error) {
 	for _, name := range []string{"repository", "setup", "services", "policy", "verify_in", "work_in"} {
 		part[name] = whole[name]
 	}
+	refs, err := c.Workspace.Checkout().RefsDigest()
+	if err != nil {
+		return "", err
+	}
 	base, reached := c.Workspace.Base(), c.Sandboxes.Reached()
 	key, err := json.Marshal([]any{
-		"baseline 1", base.SHA, base.Tree, part, c.Job.Verify[i], c.Sandboxes.LastingEnv(), reached.Level, reached.Layers, reached.WorkTree, c.Kept.Machine,
+		"baseline 2", base.SHA, base.Branch, base.Tree, refs, part, c.Job.Verify[i], c.Sandboxes.LastingEnv(), reached.Level, reached.Layers, reached.WorkTree, c.Kept.Machine,
 	})
 	if err != nil {
 		return "", err

@@ -61,7 +61,10 @@ func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 		}
 	}
 	boxes := &confine.Sandboxes{Record: rec, Environ: os.Environ(), Job: &j, Root: w.Root()}
-	return Checks{Record: rec, Sandboxes: boxes, Workspace: w, Job: &j}
+	commit := func(gitops.Base, time.Time) (gitops.CommitOptions, error) {
+		return gitops.CommitOptions{Message: "change"}, nil
+	}
+	return Checks{Record: rec, Sandboxes: boxes, Workspace: w, Job: &j, Branch: "change", Commit: commit}
 }
 
 func write(t *testing.T, dir, name, content string) {

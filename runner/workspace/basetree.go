@@ -29,7 +29,7 @@ func (w *Workspace) TreeOf(base gitops.Base) func(ctx context.Context) (dir stri
 		}
 		w.rec.Remove(baseTreeFolder)
 		dir := w.rec.Join(baseTreeFolder)
-		if err := w.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Tree: base.Tree, Base: base}); err != nil {
+		if err := w.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Shown: gitops.Shown{Tree: base.Tree, Base: base}}); err != nil {
 			return "", err
 		}
 		made = dir

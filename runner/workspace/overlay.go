@@ -138,10 +138,9 @@ func (w *Workspace) takeSetup(ctx context.Context) (changed []string, err error)
 	return changed, err
 }
 
-// MakeGitFolder makes a git folder for commands that see a tree in an overlay of the
-// checkout, which is to be on base.
-func (w *Workspace) MakeGitFolder(ctx context.Context, dir string, base gitops.Base, tree gitops.Tree) error {
-	return w.checkout.MakeGitFolder(ctx, gitops.GitFolder{Dir: dir, Tree: tree, Base: base, Snapshot: w.snapshot})
+// Shown has commands see a tree on a base, and what HEAD of its .git is.
+func (w *Workspace) Shown(base gitops.Base, tree gitops.Tree, head *gitops.Head) gitops.Shown {
+	return gitops.Shown{Tree: tree, Base: base, Head: head, Snapshot: w.snapshot}
 }
 
 // landing is what is being put into the checkout. It is kept until the end of the run is

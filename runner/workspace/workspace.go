@@ -203,6 +203,9 @@ func (w *Workspace) TakeSnapshot(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look at the checkout before the first turn: %w", err)
 	}
+	if w.snapshot != nil {
+		snapshot.After(w.snapshot)
+	}
 	w.snapshot = snapshot
 	return w.markSnapshot()
 }

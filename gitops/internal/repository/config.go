@@ -29,6 +29,8 @@ type Settings struct {
 	sparse        bool
 	promisor      string            // name of a remote that objects are fetched from on demand
 	own           map[string]bool   // keys of filters in the repository's own configuration
+	hooked        bool              // core.hooksPath is set
+	shown         []variable        // of remotes, branches and submodules, that a tree of commands has too
 	remotes       map[string]bool   // those that have an address
 	pushRemotes   map[string]string // by branches; that of "" is remote.pushDefault
 	rewrites      bool              // git makes other addresses of some
@@ -106,7 +108,7 @@ type variable struct {
 }
 
 // wantedVariables is what the configuration is searched for.
-const wantedVariables = `^(core|extensions|index|filter|remote|branch|url|include|includeif)\.`
+const wantedVariables = `^(core|extensions|index|filter|remote|branch|url|submodule|include|includeif)\.`
 
 // readConfig reads the configuration that holds for the checkout, through all
 // files and includes: with git where it is there, else by itself. A file of the
@@ -244,12 +246,16 @@ func (s *Settings) take(v variable) {
 		s.takeFilter(middle, name, v)
 	case "remote":
 		s.takeRemote(middle, name, v)
+		s.takeShown(name, v)
 	case "branch":
 		if name == "pushremote" {
 			s.pushRemotes[middle] = v.value
 		}
+		s.takeShown(name, v)
 	case "url":
 		s.rewrites = s.rewrites || name == "insteadof"
+	case "submodule":
+		s.takeShown(name, v)
 	}
 }
 
@@ -264,6 +270,8 @@ func (s *Settings) takeCore(name string, v variable) {
 		*truth = v.bool()
 	case text != nil:
 		*text = v.value
+	case name == "hookspath":
+		s.hooked = v.value != ""
 	case name == "repositoryformatversion":
 		s.formatVersion, _ = strconv.Atoi(v.value) // what is no number is refused as unknown by go-git
 	case name == "autocrlf":

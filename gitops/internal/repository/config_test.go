@@ -3,6 +3,7 @@ package repository_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +34,7 @@ func TestTheConfigurationIsReadAlikeWithoutGit(t *testing.T) {
 		"an own filter":   "[include]\n\tpath = filters\n",
 		"an origin":       "[remote \"origin\"]\n\turl = https://a:b@example.org/x?token=1#y\n\turl = https://other.example\n",
 		"ssh":             "[remote \"origin\"]\n\turl = ssh://git:secret@example.org/x\n",
+		"submodules":      "[submodule \"s\"]\n\turl = https://a:b@example.org/s\n\tactive\n",
 		"scp":             "[remote \"origin\"]\n\turl = git@example.org:o/r.git\n",
 		"pushes":          "[remote]\n\tpushDefault = Mine\n[remote \"Mine\"]\n\tpushURL = a\n\tpushurl = b\n[branch \"a.B\"]\n\tpushRemote = x\n[url \"https://t@H.example/\"]\n\tinsteadOf = a:\n\tpushInsteadOf = b:\n",
 		"no url":          "[remote \"origin\"]\n\turl = http://user:pa%ss@host/path\n",
@@ -49,7 +51,7 @@ func TestTheConfigurationIsReadAlikeWithoutGit(t *testing.T) {
 			r.Write(".git/filters", "[filter \"x.Y\"]\n\tclean = cat\n")
 			r.Write(".git/config", r.Read(".git/config")+lines)
 			read := settings(t, r.Dir)
-			if d := cmp.Diff(read["with git"], read["without git"], cmp.AllowUnexported(repository.Settings{}), cmpopts.EquateEmpty()); d != "" {
+			if d := cmp.Diff(read["with git"], read["without git"], cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("(-git +own):\n%s", d)
 			}
 		})
@@ -163,7 +165,7 @@ func TestThePrivateFolderKeepsWhatWasRead(t *testing.T) {
 		t.Errorf("git would run the filters %q, %v", out, err)
 	}
 	lent := gittest.Repo{T: t, Dir: t.TempDir()}
-	if err := c.FillGitDir(lent.Path(".git"), lent.Path(".git")); err != nil {
+	if err := c.FillGitDir(repository.TreeFolder{Dir: lent.Path(".git"), SeenAt: lent.Path(".git")}); err != nil {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "filter in a sandbox", "echo \"a\tb\" \\ # c", lent.Git("config", "--get", "filter.f \"x\\y.clean"))

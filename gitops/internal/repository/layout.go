@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,6 +117,17 @@ func GitDirOf(dir string) (string, bool) {
 	}
 	target, err := namedFolder(path, "gitdir: ")
 	return target, err == nil && isGitDir(target)
+}
+
+// NamedBy returns the git folder that a file .git of a tree names, which commands see in the place of the
+// checkout; empty for none.
+func (l Layout) NamedBy(tree *os.Root, file string) string {
+	data, err := regularfile.ReadIn(tree, file)
+	target, ok := strings.CutPrefix(string(data), "gitdir: ")
+	if err != nil || !ok {
+		return ""
+	}
+	return absolute(filepath.Join(l.Root, filepath.FromSlash(path.Dir(file))), strings.TrimRight(target, "\r\n"))
 }
 
 // namedFolder is the folder that a file names after prefix.

@@ -17,7 +17,7 @@ import (
 // no hooks, objects of its own.
 func (r *Repository) makePrivate(state string) (err error) {
 	if r.Private, err = os.MkdirTemp(state, "shadow-"); err == nil {
-		err = r.fillGitDir(r.Private, r.encode(r.Private))
+		err = r.fillGitDir(r.Private, r.encode(r.Private, os.DevNull))
 	}
 	if err != nil {
 		return fmt.Errorf("make a private git folder: %w", err)
@@ -25,23 +25,18 @@ func (r *Repository) makePrivate(state string) (err error) {
 	return nil
 }
 
-// FillGitDir makes dir a git folder with the configuration, its own filters too, and with copies of the
-// ignore and attribute rules that git would read for this repository: what is
-// changed there later does not count. It is seen by git at seenAt, in a sandbox.
-func (r *Repository) FillGitDir(dir, seenAt string) error {
-	return r.fillGitDir(dir, r.encode(seenAt)+r.encodeFilters())
-}
-
 // ResetPrivate writes the configuration of the private git folder again: commands without a sandbox could
 // have changed it.
 func (r *Repository) ResetPrivate() error {
 	path := filepath.Join(r.Private, "config")
-	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte(r.encode(r.Private)), 0o600)); err != nil {
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte(r.encode(r.Private, os.DevNull)), 0o600)); err != nil {
 		return fmt.Errorf("configure the private git folder: %w", err)
 	}
 	return nil
 }
 
+// fillGitDir makes dir a git folder with copies of the ignore and attribute rules that git would
+// read for this repository: what is changed there later does not count.
 func (r *Repository) fillGitDir(dir, config string) error {
 	for _, sub := range [...]string{"objects/info", "objects/pack", "refs/heads", "info"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
@@ -71,13 +66,13 @@ const (
 	userAttributes = "info/user-attributes"
 )
 
-// encode writes the configuration of a git folder at dir. It names no program.
-func (r *Repository) encode(dir string) string {
+// encode writes the configuration of a git folder at dir. It names no program. hooks is the folder of
+// hooks; empty for git's own choice.
+func (r *Repository) encode(dir, hooks string) string {
 	s := &r.Settings
 	var b strings.Builder
 	b.WriteString("[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\tsafecrlf = false\n")
 	for _, v := range [...]struct{ name, value string }{
-		{"hooksPath", os.DevNull},
 		{"fileMode", strconv.FormatBool(s.FileMode)},
 		{"symlinks", strconv.FormatBool(s.Symlinks)},
 		{"ignoreCase", strconv.FormatBool(s.IgnoreCase)},
@@ -89,6 +84,9 @@ func (r *Repository) encode(dir string) string {
 		{"attributesFile", filepath.Join(dir, userAttributes)},
 	} {
 		fmt.Fprintf(&b, "\t%s = %s\n", v.name, Quote(v.value))
+	}
+	if hooks != "" {
+		fmt.Fprintf(&b, "\thooksPath = %s\n", Quote(hooks))
 	}
 	if s.MinimalStat {
 		b.WriteString("\tcheckStat = minimal\n")

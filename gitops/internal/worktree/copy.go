@@ -65,6 +65,11 @@ func CopyInto(ctx context.Context, to *os.Root, from string) error {
 	return cp.all()
 }
 
+// CopyFolder copies a folder to the same place below another one.
+func CopyFolder(ctx context.Context, to, from *os.Root, name string) error {
+	return (&copier{ctx: ctx, from: from, to: to}).entry(name)
+}
+
 // copier copies files, links and folders from one folder to another, and
 // never over what is there.
 type copier struct {

@@ -171,20 +171,20 @@ func (w *Worktree) path() (string, func() error, error) {
 
 // Overwrite makes changes in a layer that holds nobody's work: what stands in their
 // way goes, whether it is tracked or not. tree is what the new sides belong to.
-func (w *Worktree) Overwrite(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) error {
+// It returns the stat data of what was written.
+func (w *Worktree) Overwrite(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	for _, d := range changes {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		if d.New.Mode == 0 || d.New.Mode == index.Gitlink {
 			continue
 		}
 		if err := w.makeRoom(d.Path); err != nil {
-			return fmt.Errorf("make room for %q: %w", d.Path, err)
+			return nil, fmt.Errorf("make room for %q: %w", d.Path, err)
 		}
 	}
-	_, err := w.CheckOut(ctx, tree, changes)
-	return err
+	return w.CheckOut(ctx, tree, changes)
 }
 
 // makeRoom removes what is no folder on the way to a path, and a folder there.

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
@@ -242,7 +243,7 @@ func TestFillAsGitDoes(t *testing.T) {
 		if err := os.MkdirAll(gitDir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.repo.FillGitDir(gitDir, gitDir); err != nil {
+		if err := c.repo.FillGitDir(repository.TreeFolder{Dir: gitDir, SeenAt: gitDir}); err != nil {
 			t.Fatal(err)
 		}
 		fresh.Write(".git/objects/info/alternates", r.Path(".git/objects")+"\n")

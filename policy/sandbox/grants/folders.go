@@ -55,8 +55,8 @@ type Folders struct {
 	// Given says that the workspace is a mount of another sandbox: what is kept from commands
 	// is kept from them in it already. Package sandbox sets it.
 	Given bool
-	// Git is the folder .git that commands find, and may read, in a workspace in an
-	// overlay; empty for the workspace's own.
+	// Git is the folder .git that commands find in a workspace in an overlay, and may write
+	// to where they may write there; empty for the workspace's own.
 	Git string
 	// Absent has what is kept from commands in a workspace in an overlay removed from
 	// the overlay, in place of hidden: nothing else has the overlay.

@@ -113,7 +113,11 @@ func (p *Plan) protect() {
 		p.putSource(stage.Readable, path, path)
 	}
 	if p.folders.Git != "" {
-		p.putSource(stage.Readable, filepath.Join(p.workspace, ".git"), p.folders.Git)
+		kind := stage.Readable
+		if p.folders.Mode == WorkspaceWrite {
+			kind = stage.Writable
+		}
+		p.putSource(kind, filepath.Join(p.workspace, ".git"), p.folders.Git)
 	}
 	for _, copies := range []map[string]string{p.userCopies, p.copies} {
 		for path, copied := range copies {

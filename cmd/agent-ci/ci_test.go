@@ -1,0 +1,229 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+// ciCheck is a check as projects have it. Where git alone is asked, it has the commands of git that the
+// tool runs.
+type ciCheck struct{ name, run string }
+
+// ciChecks are checks that ask git. Those whose names begin with "red" are red in the CI of the change.
+var ciChecks = []ciCheck{
+	{"generated code by status", `sh gen.sh && test -z "$(git status --porcelain)"`},
+	{"generated code by the index", `sh gen.sh && git add -A && git diff --cached --exit-code`},
+	{"generated code by diff", `sh gen.sh && git diff --exit-code`},
+	{"generated code by diff-index", `sh gen.sh && git update-index -q --refresh && git diff-index --quiet HEAD --`},
+	{"red: stale code by status", `sh gen.sh && echo stale >> gen.txt && test -z "$(git status --porcelain)"`},
+	{"red: stale code by the index", `sh gen.sh && echo new > not-committed.txt && git add -A && git diff --cached --exit-code`},
+	{"fresh checkout by diff-index", `git diff-index --quiet HEAD --`},
+	{"version by describe", `git describe --tags | grep -E '^v1\.0-[0-9]+-g[0-9a-f]+$'`},
+	{"red: release by describe", `git describe --tags --exact-match`},
+	{"setuptools-scm", `git rev-parse --show-toplevel && git describe --dirty --tags --long --match '*[0-9]*' | grep -v dirty && git -c log.showSignature=false log -n 1 HEAD --format=%cI`},
+	{"go build", `git -c log.showsignature=false log -1 --format=%H:%ct && test -z "$(git status --porcelain)"`},
+	{"nx affected", `git diff --name-only --no-renames --relative "$(git merge-base origin/main HEAD)" HEAD | grep -x src.txt`},
+	{"nx, untracked", `test -z "$(git ls-files --others --exclude-standard)"`},
+	{"pre-commit", `git rev-parse --verify origin/main && git diff --name-only --no-ext-diff -z --diff-filter=ACMRT origin/main...HEAD | tr '\0' '\n' | grep -x made.txt`},
+	{"red: pre-commit of another file", `git diff --name-only --no-ext-diff --diff-filter=ACMRT origin/main...HEAD | grep -x gen.sh`},
+	{"commitlint", `git log --format=%s origin/main..HEAD | tee all && test "$(wc -l < all)" = 1 && grep -E '^(feat|fix)(\(.+\))?: [a-z]' all`},
+	{"red: commitlint of another type", `git log --format=%s origin/main..HEAD | grep -E '^docs: '`},
+	{"changelog since the release", `git log --format=%s v1.0..HEAD | grep 'feat: '`},
+	{"licence headers", `for f in $(git ls-files '*.txt'); do grep -q SPDX $f || exit 1; done`},
+	{"red: licence headers of scripts", `for f in $(git ls-files '*.sh'); do grep -q SPDX $f || exit 1; done`},
+	{"branch name", `git rev-parse --abbrev-ref HEAD | grep -x agent-ci/ci`},
+	{"stash", `echo more >> src.txt && git stash && git diff --exit-code && git stash pop && grep more src.txt`},
+	{"archive", `git archive HEAD | tar -tf - | grep -x made.txt`},
+	{"commit in a check", `git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m more && git log -1 --format=%s | grep -x more`},
+	{"another work tree", `d=$(mktemp -d) && git worktree add -q $d/w HEAD~1 && test ! -e $d/w/made.txt`},
+	{"old version of a file", `git show origin/main:src.txt | grep base`},
+	{"tracked and ignored", `git ls-files --cached --ignored --exclude-standard | grep -x kept.log`},
+	{"line endings", `git add --renormalize . && git diff --cached --exit-code`},
+	{"submodules", `test ! -e .gitmodules || { git submodule status --recursive && ! git submodule status | grep '^[-+U]' && git -C sub log -1 --format=%s | grep inner; }`},
+	{"remote", `git remote get-url origin && git config --get-all remote.origin.fetch`},
+	{"no credential", `! git config --list | grep hunter22`},
+}
+
+// TestChecksSayWhatCISays has checks run in runs, and in clones of what these published, and compares.
+func TestChecksSayWhatCISays(t *testing.T) {
+	t.Parallel()
+	overlay := overlaid()
+	for _, kind := range []struct {
+		name    string
+		clone   []string
+		config  []string // of the clone
+		make    func(w *workshop, dir, at string) (checkout string)
+		inCI    func(w *workshop, dir string) // after the branch was cloned
+		setup   string
+		overlay bool // what setup commands do to git takes one
+		more    []ciCheck
+	}{
+		{
+			name: "plain with hooks", overlay: true, setup: "git config core.hooksPath .husky",
+			more: []ciCheck{
+				{"husky", `test "$(git config core.hooksPath)" = .husky && git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m more && test -e hook-ran.log`},
+			},
+		},
+		{name: "CRLF and submodules", clone: []string{"--config", "core.autocrlf=true", "--recurse-submodules"}},
+		{
+			name: "shallow", clone: []string{"--depth", "2"}, config: []string{"remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"},
+			inCI: func(w *workshop, dir string) {
+				w.git(dir, "fetch", "--quiet", "--depth", "3", "--tags", "origin", "agent-ci/ci", "main") // one commit more than the checkout has
+			},
+		},
+		{
+			name: "linked work tree", setup: "echo SPDX > of-setup.txt",
+			make: func(w *workshop, dir, at string) string {
+				w.git(dir, "worktree", "add", "--quiet", "-b", "work", at, "main")
+				return at
+			},
+		},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			if kind.overlay && !overlay {
+				t.Skip("commands work in the checkout here")
+			}
+			w := newWorkshop(t)
+			origin := w.ciOrigin()
+			checkout := filepath.Join(w.dir, "checkout")
+			w.git(w.dir, append(append([]string{"-c", "protocol.file.allow=always", "clone", "--quiet"}, kind.clone...), "file://"+origin, checkout)...)
+			w.git(checkout, "remote", "set-url", "origin", origin)
+			if kind.config != nil {
+				w.git(checkout, append([]string{"config"}, kind.config...)...)
+			}
+			w.git(checkout, "config", "http.https://example.invalid/.extraheader", "hunter22")
+			w.write(filepath.Join(checkout, "mine [1].txt"), "untracked before the run\n")
+			if kind.make != nil {
+				checkout = kind.make(&w, checkout, filepath.Join(w.dir, "linked"))
+			}
+			checks := append(slices.Clone(ciChecks), kind.more...)
+			got := w.runChecks(checkout, kind.setup, checks)
+
+			ci := filepath.Join(w.dir, "ci")
+			w.git(w.dir, append(append([]string{"-c", "protocol.file.allow=always", "clone", "--quiet", "--branch", "agent-ci/ci"}, kind.clone...), "file://"+origin, ci)...)
+			w.git(ci, "remote", "set-url", "origin", origin)
+			if kind.config != nil {
+				w.git(ci, append([]string{"config"}, kind.config...)...)
+			}
+			if kind.inCI != nil {
+				kind.inCI(&w, ci)
+			}
+			reds := 0
+			for i, check := range checks {
+				want, output := w.inCI(ci, fmt.Sprintf("%s-%d", ci, i), kind.setup, check.run)
+				if want == "red" {
+					reds++
+				}
+				if got[check.name].After != want {
+					log, _ := os.ReadFile(filepath.Join(w.dir, "run", got[check.name].Log))
+					t.Errorf("%s is %s, in CI %s\n%s\nin CI:\n%s", check.name, got[check.name].After, want, log, output)
+				}
+				if kind.setup == "" && kind.clone == nil && strings.HasPrefix(check.name, "red") != (want == "red") {
+					t.Errorf("%s is %s in CI: the test is wrong\n%s", check.name, want, output)
+				}
+			}
+			t.Logf("%d checks, %d red in CI", len(checks), reds)
+		})
+	}
+}
+
+// ciOrigin makes a repository with a release, a submodule and a change since.
+func (w *workshop) ciOrigin() string {
+	w.t.Helper()
+	inner, seed, origin := filepath.Join(w.dir, "inner"), filepath.Join(w.dir, "seed"), filepath.Join(w.dir, "origin.git")
+	w.git(w.dir, "init", "--quiet", "--initial-branch=main", inner)
+	w.write("inner/inner.md", "inner\n")
+	w.git(inner, "add", "--all")
+	w.git(inner, "commit", "--quiet", "--message=inner")
+	w.git(w.dir, "init", "--quiet", "--initial-branch=main", seed)
+	w.write("seed/src.txt", "SPDX\nbase\n")
+	w.write("seed/gen.sh", "echo \"SPDX of $(tail -n 1 src.txt | tr -d '\\r')\" > gen.txt\n")
+	w.write("seed/gen.txt", "SPDX of base\n")
+	w.write("seed/.gitattributes", "gen.txt text eol=lf\n*.sh text eol=lf\n.husky/* text eol=lf\n")
+	w.write("seed/.gitignore", "*.log\n/all\n")
+	w.write("seed/kept.log", "tracked and ignored\n")
+	w.write("seed/.husky/pre-commit", "#!/bin/sh\ntouch hook-ran.log\n")
+	if err := os.Chmod(filepath.Join(seed, ".husky", "pre-commit"), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	w.git(seed, "add", "--all", "--force")
+	w.git(seed, "commit", "--quiet", "--message=begin")
+	w.git(seed, "tag", "-a", "-m", "first", "v1.0")
+	w.git(seed, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner, "sub")
+	w.git(seed, "commit", "--quiet", "--message=more")
+	w.git(w.dir, "clone", "--quiet", "--bare", seed, origin)
+	return origin
+}
+
+// ciRow is what result.json tells of a check.
+type ciRow struct{ Name, Before, After, Log string }
+
+// runChecks runs checks on a change of src.txt, made.txt and what is generated of them, and publishes that.
+func (w *workshop) runChecks(checkout, setup string, checks []ciCheck) map[string]ciRow {
+	w.t.Helper()
+	job := map[string]any{
+		"version": 1, "name": "ci", "task": map[string]any{"prompt": "Change it."}, "on_verify_failed": "draft", "verify_attempts": 0, "verify_parallel": 2,
+		"pull_request": map[string]any{"title": "feat: greet"},
+	}
+	var verify []map[string]any
+	for _, c := range checks {
+		verify = append(verify, map[string]any{"name": c.name, "run": c.run, "rerun": 0})
+	}
+	job["verify"] = verify
+	if setup != "" {
+		job["setup"] = []map[string]any{{"run": setup}}
+	}
+	raw, err := yaml.Marshal(job)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("job.yml", string(raw))
+	w.write("session.yml", "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo changed >> src.txt; echo SPDX > made.txt; sh gen.sh'}}]\n  - output: [{say: Done.}]\n")
+	out := filepath.Join(w.dir, "run")
+	cmd := exec.Command(binary, "run", filepath.Join(w.dir, "job.yml"), "--repo", checkout, "--replay", filepath.Join(w.dir, "session.yml"), "--out", out, "--publish", "local")
+	cmd.Env = w.env
+	said, err := cmd.CombinedOutput()
+	result, failed := os.ReadFile(filepath.Join(out, "result.json"))
+	if failed != nil {
+		w.t.Fatalf("%v\n%s", err, said)
+	}
+	var read struct{ Verify []ciRow }
+	if err := json.Unmarshal(result, &read); err != nil {
+		w.t.Fatal(err)
+	}
+	rows := map[string]ciRow{}
+	for _, row := range read.Verify {
+		rows[row.Name] = row
+	}
+	if len(rows) != len(checks) {
+		w.t.Fatalf("%v\n%s", err, said)
+	}
+	return rows
+}
+
+// inCI runs a check in a copy of a clone, after setup.
+func (w *workshop) inCI(clone, copied, setup, run string) (state, output string) {
+	w.t.Helper()
+	if out, err := exec.Command("cp", "-a", clone, copied).CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+	w.git(copied, "update-index", "-q", "--refresh") // its files are newer than the index says
+	for _, script := range []string{setup, run} {
+		cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", script)
+		cmd.Dir, cmd.Env = copied, w.env
+		out, err := cmd.CombinedOutput()
+		if output += string(out); err != nil {
+			return "red", output
+		}
+	}
+	return "green", output
+}

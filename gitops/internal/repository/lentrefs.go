@@ -1,0 +1,198 @@
+package repository
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// ofWorkTree begin the names of references that belong to the work of a person in one work tree, or
+// that show other objects than those named.
+var ofWorkTree = []string{"refs/stash", "refs/bisect/", "refs/worktree/", "refs/rewritten/", "refs/replace/"}
+
+// packedRef is a line of packed-refs, with what its tag leads to.
+type packedRef struct{ name, id, peeled string }
+
+// references are all of a repository that another one may have.
+type references struct {
+	direct   map[string]packedRef
+	symbolic map[string]string // to what each leads
+	peeled   bool              // what direct does not say to lead further does not
+}
+
+// CopyRefs gives another git folder HEAD and the references of this one, in one file. own stand there in
+// place of those of the same names, and of those that cannot be beside them.
+func (l Layout) CopyRefs(dir, head string, own map[string]plumbing.Hash) error {
+	refs, err := l.references()
+	if err != nil {
+		return err
+	}
+	for name, id := range own {
+		refs.set(name, id)
+	}
+	for name, target := range refs.symbolic {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return fmt.Errorf("copy references: %w", err)
+		}
+		if err := os.WriteFile(file, []byte("ref: "+target+"\n"), 0o600); err != nil {
+			return fmt.Errorf("copy references: %w", err)
+		}
+	}
+	if err := refs.write(filepath.Join(dir, "packed-refs")); err != nil {
+		return fmt.Errorf("copy references: %w", err)
+	}
+	return os.WriteFile(filepath.Join(dir, "HEAD"), []byte(head+"\n"), 0o600)
+}
+
+// references reads those of files and the packed ones.
+func (l Layout) references() (references, error) {
+	refs := references{direct: map[string]packedRef{}, symbolic: map[string]string{}, peeled: true}
+	if err := l.readPacked(&refs); err != nil {
+		return refs, err
+	}
+	root := filepath.Join(l.CommonDir, "refs")
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || strings.HasSuffix(file, ".lock") {
+			return err
+		}
+		below, err := filepath.Rel(l.CommonDir, file)
+		if err != nil {
+			return err
+		}
+		refs.readFile(filepath.ToSlash(below), file)
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // one was deleted at this moment
+	}
+	if err != nil {
+		return refs, fmt.Errorf("read references: %w", err)
+	}
+	return refs, nil
+}
+
+// readFile adds the reference in a file, if it is one.
+func (r *references) readFile(name, file string) {
+	value, err := readSmall(file)
+	if err != nil || plumbing.ReferenceName(name).Validate() != nil || !lent(name) {
+		return
+	}
+	if target, symbolic := strings.CutPrefix(value, "ref: "); symbolic {
+		if target = strings.TrimSpace(target); plumbing.ReferenceName(target).Validate() == nil {
+			delete(r.direct, name)
+			r.symbolic[name] = target
+		}
+		return
+	}
+	if id, err := ParseID(value); err == nil {
+		r.direct[name] = packedRef{name: name, id: id.String()}
+		r.peeled = r.peeled && (strings.HasPrefix(name, "refs/heads/") || strings.HasPrefix(name, "refs/remotes/"))
+	}
+}
+
+func lent(name string) bool {
+	return !slices.ContainsFunc(ofWorkTree, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+func (l Layout) readPacked(refs *references) error {
+	f, err := regularfile.Open(filepath.Join(l.CommonDir, "packed-refs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read references: %w", err)
+	}
+	defer f.Close()
+	last, begun := "", false
+	for lines := bufio.NewScanner(f); ; {
+		if !lines.Scan() {
+			if err := lines.Err(); err != nil {
+				return fmt.Errorf("read references: %w", err)
+			}
+			return nil
+		}
+		line := lines.Text()
+		if !begun {
+			begun, refs.peeled = true, strings.HasPrefix(line, "# pack-refs with:") && strings.Contains(line, " fully-peeled ")
+		}
+		if to, peeled := strings.CutPrefix(line, "^"); peeled && plumbing.IsHash(to) {
+			if one, ok := refs.direct[last]; ok {
+				one.peeled = to
+				refs.direct[last] = one
+			}
+			continue
+		}
+		id, name, ok := strings.Cut(line, " ")
+		if last = ""; ok && plumbing.IsHash(id) && strings.HasPrefix(name, "refs/") && lent(name) {
+			last, refs.direct[name] = name, packedRef{name: name, id: id}
+		}
+	}
+}
+
+// set makes a reference lead to a commit.
+func (r *references) set(name string, id plumbing.Hash) {
+	for above := path.Dir(name); above != "."; above = path.Dir(above) {
+		delete(r.direct, above)
+		delete(r.symbolic, above)
+	}
+	maps.DeleteFunc(r.direct, func(other string, _ packedRef) bool { return strings.HasPrefix(other, name+"/") })
+	maps.DeleteFunc(r.symbolic, func(other, _ string) bool { return other == name || strings.HasPrefix(other, name+"/") })
+	r.direct[name] = packedRef{name: name, id: id.String()}
+}
+
+// RefsDigest is the SHA-256 of the tags and of what is known of remotes.
+func (l Layout) RefsDigest() (string, error) {
+	refs, err := l.references()
+	if err != nil {
+		return "", err
+	}
+	private := func(name string) bool {
+		return !strings.HasPrefix(name, "refs/tags/") && !strings.HasPrefix(name, "refs/remotes/")
+	}
+	maps.DeleteFunc(refs.direct, func(name string, _ packedRef) bool { return private(name) })
+	maps.DeleteFunc(refs.symbolic, func(name, _ string) bool { return private(name) })
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(refs.direct)) {
+		fmt.Fprintln(sum, refs.direct[name].id, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(refs.symbolic)) {
+		fmt.Fprintln(sum, refs.symbolic[name], name)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func (r *references) write(file string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	to := bufio.NewWriter(f)
+	if r.peeled {
+		_, _ = to.WriteString("# pack-refs with: peeled fully-peeled sorted \n")
+	} else {
+		_, _ = to.WriteString("# pack-refs with: sorted \n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.direct)) {
+		one := r.direct[name]
+		_, _ = to.WriteString(one.id + " " + name + "\n")
+		if one.peeled != "" {
+			_, _ = to.WriteString("^" + one.peeled + "\n")
+		}
+	}
+	err = to.Flush()
+	return errors.Join(err, f.Close())
+}

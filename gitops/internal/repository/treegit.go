@@ -1,0 +1,212 @@
+package repository
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// TreeFolder is a git folder that commands have for themselves. They may write to it, so that it is
+// theirs alone: nothing of ours reads it once they have begun.
+type TreeFolder struct {
+	Dir      string
+	SeenAt   string   // its path for commands
+	Excluded []string // paths for info/exclude
+}
+
+// FillGitDir makes a git folder for commands. It has the configuration that decides what files are to
+// git, the repository's own filters too, and the remotes without credentials. It has no hooks.
+func (r *Repository) FillGitDir(f TreeFolder) error {
+	config := r.encode(f.SeenAt, r.Settings.hooksAt(f.SeenAt)) + r.encodeFilters() + encodeRemotes(r.Settings.shown)
+	if err := r.fillGitDir(f.Dir, config); err != nil {
+		return err
+	}
+	return exclude(filepath.Join(f.Dir, "info", "exclude"), f.Excluded)
+}
+
+// hooksAt returns core.hooksPath for a git folder; empty where git looks there anyway.
+func (s *Settings) hooksAt(dir string) string {
+	if !s.hooked {
+		return ""
+	}
+	return filepath.Join(dir, "hooks")
+}
+
+// takeShown keeps what a tree of commands has of a remote, a branch or a submodule.
+func (s *Settings) takeShown(name string, v variable) {
+	switch name {
+	case "url", "pushurl":
+		v.value = withoutCredentials(v.value)
+	case "active":
+		if !v.valued {
+			v.value = "true"
+		}
+	case "fetch", "tagopt", "remote", "merge":
+	default:
+		return
+	}
+	s.shown = append(s.shown, v)
+}
+
+// encodeRemotes writes variables of the sections remote, branch and submodule.
+func encodeRemotes(vars []variable) string {
+	var b strings.Builder
+	last := ""
+	for _, v := range vars {
+		section, rest, _ := strings.Cut(v.key, ".")
+		dot := strings.LastIndexByte(rest, '.')
+		if dot < 0 {
+			continue
+		}
+		if header := fmt.Sprintf("[%s %s]\n", section, Quote(rest[:dot])); header != last {
+			last = header
+			b.WriteString(header)
+		}
+		fmt.Fprintf(&b, "\t%s = %s\n", rest[dot+1:], Quote(v.value))
+	}
+	return b.String()
+}
+
+// exclude adds paths to a file of ignore rules.
+func exclude(file string, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	special := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "\n", "?", "\r", "?")
+	var b strings.Builder
+	b.WriteString("\n# not tracked before the run\n")
+	for _, path := range paths {
+		rule := special.Replace(path)
+		if end := strings.TrimRight(rule, " \t"); end != rule {
+			rule = end + strings.Repeat("?", len(rule)-len(end))
+		}
+		b.WriteString("/" + rule + "\n")
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(b.String())
+	if end := f.Close(); err == nil {
+		err = end
+	}
+	return err
+}
+
+// Module is the repository of a submodule that the git folder of the checkout keeps.
+type Module struct {
+	Name    string   // its folder below the git folder, with slashes
+	Path    string   // of its files in the checkout, with slashes
+	Folders []string // git folders whose objects it has; the first is its own
+
+	vars []variable
+}
+
+// deepestModules bounds names and nesting of submodules.
+const deepestModules = 20
+
+// Modules returns the repositories of submodules that are checked out, of those in submodules too. One
+// that cannot be used is left out.
+func (r *Repository) Modules() []Module { return r.modulesIn("modules", 0) }
+
+func (r *Repository) modulesIn(folder string, depth int) (all []Module) {
+	entries, err := os.ReadDir(filepath.Join(r.GitDir, filepath.FromSlash(folder)))
+	if err != nil || depth > deepestModules {
+		return nil
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		name := path.Join(folder, e.Name())
+		if !isGitDir(filepath.Join(r.GitDir, filepath.FromSlash(name))) {
+			all = append(all, r.modulesIn(name, depth+1)...)
+			continue
+		}
+		if m, ok := r.module(name); ok {
+			all = append(all, m)
+		}
+		all = append(all, r.modulesIn(path.Join(name, "modules"), depth+1)...)
+	}
+	return all
+}
+
+func (r *Repository) module(name string) (m Module, ok bool) {
+	dir := filepath.Join(r.GitDir, filepath.FromSlash(name))
+	m = Module{Name: name}
+	files := configFiles{Layout: Layout{Root: r.Root, GitDir: dir, CommonDir: dir}, getenv: os.Getenv}
+	for _, file := range []string{files.common(), files.worktree()} {
+		vars, err := files.readFile(file, 0)
+		if err != nil {
+			return m, false
+		}
+		m.vars = append(m.vars, vars...)
+	}
+	s := newSettings(m.vars, "")
+	within, err := filepath.Rel(r.Root, absolute(dir, s.worktree))
+	if err != nil || s.worktree == "" || !filepath.IsLocal(within) || s.extensionsSupported() != nil {
+		return m, false
+	}
+	m.Path = filepath.ToSlash(within)
+	root, err := os.OpenRoot(r.Root)
+	if err != nil {
+		return m, false
+	}
+	defer root.Close()
+	if r.NamedBy(root, path.Join(m.Path, ".git")) != dir { // it is not checked out
+		return m, false
+	}
+	m.Folders, err = ObjectFolders(dir)
+	return m, err == nil
+}
+
+// contentVariables of core decide what files are to git.
+var contentVariables = []string{
+	"autocrlf", "checkstat", "eol", "filemode", "ignorecase", "precomposeunicode", "sparsecheckout", "sparsecheckoutcone", "symlinks", "trustctime",
+}
+
+// FillModule makes the git folder of a submodule in one for commands, by the same rule.
+func (r *Repository) FillModule(f TreeFolder, m Module) error {
+	name := filepath.FromSlash(m.Name)
+	to, seenAt, from := filepath.Join(f.Dir, name), filepath.Join(f.SeenAt, name), m.Folders[0]
+	files, err := filepath.Rel(seenAt, filepath.Join(filepath.Dir(f.SeenAt), filepath.FromSlash(m.Path)))
+	if err != nil {
+		return err
+	}
+	for _, sub := range [...]string{"objects/info", "objects/pack", "refs/heads", "info"} {
+		if err := os.MkdirAll(filepath.Join(to, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	for _, file := range [...]string{"info/exclude", "info/attributes", "info/sparse-checkout", "shallow", "index"} {
+		if err := regularfile.CopyIfThere(filepath.Join(from, file), filepath.Join(to, file), index.MaxSize); err != nil {
+			return err
+		}
+	}
+	s := newSettings(m.vars, "")
+	var b strings.Builder
+	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\tworktree = %s\n", Quote(files))
+	for _, v := range m.vars {
+		if name, core := strings.CutPrefix(v.key, "core."); core && v.valued && slices.Contains(contentVariables, name) {
+			fmt.Fprintf(&b, "\t%s = %s\n", name, Quote(v.value))
+		}
+	}
+	if r.Settings.hooked || s.hooked {
+		fmt.Fprintf(&b, "\thooksPath = %s\n", Quote(filepath.Join(seenAt, "hooks")))
+	}
+	b.WriteString("[gc]\n\tauto = 0\n" + encodeRemotes(s.shown))
+	if err := os.WriteFile(filepath.Join(to, "config"), []byte(b.String()), 0o600); err != nil {
+		return err
+	}
+	head, err := readHead(from)
+	if err != nil {
+		return err
+	}
+	return Layout{Root: r.Root, GitDir: from, CommonDir: from}.CopyRefs(to, head, nil)
+}

@@ -1,0 +1,182 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+)
+
+// Shown says what a tree for commands shows, and what its .git says of that. The .git has the
+// references of the checkout, and borrows its objects.
+type Shown struct {
+	Tree Tree // the files: the base's, or a change set's
+	Base Base // the zero Base means that of the checkout
+	// Head has HEAD lead to a commit of exactly these files, as in the CI of a pull request. Nil
+	// leaves it on the base commit, with the files staged.
+	Head *Head
+	// Snapshot tells what was not tracked before the run, which the tree's info/exclude names. It may
+	// be nil, and has to be there for MakeGitFolder.
+	Snapshot *Snapshot
+}
+
+// Head says on which branch HEAD is. Where the files are those of the base, that is the base's own,
+// at the base commit. Else it is Branch, at a commit of the files on the base.
+type Head struct {
+	Branch string
+	Commit func() (CommitOptions, error) // how the commit is made
+}
+
+// newGitDir makes a git folder that is seen at another place, or at its own.
+func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s Shown) error {
+	if s.Base == (Base{}) {
+		s.Base = c.base
+	}
+	if err := os.MkdirAll(gitDir, 0o777); err != nil {
+		return err
+	}
+	folder := repository.TreeFolder{Dir: gitDir, SeenAt: seenAt}
+	if s.Snapshot != nil {
+		folder.Excluded = s.Snapshot.excluded()
+	}
+	if err := c.repo.FillGitDir(folder); err != nil {
+		return err
+	}
+	lenders := c.lenders()
+	for _, l := range lenders[1:] {
+		if err := c.repo.FillModule(folder, l.module); err != nil {
+			return fmt.Errorf("make the git folder of the submodule %q: %w", l.module.Path, err)
+		}
+	}
+	for _, l := range lenders {
+		if err := l.borrow(gitDir); err != nil {
+			return err
+		}
+	}
+	if err := c.lendFetched(gitDir); err != nil {
+		return err
+	}
+	own := objects.Open(gitDir)
+	err := c.addObjects(ctx, own, s)
+	if err == nil {
+		err = c.setHead(gitDir, own, s)
+	}
+	return errors.Join(err, own.Close())
+}
+
+// addObjects copies the objects of a tree that the base does not have.
+func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s Shown) error {
+	ids, err := c.objects.Added(ctx, s.Base.Tree.hash(), s.Tree.hash())
+	if err != nil {
+		return err
+	}
+	return c.objects.CopyTo(own, ids)
+}
+
+// setHead writes HEAD and the references. The base branch is at the base, also as the remote has it
+// where the base is a newer one than that of the checkout.
+func (c *Checkout) setHead(gitDir string, own *objects.Store, s Shown) error {
+	base := plumbing.NewHash(s.Base.SHA)
+	if s.Head == nil {
+		return c.repo.CopyRefs(gitDir, base.String(), nil)
+	}
+	refs := map[string]plumbing.Hash{}
+	set := func(prefix, branch string, id plumbing.Hash) {
+		if name := prefix + branch; branch != "" && plumbing.ReferenceName(name).Validate() == nil {
+			refs[name] = id
+		}
+	}
+	set("refs/heads/", s.Base.Branch, base)
+	if s.Base.SHA != c.base.SHA {
+		if _, err := c.repo.ReadRef("refs/remotes/origin/" + s.Base.Branch); err == nil {
+			set("refs/remotes/origin/", s.Base.Branch, base)
+		}
+	}
+	branch, tip := s.Base.Branch, base
+	if s.Tree != s.Base.Tree {
+		o, err := s.Head.Commit()
+		if err != nil {
+			return err
+		}
+		text, err := o.encode(s.Tree, s.Base)
+		if err != nil {
+			return err
+		}
+		if tip, err = own.WriteBytes(plumbing.CommitObject, text); err != nil {
+			return fmt.Errorf("write the commit: %w", err)
+		}
+		branch = s.Head.Branch
+		set("refs/heads/", branch, tip)
+	}
+	head := "ref: refs/heads/" + branch
+	if _, is := refs["refs/heads/"+branch]; !is {
+		head = tip.String()
+	}
+	return c.repo.CopyRefs(gitDir, head, refs)
+}
+
+// RefsDigest is the SHA-256 of the tags of the checkout and of what it knows of remotes.
+func (c *Checkout) RefsDigest() (string, error) { return c.repo.RefsDigest() }
+
+// lender is a git folder whose objects a git folder for commands borrows: the checkout's own, or one of a
+// submodule.
+type lender struct {
+	module repository.Module // its Name is empty for the checkout's own
+	places []string          // empty folders, below the one that borrows, for the objects of its Folders
+}
+
+// lenders lists the checkout's own, and those of its submodules.
+func (c *Checkout) lenders() []lender {
+	all := []lender{{module: repository.Module{Folders: c.repo.Folders}}}
+	for _, m := range c.repo.Modules() {
+		all = append(all, lender{module: m})
+	}
+	n := 0
+	for i := range all {
+		for range all[i].module.Folders {
+			all[i].places = append(all[i].places, filepath.Join("lent", strconv.Itoa(n), "objects"))
+			n++
+		}
+	}
+	return all
+}
+
+// borrow names the objects to a git folder: where they are, and where LentObjects says.
+func (l lender) borrow(gitDir string) error {
+	own := filepath.Join(gitDir, filepath.FromSlash(l.module.Name), "objects")
+	var alternates strings.Builder
+	for _, below := range l.places {
+		place := filepath.Join(gitDir, below)
+		if err := os.MkdirAll(place, 0o700); err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(own, place)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(&alternates, relative)
+	}
+	fmt.Fprintln(&alternates, repository.QuoteAlternate(filepath.Join(l.module.Folders[0], "objects")))
+	return os.WriteFile(filepath.Join(own, "info", "alternates"), []byte(alternates.String()), 0o666)
+}
+
+// LentObjects are the folders of objects that the checkout reads, by the empty
+// folders that a fresh tree seen at dir has for them: there git looks for them where
+// something else stands in the checkout's place.
+func (c *Checkout) LentObjects(dir string) map[string]string {
+	lent := map[string]string{}
+	for _, l := range c.lenders() {
+		for i, place := range l.places {
+			lent[filepath.Join(dir, ".git", place)] = filepath.Join(l.module.Folders[i], "objects")
+		}
+	}
+	return lent
+}
