@@ -216,7 +216,9 @@ func (g *goText) ended(text string) bool {
 		other = loadFailure(name, rest, g.builds[name])
 	}
 	crashed, named := g.of.crashed, g.of.named
-	g.of.end(name, &g.told, other)
+	if g.of.end(name, &g.told, other); !other.Load {
+		g.told.unit(Package, name)
+	}
 	if !crashed && !other.Load {
 		ran(name, &g.told, named)
 	}
@@ -228,6 +230,9 @@ func well(name string, p *goPackage, to *Results, any bool) {
 	named := p.named || !any
 	p.end(name, to, nil)
 	to.pass(name)
+	if any {
+		to.unit(Package, name)
+	}
 	ran(name, to, named)
 }
 
@@ -313,7 +318,8 @@ func (g *goJSON) event(p *goPackage, action, name, test, output, failedBuild str
 	case (action == "pass" || action == "fail" || action == "skip") && test != "":
 		p.result(test, strings.ToUpper(action))
 	case action == "pass":
-		well(name, p, &g.told, false) // each test has its own event
+		p.named = true // each test has its own event
+		well(name, p, &g.told, len(p.passed)+len(p.skipped) > 0)
 	case action == "skip": // it has no tests
 		p.end(name, &g.told, nil)
 		g.told.seen = true
@@ -321,6 +327,7 @@ func (g *goJSON) event(p *goPackage, action, name, test, output, failedBuild str
 		p.end(name, &g.told, loadFailure(name, "[build failed]", g.builds[failedBuild]))
 	case action == "fail":
 		crashed := p.crashed
+		g.told.unit(Package, name)
 		if p.end(name, &g.told, &Test{Name: name, Message: noTest}); !crashed {
 			ran(name, &g.told, true)
 		}

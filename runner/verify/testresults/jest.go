@@ -49,6 +49,7 @@ func (j *jest) line(text string) {
 func (j *jest) begin(file string, passed bool) {
 	j.close()
 	j.file, j.verbose = clean(file, maxName), nil
+	j.told.unit(File, j.file)
 	if passed {
 		j.told.pass(j.file)
 	}

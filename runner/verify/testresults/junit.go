@@ -134,6 +134,7 @@ func (r *Results) testcase(suite string, test junit.Test) {
 		group = suite
 	}
 	name := strings.Trim(group+"."+test.Name, ".")
+	r.unit(Class, group)
 	switch test.Status {
 	case junit.StatusPassed:
 		r.pass(name)
@@ -150,8 +151,8 @@ func (r *Results) testcase(suite string, test junit.Test) {
 		said, _, _ = strings.Cut(body, "\n")
 	}
 	t := Test{Name: name, Message: said, File: test.Properties["file"], Line: number(test.Properties["line"])}
-	if m := junitPlace().FindStringSubmatch(body[:min(len(body), longestLine)]); m != nil && t.Line == 0 && (t.File == "" || strings.HasSuffix(t.File, m[1])) {
-		t.File, t.Line = m[1], number(m[2])
+	for _, m := range junitPlace().FindAllStringSubmatch(body[:min(len(body), longestLine)], mostPlaces) {
+		t.from(m[1], number(m[2]))
 	}
 	t.Load = test.Message == "collection failure"
 	r.fail(t)

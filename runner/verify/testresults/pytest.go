@@ -81,6 +81,7 @@ func (p *pytest) each(text string) {
 	}
 	file, _, _ := strings.Cut(m[1], "::")
 	p.told.pass(file) // it was loaded
+	p.told.unit(File, file)
 	p.mark(clean(file, maxName), false)
 	switch m[2] {
 	case "PASSED", "XPASS":
@@ -99,6 +100,7 @@ func (p *pytest) dots(text string) {
 	if m[1] != "" {
 		p.file = clean(m[1], maxName)
 		p.told.pass(p.file)
+		p.told.unit(File, p.file)
 	}
 	p.mark(p.file, !strings.ContainsAny(m[2], "sxX"))
 }

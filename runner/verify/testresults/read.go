@@ -31,7 +31,7 @@ type format interface {
 // end. Every kind of output is looked for, since a check may run several tools.
 func Read(ctx context.Context, output io.ReadSeeker, matchers []Matcher) (told *Results, err error) {
 	defer orError(&err)
-	formats := []format{newGoText(), newGoJSON(), &pytest{}, &tap{}, &jest{}}
+	formats := append([]format{newGoText(), newGoJSON(), &pytest{}, &tap{}, &jest{}}, printedBy(printers)...)
 	if len(matchers) > 0 {
 		formats = append(formats, newProblems(matchers))
 	}

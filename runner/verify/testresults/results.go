@@ -30,6 +30,8 @@ type Test struct {
 	Line    int    // 0 where the output doesn't tell
 	Message string // the first line that says why; may be empty
 	Package string // of Go, in which it is
+	// Thrown says that File and Line are where it failed, perhaps in what the test calls.
+	Thrown bool
 	// Load says that no test ran: something does not compile or load.
 	Load bool
 	Also []string // files besides File that do not compile
@@ -44,8 +46,62 @@ type Results struct {
 	passed  map[string]bool
 	skipped map[string]bool
 	ran     []scope
-	seen    bool // a tool told that it ran tests, perhaps none
-	partial bool // more tests may fail than those
+	units   map[Unit]bool // that ran
+	seen    bool          // a tool told that it ran tests, perhaps none
+	partial bool          // more tests may fail than those
+}
+
+// from takes a place of the trace of a failure. It is the test's own where it names the
+// file that the test has, or one that is called as its class is. Else the first one is only
+// where the test failed.
+func (t *Test) from(file string, line int) {
+	own := !t.Thrown && t.File != "" && strings.HasSuffix("/"+t.File, "/"+file) || t.inClass(file)
+	switch {
+	case own && t.Thrown || t.File == "":
+		t.File, t.Line, t.Thrown = file, line, !own
+	case own && t.Line == 0:
+		t.Line = line
+	}
+}
+
+// inClass says whether a file is called as a class, or a module, that the test is named
+// after.
+func (t *Test) inClass(file string) bool {
+	stem, _, _ := strings.Cut(file[strings.LastIndexByte(file, '/')+1:], ".")
+	return stem != "" && slices.Contains(strings.FieldsFunc(t.Name, func(r rune) bool { return strings.ContainsRune(`.$\:`, r) }), stem)
+}
+
+// Unit is what a tool runs at a time, and tells that it ran.
+type Unit struct{ Kind, Name string }
+
+// Kinds of units.
+const (
+	File    = "file"    // its name is a path as the output has it
+	Package = "package" // of Go
+	Class   = "class"   // of Java and the like
+)
+
+// Units returns the units of a kind that ran. There are none where the output does not
+// tell all of them.
+func (r *Results) Units(kind string) (names []string) {
+	if len(r.units) >= maxScopes {
+		return nil
+	}
+	for u := range r.units {
+		if u.Kind == kind {
+			names = append(names, u.Name)
+		}
+	}
+	return names
+}
+
+func (r *Results) unit(kind, name string) {
+	if r.units == nil {
+		r.units = map[Unit]bool{}
+	}
+	if len(r.units) < maxScopes {
+		r.units[Unit{kind, clean(name, maxName)}] = true
+	}
 }
 
 // scope says which tests an output would name if they failed: it has gone through all
@@ -141,6 +197,9 @@ func (r *Results) join(more *Results) {
 	r.seen, r.partial = r.seen || more.seen, r.partial || more.partial
 	for _, s := range more.ran {
 		r.whole(s)
+	}
+	for u := range more.units {
+		r.unit(u.Kind, u.Name)
 	}
 }
 

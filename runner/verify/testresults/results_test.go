@@ -22,6 +22,9 @@ func described(r *Results) string {
 	var s strings.Builder
 	for _, t := range r.Failing {
 		fmt.Fprintf(&s, "fails %s\n  at %s:%d\n  says %s\n", t.Name, t.File, t.Line, t.Message)
+		if t.Thrown {
+			s.WriteString("  perhaps in what it calls\n")
+		}
 		if t.Load {
 			s.WriteString("  no test ran\n")
 		}
@@ -37,6 +40,11 @@ func described(r *Results) string {
 	skipped := slices.Sorted(maps.Keys(r.skipped))
 	for _, name := range skipped {
 		fmt.Fprintf(&s, "skips %s\n", name)
+	}
+	for _, kind := range []string{File, Package, Class} {
+		for _, name := range slices.Sorted(slices.Values(r.Units(kind))) {
+			fmt.Fprintf(&s, "ran %s %s\n", kind, name)
+		}
 	}
 	for _, scope := range r.ran {
 		fmt.Fprintf(&s, "all ran: %q\n", scope.begins)

@@ -6,7 +6,7 @@ import (
 )
 
 // tap is the Test Anything Protocol, versions 12 to 14 (https://testanything.org), with
-// the comments in which bats says where.
+// the comments in which bats says where, and the lines in which mocha says why.
 type tap struct {
 	planned bool // else it only looks like TAP
 	groups  []string
@@ -29,6 +29,8 @@ var (
 	tapSays  = lazily(`^ *(message|error|at|file|line|location): *['"]?(.*?)['"]?$`)
 	tapAt    = lazily(`^(?:file://)?(.+?):([0-9]+)(?::[0-9]+)?$`)
 	tapBats  = lazily(`^# \((?:in test file|from function .* in (?:test )?file) ([^,]+), line ([0-9]+)\)?,?$`)
+	tapCount = lazily(`^# (?:tests|suites|pass|fail|cancelled|skipped|skip|todo|ok|duration_ms|time)\b[ =:]*[0-9.]*(?: *ms)?$`)
+	tapMocha = lazily(`^at (?:async )?Context\.<anonymous> \((?:file://)?([^()]+):([0-9]+):[0-9]+\)$`)
 	tapTime  = lazily(` +# +(?:time=|in )[0-9.]+ *(?:ms|s|sec)?$`)
 )
 
@@ -55,6 +57,8 @@ func (p *tap) line(text string) {
 		p.says(body)
 	case p.failed && strings.HasPrefix(text, "# "):
 		p.bats(text)
+	case p.failed && strings.HasPrefix(text, "  "):
+		p.mocha(body)
 	}
 }
 
@@ -142,8 +146,24 @@ func (p *tap) says(body string) {
 	}
 }
 
+// mocha takes a line below a test that is no YAML: what mocha says of the failure, and its
+// trace.
+func (p *tap) mocha(body string) {
+	t := p.last()
+	if m := tapMocha().FindStringSubmatch(body); m != nil && t.File == "" {
+		t.File, t.Line = clean(m[1], maxName), number(m[2])
+	}
+	if t.Message == "" {
+		t.Message = clean(body, maxMessage)
+	}
+}
+
 func (p *tap) bats(text string) {
 	t := p.last()
+	if tapCount().MatchString(text) {
+		p.failed = false
+		return
+	}
 	if m := tapBats().FindStringSubmatch(text); m != nil {
 		if t.File == "" {
 			t.File, t.Line = clean(m[1], maxName), number(m[2])

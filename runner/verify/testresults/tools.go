@@ -1,0 +1,374 @@
+package testresults
+
+import "strings"
+
+// Parts of the patterns below.
+const (
+	ofVitest  = `(?:(?P<suite>\|[^|]+\||[^\s/.>]+) +)??(?P<file>\S+\.[cm]?[jt]sx?)`
+	ofNode    = `(?P<in> *)[✔✖﹣⚠] (?P<name>.+?)(?: \([0-9.]+ms\))?`
+	ofMaven   = `^(?:\[(?:ERROR|INFO|WARNING)\] +)?`
+	ofCargo   = `^test (?P<name>.+?)(?: \(line [0-9]+\))?(?: - (?:should panic|compile fail|compile))* \.\.\. `
+	ofCTest   = `^ *(?P<at>[0-9]+)/(?P<of>[0-9]+) Test +#[0-9]+: (?P<name>.+?) \.+ *`
+	ofPHPUnit = `^[0-9]+\) (?P<suite>[\w\\]+)(?P<joined>::)(?P<name>\w+(?: with data set (?:#[0-9]+|"[^"]*"|@\S+))?)(?: \(.*\))?$`
+)
+
+// printers are the tools whose results are read from what they print by default. What
+// fits none of these patterns is passed over. Each pattern is of real outputs, which are
+// in testdata.
+var printers = []layout{
+	{tool: "vitest", rules: []rule{
+		{has: " FAIL ", fits: lazily(`^ FAIL +` + ofVitest + ` \[ (?P<path>.+) \]$`), does: (*printed).vitestLoad},
+		{has: " FAIL ", fits: lazily(`^ FAIL +` + ofVitest + ` > (?P<name>.+)$`), does: (*printed).vitestFails},
+		{has: " ❯ ", fits: lazily(`^ ❯ (?:.+ )?(?P<file>\S+):(?P<line>[0-9]+):[0-9]+$`), does: (*printed).frame},
+		{has: " test", fits: lazily(`^ [✓❯↓] ` + ofVitest + ` +\([1-9][0-9]* tests?(?P<counts>(?: \| [0-9]+ \w+)*)\)`), does: (*printed).vitestFile},
+		{has: "✓ ", fits: lazily(`^ ✓ ` + ofVitest + ` > (?P<name>.+?)(?: [0-9]+ms)?$`), does: (*printed).vitestPasses},
+		{has: " > ", fits: lazily(`^ [↓□] ` + ofVitest + ` > (?P<name>.+?)(?: \[skipped\])?$`), does: (*printed).vitestSkips},
+		{has: "Test Files  ", fits: lazily(`^ +Test Files  (?P<counts>.+) \((?P<of>[0-9]+)\)$`), does: (*printed).vitestFiles},
+		{has: "Tests  ", fits: lazily(`^ +Tests  (?:(?P<fails>[0-9]+) failed(?: \| )?)?(?:[0-9]+ \w+(?: \| )?)*(?:no tests| \([0-9]+\))$`), does: (*printed).totals},
+		{has: "Errors  ", fits: lazily(`^ +Errors  [0-9]+ errors?$`), does: (*printed).stops},
+	}},
+	{tool: "node's spec reporter", nested: true, rules: []rule{
+		{has: "✖ failing tests:", fits: lazily(`^✖ failing tests:$`), does: enter("failing")},
+		{in: "failing", has: "test at ", fits: lazily(`^test at (?P<file>.+):(?P<line>[0-9]+):[0-9]+$`), does: (*printed).nodePlace},
+		{in: "failing", has: "✖ ", fits: lazily(`^` + ofNode + `$`), does: (*printed).nodeAgain},
+		{has: " # ", fits: lazily(`^` + ofNode + ` # (?:SKIP|TODO)\b.*$`), does: (*printed).skips},
+		{has: "✔ ", fits: lazily(`^` + ofNode + `$`), does: (*printed).passes},
+		{has: "✖ ", fits: lazily(`^` + ofNode + `$`), does: (*printed).nodeFails},
+		{has: "▶ ", fits: lazily(`^ *▶ .+ \([0-9.]+ms\)$`), does: ignore}, // the end of a group
+		{has: "▶ ", fits: lazily(`^(?P<in> *)▶ (?P<name>.+)$`), does: (*printed).group},
+		{has: "ℹ fail ", fits: lazily(`^ℹ fail (?P<fails>[0-9]+)$`), does: (*printed).totals},
+		{has: "ℹ cancelled ", fits: lazily(`^ℹ cancelled [1-9][0-9]*$`), does: (*printed).stops},
+		{has: "Error", fits: lazily(`^(?P<says>(?:SyntaxError: |Error: Cannot find (?:module|package) '|Error \[ERR_MODULE_NOT_FOUND\]: ).*)$`), does: func(p *printed, of parts) { p.noLoad = of["says"] }},
+	}},
+	{tool: "mocha's spec reporter", indent: 2, rules: []rule{
+		{has: " passing", fits: lazily(`^  [0-9]+ passing(?: \(.+\))?$`), does: (*printed).mochaCounts},
+		{in: "counts", has: " failing", fits: lazily(`^  (?P<fails>[0-9]+) failing$`), does: (*printed).mochaTotals},
+		{in: "failing", has: ") ", fits: lazily(`^  [0-9]+\) (?P<name>.+)$`), does: (*printed).mochaTitle},
+		{in: "title", has: "       ", fits: lazily(`^ {7,}(?P<name>\S.*)$`), does: (*printed).mochaTitle},
+		{in: "failing", has: "Context.<anonymous> (", fits: lazily(`^ +at (?:async )?Context\.<anonymous> \((?:file://)?(?P<file>[^()]+):(?P<line>[0-9]+):[0-9]+\)$`), does: (*printed).mochaPlace},
+		{has: "✔ ", fits: lazily(`^(?P<in> {2,})✔ (?P<name>.+?)(?: \([0-9]+ms\))?$`), does: (*printed).mochaPasses},
+		{has: "✓ ", fits: lazily(`^(?P<in> {2,})✓ (?P<name>.+?)(?: \([0-9]+ms\))?$`), does: (*printed).mochaPasses},
+		{has: "  - ", fits: lazily(`^(?P<in> {2,})- (?P<name>.+)$`), does: (*printed).mochaSkips},
+		{has: ") ", fits: lazily(`^ +[0-9]+\) `), does: ignore}, // named again below
+		{has: "  ", fits: lazily(`^(?P<in>(?:  )+)(?P<name>\S.*)$`), does: (*printed).mochaGroup},
+	}},
+	{tool: "cargo test", rules: []rule{
+		{has: "Running ", fits: lazily(`^ +Running (?:unittests \S+ |unittests |(?P<file>\S+) )?\((?:\S*/)?(?P<suite>[^\s/]+)-[0-9a-f]{16}(?:\.exe)?\)$`), does: (*printed).cargoTarget},
+		{has: "Doc-tests ", fits: lazily(`^ +Doc-tests \S+$`), does: (*printed).cargoTarget},
+		{has: "test ", fits: lazily(ofCargo + `ok(?: <.*>)?$`), does: (*printed).passes},
+		{has: "test ", fits: lazily(ofCargo + `ignored(?:, .*)?$`), does: (*printed).skips},
+		{has: "test ", fits: lazily(ofCargo + `FAILED(?: <.*>)?$`), does: (*printed).alone},
+		{has: "---- ", fits: lazily(`^---- (?P<name>.+?)(?: \(line [0-9]+\))? stdout ----$`), does: (*printed).again},
+		{has: "panicked at ", fits: lazily(`panicked at (?P<file>[^\s']+):(?P<line>[0-9]+):[0-9]+:$`), does: (*printed).thrown},
+		{has: "panicked at '", fits: lazily(`panicked at '(?P<says>.*?)(?:', (?P<file>\S+):(?P<line>[0-9]+):[0-9]+)?$`), does: (*printed).thrown},
+		{has: "failures:", fits: lazily(`^failures:$`), does: enter("")},
+		{has: "test result: ", fits: lazily(`^test result: \w+\. [0-9]+ passed; (?P<fails>[0-9]+) failed;`), does: (*printed).totals},
+		{has: "error: test failed, to rerun pass ", fits: lazily(`^error: test failed, to rerun pass `), does: (*printed).stops},
+		{has: "error: could not compile ", fits: lazily("^error: could not compile `"), does: (*printed).noTarget},
+		{has: " failed:", fits: lazily(`^error: [0-9]+ targets? failed:$`), does: func(p *printed, _ parts) { p.stopped = false }},
+	}},
+	{tool: "Maven Surefire", rules: []rule{
+		{has: "Tests run: ", fits: lazily(ofMaven + `Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: (?P<skipped>[0-9]+),.* --? in (?P<class>[\w.$]+)$`), does: (*printed).mavenClass},
+		{has: " <<< ", fits: lazily(ofMaven + `(?P<name>[^\s()]+(?:\(.*\))?(?:\[.*\])?)\((?P<suite>[\w.$]+)\) +Time elapsed: .+ <<< (?:FAILURE|ERROR)!$`), does: (*printed).mavenFails},
+		{has: " <<< ", fits: lazily(ofMaven + `(?P<name>[\w.$]+\S*?)(?:  | -- )Time elapsed: .+ <<< (?:FAILURE|ERROR)!$`), does: (*printed).failed},
+		{has: "\tat ", fits: lazily(`^\s+at \S+\((?P<file>\w+\.\w+):(?P<line>[0-9]+)\)$`), does: (*printed).frame},
+		{has: "Results", fits: lazily(ofMaven + `Results ?:$`), does: enter("")},
+		{has: "Tests run: ", fits: lazily(ofMaven + `Tests run: [0-9]+, (?P<fails>Failures: [0-9]+, Errors: [0-9]+), Skipped: [0-9]+(?:, Flakes: [0-9]+)?$`), does: (*printed).totals},
+		{has: " SKIPPED", fits: lazily(`^\[INFO\] .+ SKIPPED(?: \[.*\])?$`), does: (*printed).stops},
+	}},
+	{tool: "RSpec", rules: []rule{
+		{has: "Pending:", fits: lazily(`^Pending:`), does: enter("pending")},
+		{has: "Failures:", fits: lazily(`^Failures:$`), does: enter("failures")},
+		{has: "Failed examples:", fits: lazily(`^Failed examples:$`), does: enter("failed")},
+		{has: "occurred while loading ", fits: lazily(`^An error occurred while loading (?:\./)?(?P<file>\S+)\.$`), does: (*printed).load},
+		{in: "failures", has: ") ", fits: lazily(`^  [0-9]+\) (?P<name>.+)$`), does: (*printed).failed},
+		{has: "Failure/Error:", fits: lazily(`^ *Failure/Error:`), does: func(p *printed, _ parts) { p.holds = true }},
+		{has: "Finished in ", fits: lazily(`^Finished in `), does: enter("")},
+		{in: "failed", has: "rspec ", fits: lazily(`^rspec (?:'|\./)*(?P<file>[^\s:\[']+)(?::(?P<line>[0-9]+)|\[[0-9:]+\])'? # (?P<name>.+)$`), does: (*printed).rspecAgain},
+		{has: " example", fits: lazily(`^[0-9]+ examples?, (?P<fails>[0-9]+) failures?(?:, [0-9]+ pending)?(?:, [0-9]+ errors? occurred outside of examples)?$`), does: (*printed).totals},
+	}},
+	{tool: "PHPUnit", rules: []rule{
+		{has: "There w", fits: lazily(`^There (?:was|were) [0-9]+ (?:errors?|failures?):$`), does: enter("failures")},
+		{has: "There w", fits: lazily(`^There (?:was|were) `), does: enter("others")},
+		{has: " triggered ", fits: lazily(`^[0-9]+ tests? triggered `), does: enter("others")},
+		{in: "failures", has: ") ", fits: lazily(ofPHPUnit), does: (*printed).failed},
+		{in: "failures", has: ".php:", fits: lazily(`^(?P<file>\S+\.php):(?P<line>[0-9]+)$`), does: (*printed).frame},
+		{has: "Tests: ", fits: lazily(`^Tests: [0-9]+, Assertions: [0-9]+(?P<others>[^.]*)\.$`), does: (*printed).phpunitTotals},
+		{has: "OK (", fits: lazily(`^OK \([0-9]+ tests?, [0-9]+ assertions?\)$`), does: (*printed).totals},
+		{fits: lazily(`^[.EF][.EFWIRSDN]*$`), does: (*printed).stops}, // the last results, without their percentage
+	}},
+	{tool: "ctest", rules: []rule{
+		{has: "The following tests FAILED:", fits: lazily(`^The following tests FAILED:$`), does: enter("failed")},
+		{in: "failed", has: " - ", fits: lazily(`^\t *[0-9]+ - (?P<name>.+) \((?P<says>[^()]+)\)(?: +.*)?$`), does: (*printed).ctestFails},
+		{has: " Test ", fits: lazily(ofCTest + `Passed +[0-9.]+ sec`), does: (*printed).ctestPasses},
+		{has: " Test ", fits: lazily(ofCTest + `\*\*\*(?:Skipped|Not Run \(Disabled\))`), does: (*printed).ctestSkips},
+		{has: " Test ", fits: lazily(ofCTest + `\*\*\*`), does: (*printed).ctestTest},
+		{has: "% tests passed", fits: lazily(`^[0-9]+% tests passed, (?P<fails>[0-9]+) tests? failed out of [0-9]+$`), does: (*printed).totals},
+	}},
+	{tool: "Gradle", rules: []rule{
+		{has: " FAILED", fits: lazily(`^(?P<class>[^\s>][^>]*?) > (?P<name>.+) FAILED$`), does: (*printed).gradleFails},
+		{has: " PASSED", fits: lazily(`^(?P<class>[^\s>][^>]*?) > (?P<name>.+) PASSED$`), does: (*printed).gradlePasses},
+		{has: " SKIPPED", fits: lazily(`^(?P<class>[^\s>][^>]*?) > (?P<name>.+) SKIPPED$`), does: (*printed).gradleSkips},
+		{has: " at ", fits: lazily(`^    (?P<says>\S+) at (?P<file>[\w.]+):(?P<line>[0-9]+)$`), does: (*printed).frame},
+		{has: " at ", fits: lazily(`^ +at .*\((?P<file>\w+\.\w+):(?P<line>[0-9]+)\)$`), does: (*printed).frame},
+		{has: " completed, ", fits: lazily(`^[0-9]+ tests? completed, (?P<fails>[0-9]+) failed(?:, [0-9]+ skipped)?$`), does: (*printed).totals},
+		{has: "Execution failed for task ':", fits: lazily(`^Execution failed for task ':[^':]+:`), does: (*printed).stops}, // other projects may not have run
+	}},
+	{tool: "Python's unittest", rules: []rule{
+		{has: "unittest.loader.", fits: lazily(`^ERROR: (?P<module>[\w.]+) \(unittest\.loader\.(?:_FailedTest|ModuleImportFailure)[\w.]*\)$`), does: (*printed).unittestLoad},
+		{has: " (", fits: lazily(`^(?:ERROR|FAIL): (?P<name>\w+) \((?P<suite>[\w.]+)\)`), does: (*printed).unittestFails},
+		{has: " ... ok", fits: lazily(`^(?P<name>\w+) \((?P<suite>[\w.]+)\) \.\.\. ok$`), does: (*printed).unittestPasses},
+		{has: " ... skipped ", fits: lazily(`^(?P<name>\w+) \((?P<suite>[\w.]+)\) \.\.\. skipped `), does: (*printed).unittestSkips},
+		{has: "  File \"", fits: lazily(`^  File "(?P<file>[^"]+)", line (?P<line>[0-9]+), in `), does: (*printed).frame},
+		{has: "    ", fits: lazily(`^    `), does: ignore},
+		{has: "Traceback ", fits: lazily(`^Traceback \(most recent call last\):$`), does: ignore},
+		{has: "------", fits: lazily(`^-{70}$`), does: func(p *printed, _ parts) { p.holds = false }},
+		{has: "Ran ", fits: lazily(`^Ran [0-9]+ tests? in [0-9.]+s$`), does: (*printed).totals},
+		{has: "FAILED (", fits: lazily(`^FAILED \((?P<fails>(?:failures|errors)=[0-9]+(?:, errors=[0-9]+)?)`), does: (*printed).totals},
+	}},
+}
+
+// vitestName is the name of a test with its file, and the project that it is of.
+func (p *printed) vitestName(of parts) string {
+	name := of["file"] + " > " + of["name"]
+	if of["suite"] != "" {
+		name = of["suite"] + " " + name
+	}
+	return clean(name, maxName)
+}
+
+func (p *printed) vitestFails(of parts) {
+	p.failing(Test{Name: p.vitestName(of), File: clean(of["file"], maxName)})
+}
+
+func (p *printed) vitestLoad(of parts) {
+	p.failing(Test{Name: clean(of["path"], maxName), File: clean(of["path"], maxName), Load: true})
+}
+
+func (p *printed) vitestPasses(of parts) {
+	p.passes(parts{"name": p.vitestName(of)})
+	p.told.unit(File, of["file"])
+}
+
+func (p *printed) vitestSkips(of parts) {
+	p.skips(parts{"name": p.vitestName(of)})
+	p.told.unit(File, of["file"])
+}
+
+// vitestFile takes the line of a file. Its tests that fail are named.
+func (p *printed) vitestFile(of parts) {
+	begins := of["file"] + " > "
+	if of["suite"] != "" {
+		begins = of["suite"] + " " + begins
+	}
+	p.told.unit(File, of["file"])
+	if !strings.Contains(of["counts"], "skipped") && !strings.Contains(of["counts"], "todo") {
+		p.told.whole(scope{begins: begins})
+	}
+}
+
+// vitestFiles takes the line that counts files. Those that did not run are counted in no
+// part, or as skipped.
+func (p *printed) vitestFiles(of parts) {
+	ran := 0
+	for _, count := range counts().FindAllString(of["counts"], 5) {
+		ran += number(count)
+	}
+	failed := strings.Contains(of["counts"], "failed")
+	p.stopped = p.stopped || ran != number(of["of"]) || failed && strings.Contains(of["counts"], "skipped")
+}
+
+func (p *printed) nodeFails(of parts) {
+	p.open = nil
+	p.failed(of)
+	if p.noLoad != "" && len(p.open) > 0 {
+		p.unloaded = p.open[0]
+		p.says(parts{"says": p.noLoad})
+	}
+	p.noLoad = ""
+}
+
+func (p *printed) nodePlace(of parts) {
+	p.place = Test{File: clean(of["file"], maxName), Line: number(of["line"])}
+}
+
+// nodeAgain takes the name of a test that was told before, below its place. A file that
+// fails outside of its tests is called as its path is.
+func (p *printed) nodeAgain(of parts) {
+	p.again(of)
+	for _, t := range p.open {
+		t.File, t.Line = p.place.File, p.place.Line
+		if strings.HasSuffix("/"+t.Name, "/"+t.File) {
+			t.Name, t.Line, t.Load = t.File, 0, t == p.unloaded
+		}
+	}
+	p.place = Test{}
+}
+
+// again opens a test that was told before, and that has no message or place yet.
+func (p *printed) again(of parts) {
+	p.open = nil
+	name := clean(of["name"], maxName)
+	if p.suite != "" {
+		name = p.named(of)
+	}
+	for _, t := range p.tests {
+		if t.Line == 0 && (t.Name == name || strings.HasSuffix(t.Name, " > "+name)) {
+			p.open = []*Test{t}
+			return
+		}
+	}
+}
+
+func (p *printed) mochaPasses(of parts) { p.inTree((*printed).passes, of) }
+func (p *printed) mochaSkips(of parts)  { p.inTree((*printed).skips, of) }
+func (p *printed) mochaGroup(of parts)  { p.inTree((*printed).group, of) }
+
+// inTree does something in the tree of tests, which comes before the totals.
+func (p *printed) inTree(do func(*printed, parts), of parts) {
+	switch p.section {
+	case "":
+		do(p, of)
+	case "failing":
+		p.says(parts{"says": strings.TrimSpace(of["name"])})
+	}
+}
+
+// mochaCounts takes the first of the totals. How many tests fail is told where some do.
+func (p *printed) mochaCounts(parts) {
+	p.total, p.section, p.open = true, "counts", nil
+}
+
+func (p *printed) mochaTotals(of parts) {
+	p.totals(of)
+	p.section = "failing"
+}
+
+// mochaTitle takes a line of the name of a test, of which the last one ends with a colon.
+func (p *printed) mochaTitle(of parts) {
+	if p.section == "failing" {
+		p.title = nil
+	}
+	name, ends := strings.CutSuffix(of["name"], ":")
+	if p.title = append(p.title, name); !ends && len(p.title) < 20 {
+		p.section = "title"
+		return
+	}
+	p.open = nil
+	p.failed(parts{"name": strings.Join(p.title, " > ")})
+	p.stopped = p.stopped || strings.HasPrefix(name, `"`) && strings.Contains(name, `" hook`) // its other tests did not run
+	p.section, p.title = "failing", nil
+}
+
+// mochaPlace takes the line of a trace that is in the test itself.
+func (p *printed) mochaPlace(of parts) {
+	for _, t := range p.open {
+		if t.Line == 0 {
+			t.File, t.Line = clean(of["file"], maxName), number(of["line"])
+		}
+	}
+}
+
+// cargoTarget begins the tests of a crate. A test is called as Rust calls it, after its
+// crate.
+func (p *printed) cargoTarget(of parts) {
+	p.suite, p.open = "", nil
+	if of["suite"] != "" {
+		p.suite = clean(of["suite"], maxName) + "::"
+	}
+	if of["file"] != "" {
+		p.told.unit(File, of["file"])
+	}
+}
+
+func (p *printed) noTarget(parts) {
+	p.open, p.stopped = nil, true
+}
+
+// mavenClass takes the line of a class. Its tests that fail are named.
+func (p *printed) mavenClass(of parts) {
+	if p.open = nil; of["skipped"] == "0" {
+		p.told.whole(scope{begins: of["class"] + "."})
+	}
+	p.told.unit(Class, of["class"])
+}
+
+// mavenFails takes a test as versions before 3 write it, with its class behind.
+func (p *printed) mavenFails(of parts) {
+	p.failed(parts{"name": of["suite"] + "." + of["name"]})
+}
+
+// rspecAgain takes the place of an example that was told before.
+func (p *printed) rspecAgain(of parts) {
+	if p.again(of); len(p.open) == 0 {
+		p.failed(of)
+	}
+	for _, t := range p.open {
+		t.Name = clean(of["file"]+" > "+of["name"], maxName)
+		t.File, t.Line = clean(of["file"], maxName), number(of["line"])
+	}
+	p.open = nil
+}
+
+var phpunitFails = lazily(`(?:Errors|Failures): [0-9]+`)
+
+func (p *printed) phpunitTotals(of parts) {
+	p.totals(parts{"fails": strings.Join(phpunitFails().FindAllString(of["others"], 2), " ")})
+	p.section, p.open = "", nil
+}
+
+// ctestTest takes the line of a test. Each has one, unless the run was stopped.
+func (p *printed) ctestTest(of parts) {
+	p.stopped = of["at"] != of["of"]
+}
+
+func (p *printed) ctestPasses(of parts) {
+	p.ctestTest(of)
+	p.passes(of)
+}
+
+func (p *printed) ctestSkips(of parts) {
+	p.ctestTest(of)
+	p.skips(of)
+}
+
+func (p *printed) ctestFails(of parts) {
+	p.alone(of)
+	if len(p.tests) > 0 {
+		p.tests[len(p.tests)-1].Message = clean(of["says"], maxMessage)
+	}
+}
+
+func (p *printed) gradleFails(of parts) {
+	p.open = nil
+	p.failed(parts{"name": gradleName(of)})
+}
+
+func (p *printed) gradlePasses(of parts) { p.passes(parts{"name": gradleName(of)}) }
+func (p *printed) gradleSkips(of parts)  { p.skips(parts{"name": gradleName(of)}) }
+
+// gradleName is the name of a test as in the reports that Gradle writes.
+func gradleName(of parts) string { return of["class"] + "." + of["name"] }
+
+// unittestLoad takes a module that can't be imported.
+func (p *printed) unittestLoad(of parts) {
+	p.open = nil
+	file := strings.ReplaceAll(of["module"], ".", "/") + ".py"
+	p.failing(Test{Name: clean(of["module"], maxName), File: clean(file, maxName), Load: true})
+	p.holds = true
+}
+
+func (p *printed) unittestFails(of parts) {
+	p.open = nil
+	p.failed(parts{"name": unittestName(of)})
+	p.holds = true // a description may come
+}
+
+func (p *printed) unittestPasses(of parts) { p.passes(parts{"name": unittestName(of)}) }
+func (p *printed) unittestSkips(of parts)  { p.skips(parts{"name": unittestName(of)}) }
+
+// unittestName is the name of a test with its class. Since Python 3.11 the class has the
+// test in it.
+func unittestName(of parts) string {
+	return strings.TrimSuffix(of["suite"], "."+of["name"]) + "." + of["name"]
+}
