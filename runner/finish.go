@@ -215,7 +215,7 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 		result.Verify = append(result.Verify, record.VerifyRow{
 			Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log, NotRun: row.NotRun, Runs: row.Runs,
 			Proof: row.Proof, OldTests: row.OldTests, OldTestsUnknown: row.OldTestsUnknown, From: row.From,
-			Failing: row.Failing, FailingMore: row.FailingMore, Mended: row.Mended,
+			Failing: row.Failing, FailingMore: row.FailingMore, Mended: row.Mended, Worse: row.Worse,
 		})
 	}
 	result.Warnings = append(result.Warnings, rec.Warnings()...)

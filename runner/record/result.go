@@ -108,6 +108,7 @@ type VerifyRow struct {
 	Failing     []transcript.FailingTest `json:"failing,omitempty"`
 	FailingMore int                      `json:"failing_more,omitempty"` // beyond those of Failing
 	Mended      []string                 `json:"mended,omitempty"`
+	Worse       string                   `json:"worse,omitempty"` // in what the check is worse than on a red base
 }
 
 // Confinement says how commands were confined.

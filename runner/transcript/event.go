@@ -468,7 +468,7 @@ type VerifyRow struct {
 	OldTestsUnknown string `json:"old_tests_unknown,omitempty"`
 	// Tail has the last lines of Log; empty for a check that is green.
 	Tail string `json:"tail,omitempty"`
-	// Failing are the tests that fail by the run that decided, and FailingMore how many
+	// Failing are the tests that fail by the red runs, and FailingMore how many
 	// there are beyond those; of a check that is green there are none. Mended are those
 	// that failed before and pass now, as the output tells.
 	Failing     []FailingTest `json:"failing,omitempty"`
@@ -477,6 +477,9 @@ type VerifyRow struct {
 	// BeforePartial says that more tests may have failed before than were told, so that
 	// none that fails now is called new.
 	BeforePartial bool `json:"before_partial,omitempty"`
+	// Worse says in what a check that was red before is worse with the change; empty for
+	// nothing that is known.
+	Worse string `json:"worse,omitempty"`
 }
 
 // FailingTest is a test that fails, as the output of a check tells.
@@ -486,6 +489,24 @@ type FailingTest struct {
 	Line    int    `json:"line,omitempty"`
 	Message string `json:"message,omitempty"`
 	New     bool   `json:"new"` // it did not fail before
+	// Runs are those that name it, from 1, where other red runs of the check on the same files
+	// do not.
+	Runs []int `json:"runs,omitempty"`
+}
+
+// Only says in words which runs name the test, where not all red ones do; else it is empty.
+func (t FailingTest) Only() string {
+	if len(t.Runs) == 0 {
+		return ""
+	}
+	var runs []string
+	for _, n := range t.Runs {
+		runs = append(runs, strconv.Itoa(n))
+	}
+	if len(runs) == 1 {
+		return "only in run " + runs[0]
+	}
+	return "only in runs " + strings.Join(runs, ", ")
 }
 
 // Place is where the test says that it failed; empty where it doesn't.
@@ -516,6 +537,9 @@ func (r VerifyRow) Tests() string {
 	}
 	if len(r.Mended) > 0 {
 		parts = append(parts, Thousands(int64(len(r.Mended)))+" fixed")
+	}
+	if r.Worse != "" && fresh == 0 {
+		parts = append(parts, r.Worse)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -158,8 +158,8 @@ func formsOf(name string) []string {
 		}
 	}
 	forms = append(forms, name)
-	if at := strings.IndexAny(name, "[("); at > 0 {
-		forms = append(forms, strings.TrimSpace(name[:at]))
+	if before := beforeParameters(name); before != name {
+		forms = append(forms, before)
 	}
 	return slices.DeleteFunc(forms, func(form string) bool { return strings.TrimSpace(form) == "" })
 }

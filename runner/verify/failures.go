@@ -11,11 +11,13 @@ import (
 
 // Failure is a failing test as the output of a check names it.
 type Failure struct {
-	Name    string // empty where a file as a whole failed
+	Full    string // its name in the output
+	Name    string // that without its package; empty where a file as a whole failed
 	Package string // in which the test is, where the output tells it
 	File    string // slash-separated; may be a name alone
 	Line    int
 	Load    bool // nothing of it ran: it does not compile or load
+	Thrown  bool // File and Line are where it failed, perhaps in what the test calls
 }
 
 // failures are the failing tests that a run of a check names.
@@ -33,13 +35,13 @@ func failuresOf(told *testresults.Results) (all []Failure) {
 		switch {
 		case t.Load && t.File != "":
 			for _, file := range append([]string{t.File}, t.Also...) {
-				all = append(all, Failure{Package: t.Package, File: path.Clean(file), Line: t.Line, Load: true})
+				all = append(all, Failure{Full: t.Name, Package: t.Package, File: path.Clean(file), Line: t.Line, Load: true})
 			}
 		case t.Package != "" && (t.Load || name == ""): // the package as a whole, and no file of it
 		case t.Package != "": // its file may be that of what the test called
-			all = append(all, Failure{Name: name, Package: t.Package, Line: t.Line})
+			all = append(all, Failure{Full: t.Name, Name: name, Package: t.Package, Line: t.Line})
 		default:
-			f := Failure{Name: name, Line: t.Line, Load: t.Load}
+			f := Failure{Full: t.Name, Name: name, Line: t.Line, Load: t.Load, Thrown: t.Thrown}
 			if t.File != "" {
 				f.File = path.Clean(t.File)
 			}
@@ -65,6 +67,26 @@ var loads = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +
 		`error TS\d+|cannot find symbol|COMPILATION ERROR|NameError: uninitialized constant|\bLoadError\b|\[build failed\]|\[setup failed\]|: undefined: |undefined reference to|error CS\d+|fatal error: .*: No such file`)
 })
+
+// someFailed is how totals say that tests ran and failed. Totals of files and suites do not.
+var someFailed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?im)^(?:[^\n]*[^\w\n])?(?:tests?:? +)?[1-9]\d* (?:tests? )?(?:failed|failing|failures?)\b|^FAILED \(.*failures=[1-9]`)
+})
+
+var ofFiles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?im)^ *test (?:files|suites)\b.*$`) })
+
+// doesNotLoad says whether a run is red since something does not compile or load, by the
+// tests that it names, by its totals, and else by the look of its errors.
+func doesNotLoad(told *testresults.Results, output string) bool {
+	ran := told.Ran()
+	for _, t := range told.Failing {
+		if t.Load {
+			return true
+		}
+		ran = true
+	}
+	return !ran && loads().MatchString(output) && !someFailed().MatchString(ofFiles().ReplaceAllString(output, ""))
+}
 
 // runNothing is how they say that no test ran.
 var runNothing = sync.OnceValue(func() *regexp.Regexp {

@@ -33,12 +33,12 @@ FAIL	example.com/m [build failed]
 --- FAIL: TestCut (0.00s)
 `
 	want := []Failure{
-		{Name: "TestA/one", Package: "example.com/m/a", Line: 7},
-		{Package: "example.com/m/sub", File: "sub/new_test.go", Line: 9, Load: true},
-		{Package: "example.com/m/sub", File: "sub/other_test.go", Line: 9, Load: true},
-		{Name: "TestC", Package: "example.com/m/c"},
-		{Package: "example.com/m", File: "top_test.go", Line: 3, Load: true},
-		{Name: "TestCut"},
+		{Full: "example.com/m/a.TestA/one", Name: "TestA/one", Package: "example.com/m/a", Line: 7},
+		{Full: "example.com/m/sub [build failed]", Package: "example.com/m/sub", File: "sub/new_test.go", Line: 9, Load: true},
+		{Full: "example.com/m/sub [build failed]", Package: "example.com/m/sub", File: "sub/other_test.go", Line: 9, Load: true},
+		{Full: "example.com/m/c.TestC", Name: "TestC", Package: "example.com/m/c"},
+		{Full: "example.com/m [build failed]", Package: "example.com/m", File: "top_test.go", Line: 3, Load: true},
+		{Full: "TestCut", Name: "TestCut"},
 	}
 	if diff := cmp.Diff(want, readFailures(t, output)); diff != "" {
 		t.Error(diff)

@@ -57,6 +57,7 @@ func ownName(name string) string {
 }
 
 func beforeParameters(name string) string {
+	name, _, _ = strings.Cut(name, " with data set ")
 	if at := strings.IndexAny(name, "[("); at > 0 {
 		name = name[:at]
 	}

@@ -5,10 +5,12 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/verify/testresults"
 )
 
 // naming finds out which of some test files a failing test is of, as the output of a check
@@ -49,16 +51,21 @@ func (n *naming) owner(ctx context.Context, x Failure) (at int, err error) {
 	if ctx.Err() != nil { // outputs name as many tests as they like
 		return -1, context.Cause(ctx)
 	}
-	if x.File != "" {
-		at, err = n.byPath(ctx, x)
-	} else {
+	if at = -1; x.File == "" || x.Thrown {
 		at = n.byName(x)
+	}
+	if at < 0 && x.File != "" && (!x.Thrown || noClasses[path.Ext(x.File)]) {
+		at, err = n.byPath(ctx, x)
 	}
 	if err == nil {
 		n.owners[x] = at
 	}
 	return at, err
 }
+
+// noClasses are the languages whose reports have titles where others have the class that a
+// file is named after.
+var noClasses = map[string]bool{".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".mjs": true, ".cjs": true, ".mts": true, ".cts": true}
 
 // byPath is the index of the file that a path of an output names; -1 for none.
 func (n *naming) byPath(ctx context.Context, x Failure) (int, error) {
@@ -157,4 +164,69 @@ func (n *naming) module(dir string) string {
 // are compiled as one.
 func samePackage(a, b string) bool {
 	return strings.HasSuffix(a, ".go") && strings.HasSuffix(b, ".go") && path.Dir(a) == path.Dir(b)
+}
+
+// lacks says whether an output tells what ran, by packages, files, classes or the names of
+// tests, and the file is not among it.
+func (n *naming) lacks(told *testresults.Results, f testFile) bool {
+	if strings.HasSuffix(f.path, ".go") {
+		folder, packages := n.packageOf(f), told.Units(testresults.Package)
+		return folder != "" && len(packages) > 0 && !slices.Contains(packages, folder)
+	}
+	if files := told.Units(testresults.File); len(files) > 0 {
+		ending := path.Ext(f.path)
+		same := func(file string) bool { return path.Ext(file) == ending }
+		return slices.ContainsFunc(files, same) && !slices.ContainsFunc(files, func(file string) bool { return endsAs(file, f.path) })
+	}
+	if classes := told.Units(testresults.Class); len(classes) > 0 {
+		return (path.Ext(f.path) == ".java" || path.Ext(f.path) == ".kt") && !slices.ContainsFunc(classes, f.isClass)
+	}
+	return n.noneOf(told, f)
+}
+
+// noneOf says whether an output names each test, and none that the file declares.
+func (n *naming) noneOf(told *testresults.Results, f testFile) bool {
+	all, _ := f.declares()
+	template := func(t declared) bool { return strings.ContainsAny(t.name, "%$#") }
+	if len(all) == 0 || slices.ContainsFunc(all, template) || !told.NamesEach() {
+		return false
+	}
+	tests := f.finder()
+	return !told.Tells(func(name string) bool {
+		_, is := tests.find(name)
+		return is
+	})
+}
+
+// endsAs says whether one of two paths is the end of the other: an output has them from where
+// a tool was started.
+func endsAs(a, b string) bool {
+	a, b = "/"+path.Clean(a), "/"+b
+	return strings.HasSuffix(a, b) || strings.HasSuffix(b, a)
+}
+
+// ran says whether an output names a file as one whose tests ran.
+func (n *naming) ran(told *testresults.Results, f testFile) bool {
+	return slices.ContainsFunc(told.Units(testresults.File), func(file string) bool { return endsAs(file, f.path) })
+}
+
+// passed returns whether an output tells that a test which the file declares passed, and none
+// of its name failed.
+func (n *naming) passed(told *testresults.Results, f testFile) func(name string) bool {
+	switch path.Ext(f.path) {
+	case ".go":
+		folder := n.packageOf(f)
+		return func(name string) bool { return folder != "" && told.Passed(folder+"."+name) }
+	case ".py":
+		return func(name string) bool { return told.Named(f.path + "::" + name) }
+	}
+	named, tests := map[string]bool{}, f.finder()
+	told.Tells(func(name string) bool {
+		if t, is := tests.find(name); is {
+			all, before := named[t.name]
+			named[t.name] = told.Named(name) && (all || !before)
+		}
+		return false
+	})
+	return func(name string) bool { return named[name] }
 }

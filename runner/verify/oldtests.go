@@ -15,7 +15,7 @@ func (p *proof) judgeOld(ctx context.Context) error {
 	}
 	p.findGone()
 	if p.row.After != "green" {
-		p.oldUnknown = "the check is flaky on the change"
+		p.oldUnknown = "the check is " + p.row.After + " on the change"
 		return nil
 	}
 	seen, err := p.see(ctx, "old", p.change.Tree, p.change.Base.Tree, p.tests.back)

@@ -17,17 +17,15 @@ import (
 )
 
 const (
-	// mostAlone is how many test files a check judges one by one.
-	mostAlone = 10
 	// proofTimes is how often the timeout of a check its proof may take in all.
 	proofTimes = 5
 	// mostOldTests is how many tests of the base are named for one check.
 	mostOldTests = 50
 )
 
-// prove gives the test files of a change their classes, by each check that proves and
-// is green on the change, and looks at what the change made of what checks run. A red check
-// has the change go back before.
+// prove gives the test files of a change their classes, by each check that proves, and looks
+// at what the change made of what checks run. A check that does not pass has the change go
+// back before.
 func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet, table *transcript.Verify) error {
 	if c.Job.RedProof == "off" || !c.Clean() || !table.Passed {
 		return nil
@@ -43,7 +41,7 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 	for i, check := range c.Job.Verify {
 		row := &table.Rows[i]
 		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, scripts: c.scripts(i, *row, change)}
-		if check.Proves && touched && (row.After == "green" || row.After == transcript.Flaky) {
+		if check.Proves && touched && row.After != "" {
 			p.tests, p.names = t, newNaming(c.Workspace.Checkout(), t.judged)
 			p.scripts = slices.DeleteFunc(p.scripts, func(path string) bool { return slices.Contains(t.back, path) })
 		} else if len(p.scripts) == 0 {
@@ -69,7 +67,8 @@ type proof struct {
 	tests   tests
 	scripts []string // that the check runs, and that the change altered
 
-	names      *naming // of the files that are judged
+	names      *naming              // of the files that are judged
+	now        *testresults.Results // of the check on the change, where that is red
 	classes    []transcript.Proof
 	old        []transcript.OldTest
 	oldUnknown string // why more is not known of them
@@ -145,9 +144,19 @@ func (p *proof) classify(ctx context.Context) error {
 	if len(files) == 0 {
 		return nil
 	}
-	if p.row.After == transcript.Flaky {
+	switch p.row.After {
+	case transcript.Flaky:
 		p.all(files, transcript.FlakyProof, "the check is flaky on the change", told{})
 		return nil
+	case "timeout":
+		p.all(files, transcript.Unknown, "the check did not end in time, on the base and on the change", told{})
+		return nil
+	case "red":
+		now, err := p.Checks.tests(ctx, p.spec(), p.row.Log)
+		if err != nil {
+			return err
+		}
+		p.now = now
 	}
 	seen, err := p.onBase(ctx, "", p.tests.laid)
 	if err != nil {
@@ -158,7 +167,8 @@ func (p *proof) classify(ctx context.Context) error {
 		p.all(files, transcript.Unknown, "with it on the base the check did not end in time", told{log: seen.log})
 	case "green":
 		for _, f := range files {
-			p.give(f, greenClass(f, seen), "", false, told{log: seen.log})
+			class, note := p.greenClass(f, seen)
+			p.give(f, class, note, false, told{log: seen.log})
 		}
 	default:
 		return p.byNames(ctx, files, seen)
@@ -173,12 +183,26 @@ func (p *proof) all(files []testFile, class, note string, of told) {
 	}
 }
 
-// greenClass is the class of a file with which the check is green on the base.
-func greenClass(f testFile, seen seen) string {
-	if _, known := f.declares(); ranNothing(seen.first()) || known && !f.hasTests() {
-		return transcript.NoTests
+// greenClass returns the class of a file with which the check is green on the base, and a
+// note.
+func (p *proof) greenClass(f testFile, seen seen) (class, note string) {
+	switch _, known := f.declares(); {
+	case known && !f.hasTests():
+		return transcript.NoTests, ""
+	case p.notRun(f, seen):
+		return transcript.Unknown, notRunHere
+	case ranNothing(seen.first()):
+		return transcript.NoTests, ""
 	}
-	return transcript.NotRed
+	return transcript.NotRed, ""
+}
+
+// notRunHere is the note of a file that belongs to another check.
+const notRunHere = "not run by this check"
+
+// notRun says whether the output tells what ran, and the file is not among it.
+func (p *proof) notRun(f testFile, seen seen) bool {
+	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run ranOnce) bool { return !p.names.lacks(run.results, f) })
 }
 
 // dropHelpers takes out files that have no tests where others are red on the base: they
@@ -195,12 +219,12 @@ func (p *proof) dropHelpers() {
 		helps[f.path] = !f.link && !f.hasTests()
 	}
 	p.classes = slices.DeleteFunc(p.classes, func(of transcript.Proof) bool {
-		return helps[of.File] && (of.Class == transcript.NotRed || of.Class == transcript.NoTests)
+		return helps[of.File] && (of.Class == transcript.NotRed || of.Class == transcript.NoTests || of.Class == transcript.Unknown)
 	})
 }
 
-// byNames gives the files their classes of which a red output names tests, and looks
-// at the others one by one.
+// byNames gives the files their classes of which a red output names tests. The others share
+// one: they are not run one by one, which would take a run for each.
 func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error {
 	var rest []testFile
 	for _, f := range files {
@@ -209,8 +233,10 @@ func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error 
 		case err != nil:
 			return err
 		case class != "":
-			p.give(f, class, "", of.shared, of)
-		case seen.allPassed(f, p.names.packageOf(f)):
+			p.give(f, class, of.why, of.shared, of)
+		case p.notRun(f, seen):
+			p.give(f, transcript.Unknown, notRunHere, false, told{log: seen.log})
+		case p.allPassed(seen, f):
 			p.give(f, transcript.NotRed, "", false, told{log: seen.log})
 		default:
 			rest = append(rest, f)
@@ -225,94 +251,19 @@ func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error 
 		return nil
 	}
 	green, err := p.baseGreen(ctx)
-	switch {
+	switch log := (told{log: seen.log}); {
 	case err != nil:
 		return err
 	case !green:
-		p.all(rest, transcript.Unknown, "the check is red on the base without it too, and its output names no tests of it", told{log: seen.log})
-	case len(files) == 1:
-		p.give(rest[0], seen.byState(), "", false, told{log: seen.log})
-	case len(rest) > mostAlone && named:
-		p.all(rest, transcript.Unknown, "the output names tests of other files, and may have ended before it came to these", told{log: seen.log})
-	case len(rest) > mostAlone:
-		p.all(rest, seen.byState(), "", told{log: seen.log})
-	default:
-		return p.alone(ctx, rest, seen, named)
-	}
-	return nil
-}
-
-// alone runs the check with each file by itself. together is what it said with all of
-// them, where none of these is named. A file that can't be without the others has no class
-// by itself.
-func (p *proof) alone(ctx context.Context, files []testFile, together seen, named bool) error {
-	before, green, needing := len(p.classes), 0, []testFile(nil)
-	for n, f := range files {
-		of, class, err := p.byItself(ctx, n, f)
-		switch {
-		case err != nil:
-			return err
-		case class == "":
-			needing = append(needing, f)
-		default:
-			p.give(f, class, of.why, false, of)
-		}
-		if class == transcript.NotRed || class == transcript.NoTests {
-			green++
-		}
-	}
-	note, log := "it needs others of these to run", told{log: together.log}
-	if len(needing) == 0 {
-		note = "it fails there only together with the others"
-	}
-	switch {
-	case len(needing) == 0 && (named || green < len(files)):
+		p.all(rest, transcript.Unknown, "the check is red on the base without it too, and its output names no tests of it", log)
 	case named:
-		p.all(needing, transcript.Unknown, note, log)
+		p.all(rest, transcript.Unknown, "the output names tests of other files, and none of it", log)
+	case len(files) == 1:
+		p.give(rest[0], seen.byState(), "", false, log)
 	default:
-		p.classes = p.classes[:before]
-		p.all(files, together.byState(), note, log)
+		p.all(rest, seen.byState(), "the output is not matched to files", log)
 	}
 	return nil
-}
-
-// byItself is the class of a file that is laid on the base without the other files of tests;
-// empty where the change is red without these too.
-func (p *proof) byItself(ctx context.Context, n int, f testFile) (told, string, error) {
-	others := p.without(f)
-	laid := slices.DeleteFunc(slices.Clone(p.tests.laid), func(path string) bool { return slices.Contains(others, path) })
-	seen, err := p.onBase(ctx, fmt.Sprintf("-file%d", n+1), laid)
-	if err != nil {
-		return told{}, "", err
-	}
-	class, of, err := p.classOf(ctx, seen, f)
-	of.log = seen.log
-	switch {
-	case err != nil:
-		return of, "", err
-	case seen.state == "timeout":
-		of.why = "with it on the base the check did not end in time"
-		return of, transcript.Unknown, nil
-	case seen.state == "green":
-		return of, greenClass(f, seen), nil
-	case class == transcript.Proven || class == transcript.FlakyProof:
-		return of, class, nil
-	}
-	whole, err := p.see(ctx, fmt.Sprintf("whole-file%d", n+1), p.change.Tree, p.change.Base.Tree, others)
-	if err != nil || whole.state != "green" {
-		return of, "", err
-	}
-	return of, cmp.Or(class, seen.byState()), nil
-}
-
-// without are the paths of the files of tests that are judged beside one.
-func (p *proof) without(f testFile) (paths []string) {
-	for _, other := range p.tests.judged {
-		if other.path != f.path {
-			paths = append(paths, other.path)
-		}
-	}
-	return paths
 }
 
 // baseGreen says whether the check is green on the base alone, without which its red
@@ -402,36 +353,26 @@ func (s seen) byState() string {
 	switch {
 	case s.state == transcript.Flaky:
 		return transcript.FlakyProof
-	case loads().MatchString(s.first()) && !s.ranTests():
+	case len(s.runs) > 0 && doesNotLoad(s.runs[0].results, s.first()):
 		return transcript.LoadError
 	}
 	return transcript.Proven
 }
 
-// ranTests says whether the output tells of a test that ran.
-func (s seen) ranTests() bool {
-	return slices.ContainsFunc(s.runs, func(run ranOnce) bool {
-		return run.results.Ran() || slices.ContainsFunc(run.failures, func(x Failure) bool { return !x.Load && x.Name != "" })
-	})
-}
-
-// allPassed says whether all runs tell that each test of a file passed, as go test and
-// pytest do.
-func (s seen) allPassed(f testFile, goPackage string) bool {
+// allPassed says whether all runs tell that each test of a file passed, or that the file ran
+// where they name all that failed.
+func (p *proof) allPassed(s seen, f testFile) bool {
 	all, _ := f.declares()
-	if len(all) == 0 || !strings.HasSuffix(f.path, ".py") && goPackage == "" {
-		return false
-	}
 	for _, run := range s.runs {
-		passed := func(name string) bool { return run.results.Named(f.path + "::" + name) }
-		if strings.HasSuffix(f.path, ".go") {
-			passed = func(name string) bool { return run.results.Passed(goPackage + "." + name) }
+		if run.results.Complete() && p.names.ran(run.results, f) {
+			continue
 		}
-		if slices.ContainsFunc(all, func(t declared) bool { return !passed(t.name) }) {
+		passed := p.names.passed(run.results, f)
+		if len(all) == 0 || slices.ContainsFunc(all, func(t declared) bool { return !passed(t.name) }) {
 			return false
 		}
 	}
-	return true
+	return len(s.runs) > 0
 }
 
 // classOf is the class of a file by the tests that the runs name; empty where none names
@@ -446,6 +387,10 @@ func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, 
 			if err != nil {
 				return "", of, err
 			}
+			if is && !p.passesNow(x) {
+				of.why = "what fails there is not told to pass with the change"
+				continue
+			}
 			if is {
 				fails, loads, of.shared = true, loads && x.Load, of.shared && shared
 				of.add(x.Name)
@@ -458,7 +403,12 @@ func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, 
 			loadless++
 		}
 	}
+	if failed > 0 {
+		of.why = ""
+	}
 	switch {
+	case failed == 0 && of.why != "":
+		return transcript.Unknown, told{log: s.log, why: of.why}, nil
 	case failed == 0:
 		return "", of, nil
 	case failed < len(s.runs):
@@ -468,6 +418,10 @@ func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, 
 	}
 	return transcript.Proven, of, nil
 }
+
+// passesNow says whether a failing test passes with the change: all do where the check is
+// green there.
+func (p *proof) passesNow(x Failure) bool { return p.now == nil || p.now.Passed(x.Full) }
 
 // add adds the name of a test, if there are not many.
 func (t *told) add(name string) {

@@ -70,7 +70,7 @@ func (c Checks) newRow(i int) transcript.VerifyRow {
 
 // Passes says whether a check came out as its job demands.
 func Passes(row transcript.VerifyRow) bool {
-	return transcript.Good(row.After, row.Flaky) || row.NotRun == transcript.NotConcerned || row.Must == "no_worse" && !transcript.Good(row.Before, row.Flaky)
+	return transcript.Good(row.After, row.Flaky) || row.NotRun == transcript.NotConcerned || row.Must == "no_worse" && !transcript.Good(row.Before, row.Flaky) && row.Worse == ""
 }
 
 // stateInWords is a state for the agent.

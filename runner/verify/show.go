@@ -26,36 +26,119 @@ func (c Checks) show(ctx context.Context, row *transcript.VerifyRow, i int, r re
 
 // showChange has a row, which tells of the base, tell of what its check says of a change.
 func (c Checks) showChange(ctx context.Context, row *transcript.VerifyRow, i int, r result, change *gitops.ChangeSet) error {
-	before := testsBefore(*row)
+	was := *row
+	before := testsBefore(was)
 	tests, err := c.put(ctx, row, i, r)
+	row.Worse = ""
 	if err != nil || tests == nil {
 		return err
 	}
-	became := testresults.Compare(before, tests, transcript.Deciding(r.runs).State == "green")
+	became := testresults.Compare(before, tests.Results, transcript.Deciding(r.runs).State == "green")
 	silent, err := c.untouched(became.Silent, change)
 	if err != nil {
 		return fmt.Errorf("look for what was mended: %w", err)
 	}
 	row.Mended = append(became.Mended, silent...)
 	c.list(row, tests, became)
-	return nil
+	row.Worse, err = c.worse(was, r, tests, became)
+	return err
 }
 
-// put puts a result into a row, and gives what it tells of tests; nil where nothing ran.
-func (c Checks) put(ctx context.Context, row *transcript.VerifyRow, i int, r result) (tests *testresults.Results, err error) {
+// worse says in what a check is worse than on the base, where it was red already: by what it
+// names, so that nothing is worse that fails there as well.
+func (c Checks) worse(was transcript.VerifyRow, r result, now *toldTests, became testresults.Change) (string, error) {
+	if r.state != "red" && r.state != "timeout" || was.Before == "green" || was.Before == "" {
+		return "", nil
+	}
+	if len(became.New) > 0 {
+		return transcript.Count(len(became.New), "test") + " failed that did not fail before", nil
+	}
+	if r.state == "timeout" {
+		if was.Before != "timeout" {
+			return "it reached its timeout, which it did not before", nil
+		}
+		return "", nil
+	}
+	loaded, err := c.loaded(was, now)
+	if err != nil || !loaded {
+		return "", err
+	}
+	return "something does not compile or load that did before", nil
+}
+
+// loaded says whether what does not compile or load now did before.
+func (c Checks) loaded(was transcript.VerifyRow, now *toldTests) (bool, error) {
+	before := map[string]bool{}
+	for _, t := range was.Failing {
+		before[t.Name] = true
+	}
+	named := false
+	for _, t := range now.Failing {
+		if t.Load && !before[c.Record.Redact(t.Name)] && was.FailingMore == 0 {
+			return true, nil
+		}
+		named = named || t.Load
+	}
+	if named || was.Log == "" || was.Before == "timeout" {
+		return false, nil
+	}
+	output, err := c.Record.Ends(was.Log, mostOfTest, mostOfTest)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", was.Log, err)
+	}
+	return doesNotLoad(now.Results, now.output) && !loads().MatchString(output), nil
+}
+
+// toldTests are what the runs of a check on one tree tell of its tests.
+type toldTests struct {
+	*testresults.Results
+	runs   map[string][]int // that name a failing test, where others do not
+	output string           // of the run that decided
+}
+
+// put puts a result into a row, and gives what its runs tell of tests; nil where nothing
+// ran. Where several are red, one may have failed for another reason than the next.
+func (c Checks) put(ctx context.Context, row *transcript.VerifyRow, i int, r result) (*toldTests, error) {
 	r.put(row)
 	row.Tail, row.Failing, row.FailingMore, row.Mended = "", nil, 0, nil
 	if len(r.runs) == 0 {
 		return nil, nil
 	}
-	if row.Tail, err = c.tail(transcript.Deciding(r.runs).State, row.Log); err != nil {
+	deciding, err := transcript.Deciding(r.runs), error(nil)
+	if row.Tail, err = c.tail(deciding.State, row.Log); err != nil {
 		return nil, err
 	}
-	return c.tests(ctx, c.Job.Verify[i], row.Log)
+	told := &toldTests{Results: &testresults.Results{}, runs: map[string][]int{}}
+	same := 0
+	for n, run := range r.runs {
+		if run.State != deciding.State {
+			continue
+		}
+		one, err := c.tests(ctx, c.Job.Verify[i], run.Log)
+		if err != nil {
+			return nil, err
+		}
+		same++
+		for _, t := range one.Failing {
+			told.runs[t.Name] = append(told.runs[t.Name], n+1)
+		}
+		told.Join(one)
+	}
+	for name, runs := range told.runs {
+		if len(runs) == same {
+			delete(told.runs, name)
+		}
+	}
+	if deciding.State == "red" {
+		if told.output, err = c.Record.Ends(row.Log, mostOfTest, mostOfTest); err != nil {
+			return nil, fmt.Errorf("read %s: %w", row.Log, err)
+		}
+	}
+	return told, nil
 }
 
 // list has a row name the tests that fail, unless it is green.
-func (c Checks) list(row *transcript.VerifyRow, tests *testresults.Results, became testresults.Change) {
+func (c Checks) list(row *transcript.VerifyRow, tests *toldTests, became testresults.Change) {
 	if transcript.Deciding(row.Runs).State != "green" {
 		all := failing(tests, became)
 		row.Failing = all[:min(len(all), mostFailing)]
@@ -97,7 +180,7 @@ const (
 )
 
 // failing are the tests that fail, the new ones first.
-func failing(tests *testresults.Results, change testresults.Change) []transcript.FailingTest {
+func failing(tests *toldTests, change testresults.Change) []transcript.FailingTest {
 	fresh := map[string]bool{}
 	for _, name := range change.New {
 		fresh[name] = true
@@ -108,7 +191,7 @@ func failing(tests *testresults.Results, change testresults.Change) []transcript
 			if fresh[t.Name] != isNew {
 				continue
 			}
-			told := transcript.FailingTest{Name: t.Name, File: t.File, Line: t.Line, Message: t.Message, New: isNew}
+			told := transcript.FailingTest{Name: t.Name, File: t.File, Line: t.Line, Message: t.Message, New: isNew, Runs: tests.runs[t.Name]}
 			if len(all) >= mostMessages {
 				told.Message = ""
 			}

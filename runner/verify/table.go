@@ -175,12 +175,30 @@ func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 			fmt.Fprintf(&s, "\n## %s: not run, as what it needs is not green\ncommand: %s\n", row.Name, row.Run)
 			continue
 		}
-		shown, err := c.Record.Ends(row.Log, headToAgent, tailToAgent)
-		if err != nil {
-			return "", fmt.Errorf("read log of %s: %w", row.Name, err)
+		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\n%s",
+			row.Name, stateInWords(row.After), cmp.Or(row.Before, "not run"), row.Run, testWords(row))
+		for _, log := range logsToAgent(row) {
+			shown, err := c.Record.Ends(log, headToAgent, tailToAgent)
+			if err != nil {
+				return "", fmt.Errorf("read log of %s: %w", row.Name, err)
+			}
+			fmt.Fprintf(&s, "output, whole in %s:\n%s\n", c.Record.Join(log), shown)
 		}
-		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\n%soutput, whole in %s:\n%s\n",
-			row.Name, stateInWords(row.After), cmp.Or(row.Before, "not run"), row.Run, testWords(row), c.Record.Join(row.Log), shown)
 	}
 	return s.String(), nil
+}
+
+// logsToAgent are the logs of a red check that the agent gets: that of the run that decided,
+// and of the next one that names another test.
+func logsToAgent(row transcript.VerifyRow) []string {
+	logs := []string{row.Log}
+	for _, t := range row.Failing {
+		if len(t.Runs) == 0 || t.Runs[0] > len(row.Runs) {
+			continue
+		}
+		if log := row.Runs[t.Runs[0]-1].Log; log != row.Log {
+			return append(logs, log)
+		}
+	}
+	return logs
 }

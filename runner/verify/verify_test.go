@@ -216,7 +216,7 @@ func TestPasses(t *testing.T) {
 	}{
 		{"green", "green", "pass", "", true},
 		{"red", "timeout", "pass", "", false},
-		{"red", "timeout", "no_worse", "", true},
+		{"red", "red", "no_worse", "", true},
 		{"timeout", "red", "no_worse", "", true},
 		{"green", "red", "no_worse", "", false},
 		{"green", "green", "no_worse", "", true},

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -17,6 +18,9 @@ func testWords(row transcript.VerifyRow) string {
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, "tests, as the output tells of them: %s\n", row.Tests())
+	if slices.ContainsFunc(row.Failing, func(t transcript.FailingTest) bool { return t.Only() != "" }) {
+		s.WriteString("It ran several times on the same files, and failed for different reasons.\n")
+	}
 	for _, t := range row.Failing[:min(len(row.Failing), mostToAgent)] {
 		words := []string{t.Name}
 		if place := t.Place(); place != "" {
@@ -28,6 +32,9 @@ func testWords(row transcript.VerifyRow) string {
 		kind := "fails"
 		if t.New {
 			kind = "new failure"
+		}
+		if only := t.Only(); only != "" {
+			kind += " " + only
 		}
 		fmt.Fprintf(&s, "- %s: %s\n", kind, strings.Join(words, " "))
 	}

@@ -78,6 +78,9 @@ func failingTest(t transcript.FailingTest) string {
 	if place := t.Place(); place != "" {
 		s += fmt.Sprintf(" (%s)", code(place))
 	}
+	if only := t.Only(); only != "" {
+		s += " " + only + ":"
+	}
 	if t.Message != "" {
 		s += " " + text(t.Message)
 	}

@@ -114,6 +114,9 @@ func failingTest(t transcript.FailingTest) g.Node {
 	if place := t.Place(); place != "" {
 		item = append(item, g.Text(" "), code(field(place)))
 	}
+	if only := t.Only(); only != "" {
+		item = append(item, g.Text(" "+only+":"))
+	}
 	return h.Li(item, g.Text(" "+shownText(t.Message, 300)))
 }
 

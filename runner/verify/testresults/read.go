@@ -46,7 +46,7 @@ func Read(ctx context.Context, output io.ReadSeeker, matchers []Matcher) (told *
 	all := &Results{partial: cut}
 	for _, f := range formats {
 		if told := f.end(); told != nil {
-			all.join(told)
+			all.Join(told)
 		}
 	}
 	return all, nil

@@ -128,6 +128,21 @@ func (r *Results) Complete() bool { return r.Known() && !r.partial }
 // Ran says whether the output tells of a test that passed.
 func (r *Results) Ran() bool { return len(r.passed) > 0 || len(r.ran) > 0 }
 
+// NamesEach says whether the output names tests that passed, and does not only count any.
+func (r *Results) NamesEach() bool { return len(r.passed) > 0 && len(r.ran) == 0 }
+
+// Tells says whether the output names a test that fits, whatever became of it.
+func (r *Results) Tells(fits func(name string) bool) bool {
+	for _, names := range []map[string]bool{r.passed, r.skipped, r.failing} {
+		for name := range names {
+			if fits(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Named says whether the output names a test as one that passed.
 func (r *Results) Named(name string) bool { return r.passed[name] && !r.failing[name] }
 
@@ -182,8 +197,8 @@ func (r *Results) whole(s scope) {
 	}
 }
 
-// join adds what another part of the output said.
-func (r *Results) join(more *Results) {
+// Join adds what another part of the output said, or another run.
+func (r *Results) Join(more *Results) {
 	for _, t := range more.Failing {
 		r.fail(t)
 	}
