@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -181,11 +182,20 @@ func (c Checks) reported(check job.VerifyCheck, log string) *testresults.Results
 	var told *testresults.Results
 	if err == nil {
 		defer f.Close()
-		told, err = testresults.ReadJUnit(f)
+		told, err = c.junit(f)
 	}
 	if err != nil {
 		c.Record.Warn("junit", "The reports of %s can't be read: %v.", check.Name, err)
 		return nil
 	}
 	return told
+}
+
+// junit reads reports as if their paths were below the tree of the check.
+func (c Checks) junit(f io.Reader) (*testresults.Results, error) {
+	raw, err := io.ReadAll(io.LimitReader(f, testresults.MaxJUnit+1))
+	if err != nil {
+		return nil, err
+	}
+	return testresults.ReadJUnit(strings.NewReader(c.relative(string(raw))))
 }

@@ -217,7 +217,7 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 	defer output.Close()
 	reading, cancel := context.WithTimeoutCause(ctx, readingTests, fmt.Errorf("that takes longer than %s", readingTests))
 	defer cancel()
-	told, err := testresults.Read(reading, output, c.matchers(check))
+	told, err := testresults.Read(reading, output, testresults.Options{Matchers: c.matchers(check), Relative: c.relative})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -225,7 +225,7 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 		c.Record.Warn("test_results", "What the output of %s says of tests can't be read: %v.", check.Name, err)
 		return &testresults.Results{}, nil
 	}
-	return told, nil
+	return told, c.inFolders(ctx, told)
 }
 
 // matchers are the problem matchers of a check. Those that can't be read are a warning,

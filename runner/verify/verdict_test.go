@@ -149,3 +149,23 @@ func TestAnErrorOfTheTestedCodeIsNoLoadError(t *testing.T) {
 		})
 	}
 }
+
+// Places are below the tree of the check, wherever that is.
+func TestPlacesOfTests(t *testing.T) {
+	for name, c := range map[string]struct{ run, report, want string }{
+		"a folder of Go":    {`printf -- '--- FAIL: TestRun (0.00s)\n    main_test.go:251: no\nFAIL\nFAIL\texample.com/m/cmd\t0.1s\n'`, "", "example.com/m/cmd.TestRun cmd/main_test.go:251"},
+		"a module of Go":    {`printf -- '--- FAIL: TestRun (0.00s)\n    main_test.go:251: no\nFAIL\nFAIL\texample.com/sub/cmd\t0.1s\n'`, "", "example.com/sub/cmd.TestRun sub/cmd/main_test.go:251"},
+		"another module":    {`printf -- '--- FAIL: TestRun (0.00s)\n    main_test.go:251: no\nFAIL\nFAIL\texample.org/x\t0.1s\n'`, "", "example.org/x.TestRun main_test.go:251"},
+		"absolute in TAP":   {`printf "TAP version 13\n1..1\nnot ok 1 - $PWD/a.test.js\n  ---\n  location: 'file://$PWD/test/a.test.js:7:1'\n  ...\n"`, "", "a.test.js test/a.test.js:7"},
+		"absolute in JUnit": {`echo "<testsuite><testcase classname=\"c\" name=\"a\" file=\"$PWD/tests/a.py\" line=\"3\"><failure message=\"no\"/></testcase></testsuite>" >r.xml`, "*.xml", "c.a tests/a.py:3"},
+		"another path":      {`printf "TAP version 13\n1..1\nnot ok 1 - a\n  ---\n  location: '/mnt$PWD/a.js:7:1'\n  ...\n"`, "", "a /mnt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := job.Job{VerifyIn: "clean", RedProof: "off", Verify: []job.VerifyCheck{{Name: "t", Must: "no_worse", Run: c.run + "; exit 1", JUnit: c.report}}}
+			table := judged(t, j, time.Time{}, map[string]string{"go.mod": goModule, "sub/go.mod": "module example.com/sub\n"}, map[string]string{"greet": "world\n"})
+			if failing := table.Rows[0].Failing; len(failing) != 1 || !strings.HasPrefix(failing[0].Name+" "+failing[0].Place(), c.want) || !table.Passed {
+				t.Errorf("%+v, want %s", failing, c.want)
+			}
+		})
+	}
+}

@@ -52,7 +52,7 @@ func TestMemoryOfASmallOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := allocated(func() {
-				if _, err := Read(t.Context(), strings.NewReader(output), nil); err != nil {
+				if _, err := Read(t.Context(), strings.NewReader(output), Options{}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -123,7 +123,7 @@ func (h *hole) Read(p []byte) (int, error) {
 }
 
 func TestALongOutputIsReadAtItsEnds(t *testing.T) {
-	told, err := Read(t.Context(), &hole{end: "\n--- FAIL: TestLast (0.00s)\nFAIL\nFAIL\tp\t0.1s\n", size: 2*mostOfEach + 1<<20}, nil)
+	told, err := Read(t.Context(), &hole{end: "\n--- FAIL: TestLast (0.00s)\nFAIL\nFAIL\tp\t0.1s\n", size: 2*mostOfEach + 1<<20}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("over")
 	cancel(over)
-	if _, err := Read(ctx, strings.NewReader("x\n"), nil); !errors.Is(err, over) {
+	if _, err := Read(ctx, strings.NewReader("x\n"), Options{}); !errors.Is(err, over) {
 		t.Error(err)
 	}
 }
@@ -157,11 +157,11 @@ func TestMatchersLookAtSoMuch(t *testing.T) {
 	}
 	lines := mostMatched / mostMatchers / lineCost
 	output := "a.c:1: error first\n" + strings.Repeat("\n", lines) + "a.c:1: error last\n"
-	told, err := Read(t.Context(), strings.NewReader(output), by)
+	told, err := Read(t.Context(), strings.NewReader(output), Options{Matchers: by})
 	if err != nil || len(told.Failing) != 1 || told.Complete() {
 		t.Errorf("%v, %v", told, err)
 	}
-	if told, err = Read(t.Context(), strings.NewReader(output), by[:1]); err != nil || len(told.Failing) != 2 || !told.Complete() {
+	if told, err = Read(t.Context(), strings.NewReader(output), Options{Matchers: by[:1]}); err != nil || len(told.Failing) != 2 || !told.Complete() {
 		t.Errorf("of one: %v, %v", told, err)
 	}
 }

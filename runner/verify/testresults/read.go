@@ -27,15 +27,25 @@ type format interface {
 	end() *Results
 }
 
+// Options say how an output is read.
+type Options struct {
+	Matchers []Matcher
+	// Relative makes the paths of a line relative to the tree of the check; nil leaves them.
+	Relative func(line string) string
+}
+
 // Read reads the output of a check to its end, and of a long one the beginning and the
 // end. Every kind of output is looked for, since a check may run several tools.
-func Read(ctx context.Context, output io.ReadSeeker, matchers []Matcher) (told *Results, err error) {
+func Read(ctx context.Context, output io.ReadSeeker, options Options) (told *Results, err error) {
 	defer orError(&err)
 	formats := append([]format{newGoText(), newGoJSON(), &pytest{}, &tap{}, &jest{}}, printedBy(printers)...)
-	if len(matchers) > 0 {
-		formats = append(formats, newProblems(matchers))
+	if len(options.Matchers) > 0 {
+		formats = append(formats, newProblems(options.Matchers))
 	}
 	cut, err := eachLine(ctx, output, func(text string) {
+		if options.Relative != nil {
+			text = options.Relative(text)
+		}
 		for _, f := range formats {
 			f.line(text)
 		}
