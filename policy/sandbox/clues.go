@@ -85,7 +85,7 @@ var refusals = []struct {
 	{
 		[]string{"Could not resolve", "could not resolve", "Temporary failure in name resolution", "Name or service not known", "no such host", "Network is unreachable", "network is unreachable", "ENOTFOUND", "EAI_AGAIN"},
 		"the network", true, false,
-		"the job says what commands reach (policy.network), and what has to be fetched is for its setup commands",
+		"the job says what commands reach (policy.network), and what has to be fetched is for its setup commands (setup[].network)",
 	},
 	{
 		[]string{"Invalid cross-device link", "invalid cross-device link", "EXDEV"},

@@ -122,8 +122,11 @@ func (p *Proposal) unprovenTests() []string {
 	}
 	var doubtful []string
 	for _, proof := range proofs {
-		if proof.Class != transcript.Proven {
+		switch {
+		case proof.Class != transcript.Proven:
 			doubtful = append(doubtful, fmt.Sprintf("%q (%s)", proof.File, proof.Class))
+		case proof.Shared:
+			doubtful = append(doubtful, fmt.Sprintf("%q (not told from other files)", proof.File))
 		}
 	}
 	if more := p.Table.MoreProofs(); more > 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -237,9 +238,39 @@ func (c Checks) SetUp(ctx context.Context) error {
 		}
 	}
 	if err := c.Workspace.UnchangedBy(ctx, "setup"); err != nil {
-		return err
+		return withLockAdvice(err)
 	}
 	return c.Sandboxes.HideMore(ctx)
+}
+
+// lockFiles are files that a package manager rewrites, with the command that installs what they
+// have and leaves them alone.
+var lockFiles = []struct{ file, run string }{
+	{"package-lock.json", "npm ci"},
+	{"npm-shrinkwrap.json", "npm ci"},
+	{"pnpm-lock.yaml", "pnpm install --frozen-lockfile"},
+	{"yarn.lock", "yarn install --immutable (yarn install --frozen-lockfile before version 2)"},
+	{"uv.lock", "uv sync --locked"},
+	{"Cargo.lock", "cargo fetch --locked"},
+	{"go.sum", "go mod download"},
+	{"Gemfile.lock", "bundle install with BUNDLE_FROZEN=true"},
+	{"composer.lock", "composer install"},
+}
+
+// withLockAdvice names the command that leaves a lock file alone where setup changed one.
+func withLockAdvice(err error) error {
+	var stop *outcome.Stop
+	if !errors.As(err, &stop) || stop.Reason != "setup_changed_files" {
+		return err
+	}
+	for _, lock := range lockFiles {
+		if strings.Contains(stop.Message, lock.file) {
+			with := *stop
+			with.Message += fmt.Sprintf(" %s is a lock file: %s installs what it has, and leaves it alone.", lock.file, lock.run)
+			return &with
+		}
+	}
+	return err
 }
 
 func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
@@ -260,11 +291,22 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	if err := c.recordRan("", script, ran); err != nil {
 		return err
 	}
-	if ran.Color() != "green" {
-		return outcome.Stopf(outcome.InvalidInput, "setup_failed",
-			"The setup command %q ended as %s (%s).", name, ran.Color(), c.Record.Whereabouts(script.Log))
+	if ran.Color() == "green" {
+		return nil
 	}
-	return nil
+	output, err := c.Record.Ends(script.Log, mostOfTest, mostOfTest)
+	if err != nil {
+		return fmt.Errorf("read log of %s: %w", name, err)
+	}
+	key, network := script.Place.Key, step.Network
+	if network.IsZero() {
+		key, network = "policy.network", c.Job.Policy.Network
+	}
+	advice := networkAdvice(key, network, step.Run, output)
+	if advice != "" {
+		advice = " " + advice
+	}
+	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q ended as %s (%s).%s", name, ran.Color(), c.Record.Whereabouts(script.Log), advice)
 }
 
 // recordRan records a command that ran before the agent.

@@ -20,6 +20,9 @@ func (c Checks) show(ctx context.Context, row *transcript.VerifyRow, i int, r re
 		return err
 	}
 	c.list(row, tests, testresults.Change{})
+	if advice := networkAdvice("policy.network", c.Job.Policy.Network, row.Run, tests.output); advice != "" {
+		c.Record.Warn("check_network", "%s is red on the base. %s", row.Name, advice)
+	}
 	row.BeforePartial = row.Before != "green" && (row.Before == "timeout" || row.FailingMore > 0 || !tests.Complete())
 	return nil
 }

@@ -183,6 +183,9 @@ func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 				return "", fmt.Errorf("read log of %s: %w", row.Name, err)
 			}
 			fmt.Fprintf(&s, "output, whole in %s:\n%s\n", c.Record.Join(log), shown)
+			if advice := networkAdvice("policy.network", c.Job.Policy.Network, row.Run, shown); advice != "" {
+				s.WriteString(advice + "\n")
+			}
 		}
 	}
 	return s.String(), nil
