@@ -205,7 +205,7 @@ var rules = []rule{
 	{path: "verify[].name", about: "How the check is called; no two alike. Empty: the command itself.", form: oneLine},
 	{path: "verify[].run", about: "The command, for bash with -e and pipefail: a pipe fails if any command of it does. Exit status 0 is green.", required: true, filled: true, form: notBlank},
 	{path: "verify[].timeout", about: "How long it may take.", initial: Duration(10 * time.Minute)},
-	{path: "verify[].must", about: "pass: green after the change. no_worse: red is accepted where it was red before.", initial: "pass", values: []string{"pass", "no_worse"}},
+	{path: "verify[].must", about: "pass: green after the change. no_worse: red is accepted where it was red before, unless it is worse now (docs/checks.md).", initial: "pass", values: []string{"pass", "no_worse"}},
 	{path: "verify[].rerun", about: "How often it runs again on the same tree while it is red; 0 for never. Green after red is flaky. A timeout counts at once.", initial: 1, span: &span{0, 5}},
 	{path: "verify[].flaky", about: "What flaky counts as, before the change and after it: red (reject) or green (accept).", initial: "reject", values: []string{"reject", "accept"}},
 	{path: "verify[].when", about: "Patterns of paths: the check runs where the change touches a path that fits one of them, and counts as passed elsewhere. Empty: it always runs.", form: pathPattern, example: "[docs/**, '*.md']"},
