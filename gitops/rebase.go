@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
-	"github.com/agent-ci/agent-ci/gitops/internal/unified"
 	"github.com/agent-ci/agent-ci/gitops/merge"
 )
 
@@ -357,7 +357,7 @@ func (m *treeMerge) text(base, ours, theirs plumbing.Hash) (id plumbing.Hash, wh
 			return id, "both changed it, and it is too large to be merged", nil
 		case err != nil:
 			return id, "", err
-		case unified.IsBinary(data):
+		case bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0:
 			return id, "both changed it, and it is binary", nil
 		}
 		texts[i] = string(data)

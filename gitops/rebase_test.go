@@ -32,7 +32,7 @@ func drifted(t testing.TB, base, change, moved func(repo)) (r repo, before, afte
 	r.Git("commit", "-q", "--allow-empty", "-m", "moved")
 	after = r.Git("rev-parse", "HEAD")
 	r.Git("checkout", "-q", "main")
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	change(r)
 	cs := changes(t, c, snap)
@@ -244,7 +244,7 @@ func TestWhatGitFetches(t *testing.T) {
 	elsewhere.Write("b/c", "c\n")
 	elsewhere.Commit("two")
 	tip := elsewhere.Git("rev-parse", "HEAD")
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	if c.HasCommit(tip) {
 		t.Fatal("the commit is here already")
 	}

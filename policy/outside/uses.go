@@ -86,7 +86,7 @@ var (
 	}
 	// GitVersion is git asked for its version.
 	GitVersion = &Use{
-		Name: "`git --version`, for `agent-ci doctor`", Program: gitOfUser, Folder: Root, Starts: "nothing",
+		Name: "`git --version`, before a checkout is opened, and for `agent-ci doctor`", Program: gitOfUser, Folder: Root, Starts: "nothing",
 	}
 	// Targets is a command that prints the targets of a campaign.
 	Targets = &Use{

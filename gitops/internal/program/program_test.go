@@ -98,9 +98,6 @@ func TestGitSeesFewVariables(t *testing.T) {
 func TestHowGitEnds(t *testing.T) {
 	r := gittest.New(t)
 	git := program.Isolated(gittest.Program(t), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
-	if !git.There() || (program.Program{}).There() {
-		t.Error("git is there where it is not")
-	}
 	out, err := git.Run(t.Context(), r.Dir, strings.NewReader("abc"), "hash-object", "--stdin")
 	if err != nil || len(out) != 41 {
 		t.Errorf("hash-object: %q, %v", out, err)
@@ -132,5 +129,34 @@ func TestWhatCannotBeWrittenIsWhatIsTold(t *testing.T) {
 	long := bytes.NewReader(make([]byte, 1<<20))
 	if err := git.Stream(t.Context(), r.Dir, io.Reader(long), full{}, "-c", "alias.copy=!cat", "copy"); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	if version, err := program.Check(t.Context(), gittest.Program(t)); err != nil || !strings.HasPrefix(version, "2.") {
+		t.Errorf("the git of this machine: %q, %v", version, err)
+	}
+	says := func(script string) string {
+		path := filepath.Join(t.TempDir(), "git")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for path, usable := range map[string]bool{
+		says("echo git version 2.38.0"): true, says("echo 'git version 2.39.5 (Apple Git-154)'"): true, says("echo git version 3.0.0-rc1"): true,
+		says("echo git version 2.37.9"): false, says("echo git version 1.99"): false, says("echo git version 2"): false, says("echo ok"): false,
+		says("exit 1"): false, says("echo git version 2.50; exit 1"): false, filepath.Join(t.TempDir(), "git"): false, "": false,
+	} {
+		_, err := program.Check(t.Context(), path)
+		if errors.As(err, new(*program.UnusableError)) == usable || usable != (err == nil) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("it ended")
+	cancel(why)
+	if _, err := program.Check(ended, gittest.Program(t)); !errors.Is(err, why) {
+		t.Errorf("after the end of the context: %v", err)
 	}
 }
