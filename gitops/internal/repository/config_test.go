@@ -3,10 +3,10 @@ package repository_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
-	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
@@ -89,18 +89,12 @@ func TestThePrivateFolderKeepsWhatWasRead(t *testing.T) {
 	r.Remove(".git/info")
 	r.Git("config", "core.autocrlf", "false")
 
-	ask := func(key string) string {
-		t.Helper()
-		out, err := c.Git.Run(t.Context(), r.Dir, nil, "config", "-z", "--get", key)
-		if err != nil {
-			t.Fatal(key, err)
-		}
-		return string(out[:len(out)-1])
-	}
+	private := []string{"GIT_DIR=" + c.Private, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
+	ask := func(key string) string { return r.GitWith(private, nil, "config", "--get", key) }
 	gittest.Same(t, "autocrlf", "input", ask("core.autocrlf"))
 	gittest.Same(t, "hooks", os.DevNull, ask("core.hooksPath"))
-	if out, err := c.Git.Run(t.Context(), r.Dir, nil, "config", "--get-regexp", "^filter"); program.ExitStatus(err) != 1 {
-		t.Errorf("git would run the filters %q, %v", out, err)
+	if all := r.GitWith(private, nil, "config", "--list"); strings.Contains(all, "filter.") {
+		t.Errorf("git would run filters: %s", all)
 	}
 	lent := gittest.Repo{T: t, Dir: t.TempDir()}
 	if err := c.FillGitDir(lent.Path(".git"), lent.Path(".git")); err != nil {
@@ -122,11 +116,10 @@ func TestThePrivateFolderKeepsWhatWasRead(t *testing.T) {
 	if !rules.Resolve("a.x", false, append(weaker, strongest)...)["text"].IsSet() {
 		t.Error("info/attributes is not among the attributes")
 	}
-	private := c.Private
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(filepath.Join(private, "HEAD")); err == nil {
+	if _, err := os.Lstat(filepath.Join(c.Private, "HEAD")); err == nil {
 		t.Error("the private folder is left")
 	}
 }
