@@ -263,8 +263,8 @@ func (c *Checkout) Hold(ctx context.Context) (release func() error, err error) {
 func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwritable() }
 
 // Idle makes sure that no git is at work in the checkout. It is an *InUseError
-// when one is, or died there: it would be found only when the work is done.
-func (c *Checkout) Idle() error { return c.repo.Idle() }
+// when one is for more than a second, or died there: it would be found only when the work is done.
+func (c *Checkout) Idle(ctx context.Context) error { return c.repo.Idle(ctx) }
 
 // Hide leaves paths of the work tree, and all that is below them, out of
 // snapshots, changes and copies, whatever the ignore rules say. Nothing that is

@@ -106,13 +106,13 @@ func TestIdleFindsTheLockOfAGit(t *testing.T) {
 	r.Seed()
 	r.Write(".git/index.lock", "")
 	c := open(t, r.Dir)
-	if err := c.Idle(); !inUse(err) {
+	if err := c.Idle(t.Context()); !inUse(err) {
 		t.Errorf("with index.lock: %v, want an InUseError", err)
 	}
 	if err := os.Remove(r.Path(".git/index.lock")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Idle(); err != nil {
+	if err := c.Idle(t.Context()); err != nil {
 		t.Errorf("without: %v", err)
 	}
 }
@@ -168,7 +168,7 @@ func TestHoldIndexKeepsGitOut(t *testing.T) {
 		t.Errorf("released: %v", err)
 	}
 	r.Write(".git/index.lock", "")
-	if err := c.ReleaseIndex(); err != nil || c.Idle() == nil {
+	if err := c.ReleaseIndex(); err != nil || c.Idle(t.Context()) == nil {
 		t.Errorf("the lock of another is removed: %v", err)
 	}
 	if left, err := filepath.Glob(r.Path(".git/index.agent-ci*")); err != nil || left != nil {
