@@ -3,6 +3,7 @@ package worktree_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,6 +71,7 @@ func without(list []string, some ...string) []string {
 	return rest
 }
 
+// Names that the settings take for one are one where the file system takes them for one, too.
 func TestScanOfNamesThatFold(t *testing.T) {
 	r := gittest.New(t)
 	r.Write("Dir/File", "f\n")
@@ -81,11 +83,17 @@ func TestScanOfNamesThatFold(t *testing.T) {
 	if err := os.Rename(r.Path("README"), r.Path("readme")); err != nil {
 		t.Fatal(err)
 	}
+	var got, want []string
+	if _, err := os.Lstat(r.Path("README")); err != nil {
+		want = []string{"deleted Dir/File", "deleted README", "untracked dIR/File", "untracked readme"}
+	}
 	c := open(t, r)
-	s := c.work.Scan(c.index(), worktree.WithUntracked, func(f worktree.Found) { t.Errorf("%s is %s", f.Path, kinds[f.Kind]) })
+	s := c.work.Scan(c.index(), worktree.WithUntracked, func(f worktree.Found) { got = append(got, kinds[f.Kind]+" "+f.Path) })
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	slices.Sort(got)
+	gittest.Same(t, "found", want, got)
 }
 
 func TestScanOfSettingsOfTheFileSystem(t *testing.T) {
