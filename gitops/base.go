@@ -40,7 +40,7 @@ func (c *Checkout) SetBase(ctx context.Context, spec BaseSpec) (Base, error) {
 		return Base{}, err
 	}
 	if base.SHA != c.base.SHA {
-		if err := errors.Join(c.Claim(), c.Idle()); err != nil {
+		if err := errors.Join(c.Claim(), c.Idle(ctx)); err != nil {
 			return Base{}, err
 		}
 		if err := c.moveTo(ctx, base); err != nil {

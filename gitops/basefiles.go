@@ -245,10 +245,10 @@ func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links in
 }
 
 // BaseHolds says whether some file of the base has the text in one line.
-// Without git it is false. The base's objects are believed: it is for who asks
+// The base's objects are believed: it is for who asks
 // before a command has run that could change them.
 func (c *Checkout) BaseHolds(ctx context.Context, text string) (bool, error) {
-	if !c.repo.Git.There() || text == "" || strings.ContainsAny(text, "\n\r\x00") {
+	if text == "" || strings.ContainsAny(text, "\n\r\x00") {
 		return false, nil
 	}
 	// The text goes by standard input: others see a program's arguments.

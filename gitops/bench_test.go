@@ -83,7 +83,7 @@ func BenchmarkTreeOfACheck(b *testing.B) {
 	}
 	r.GitWith(nil, refs.Bytes(), "update-ref", "--stdin")
 	r.Git("pack-refs", "--all")
-	c := r.open(gittest.Program(b))
+	c := r.open()
 	snap := snapshot(b, c)
 	r.Write("d00/e00/file00000.txt", "change\n")
 	cs := changes(b, c, snap)

@@ -25,7 +25,7 @@ func TestAFileThatIsTooLargeIsLeftOutUnread(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Sparse("new", hugeSize)
 	r.Sparse("README", hugeSize)
@@ -46,7 +46,7 @@ func TestFoldersDeeperThanGitGoesAreLeftOut(t *testing.T) {
 		t.Run(name[:1], func(t *testing.T) {
 			r := newRepo(t)
 			r.Seed()
-			c := r.open("")
+			c := r.open()
 			snap := snapshot(t, c)
 			r.Nest(name, depth)
 			r.Write("beside", "b\n")
@@ -72,7 +72,7 @@ func TestOpeningDoesNotWaitForPipes(t *testing.T) {
 				t.Fatal(err)
 			}
 			state := t.TempDir()
-			c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, State: state})
+			c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: state})
 			if err == nil {
 				c.Close()
 				t.Error("it was opened")

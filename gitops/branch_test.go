@@ -15,7 +15,7 @@ import (
 // oneChange opens r and makes a change set with a new file.
 func oneChange(t *testing.T, r repo) (*gitops.Checkout, *gitops.ChangeSet) {
 	t.Helper()
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("new", "n\n")
 	return c, changes(t, c, snap)
@@ -103,7 +103,7 @@ func TestSwitchToAPackChecksItOut(t *testing.T) {
 	from.Write("run", "#!\n")
 	from.Chmod("run", 0o755)
 	from.Commit("change")
-	c := r.open("")
+	c := r.open()
 	cs, err := c.ReadPack(t.Context(), packOf(from, "HEAD^{tree}", "HEAD:run"), gitops.Tree(from.Git("rev-parse", "HEAD^{tree}")))
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestTip(t *testing.T) {
 		Author: "A <a@example.org>", Committer: "A <a@example.org>",
 		Authored: date(t, r, "%aI"), Committed: date(t, r, "%cI"),
 	}
-	c := r.open("")
+	c := r.open()
 	for name, read := range map[string]func(branch string) (*gitops.CommitInfo, error){
 		"checkout": func(branch string) (*gitops.CommitInfo, error) { return c.Tip(t.Context(), branch) },
 		"plain":    func(branch string) (*gitops.CommitInfo, error) { return gitops.ReadTip(t.Context(), r.Dir, branch) },
@@ -240,7 +240,7 @@ func TestRunningTwice(t *testing.T) {
 	r.Seed()
 	main := r.Git("rev-parse", "main")
 	for _, content := range []string{"first\n", "second\n"} {
-		c := r.open("")
+		c := r.open()
 		if _, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "main"}); err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +265,7 @@ func TestDropLocksLeavesThoseOfOthers(t *testing.T) {
 	r := newRepo(t)
 	r.Seed()
 	r.Write(".git/HEAD.lock", "")
-	c := r.open("")
+	c := r.open()
 	r.Write(".git/index.lock", "")
 	if err := c.DropLocks(); err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestSettleKeepsTheFilesAndNothingElse(t *testing.T) {
 	r := newRepo(t)
 	r.Seed()
 	before := r.Git("for-each-ref")
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("mine", "m\n")
 	r.Git("add", "--all")

@@ -167,7 +167,7 @@ func (c *Checkout) describe(ctx context.Context, cs *ChangeSet) error {
 			return err
 		}
 	}
-	return c.countLines(ctx, cs, changes)
+	return c.countLines(ctx, cs)
 }
 
 func fileOf(d objects.Difference) File {

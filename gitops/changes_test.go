@@ -17,7 +17,7 @@ func TestUntrackedFileThatBecomesAFolder(t *testing.T) {
 	r := newRepo(t)
 	r.Seed()
 	r.Write("notes", "the user's\n")
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Remove("notes")
 	r.Write("notes/new", "the agent's\n")
@@ -26,37 +26,33 @@ func TestUntrackedFileThatBecomesAFolder(t *testing.T) {
 
 func TestChangesCountsLines(t *testing.T) {
 	t.Parallel()
-	for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
-		t.Run(variant.name, func(t *testing.T) {
-			r := newRepo(t)
-			r.Write("blob", "\x00\x01")
-			r.Link("README", "link")
-			r.Seed()
-			c := r.open(variant.git)
-			snap := snapshot(t, c)
-			r.Write("README", "one\nzwei\nthree")
-			r.Write("blob", "\x00\x02")
-			r.Write("empty", "")
-			r.Remove("gone", "link")
-			r.Link("gone", "link")
-			cs := changes(t, c, snap)
-			got := map[string][2]int{}
-			binary := map[string]bool{}
-			for _, f := range cs.Files {
-				got[f.Path], binary[f.Path] = [2]int{f.Insertions, f.Deletions}, f.Binary
-			}
-			gittest.Same(t, "lines", map[string][2]int{"README": {2, 1}, "blob": {}, "empty": {}, "gone": {0, 1}, "link": {1, 1}}, got)
-			gittest.Same(t, "binary", map[string]bool{"README": false, "blob": true, "empty": false, "gone": false, "link": false}, binary)
-			gittest.Same(t, "insertions and deletions", [2]int{3, 3}, [2]int{cs.Insertions, cs.Deletions})
-		})
+	r := newRepo(t)
+	r.Write("blob", "\x00\x01")
+	r.Link("README", "link")
+	r.Seed()
+	c := r.open()
+	snap := snapshot(t, c)
+	r.Write("README", "one\nzwei\nthree")
+	r.Write("blob", "\x00\x02")
+	r.Write("empty", "")
+	r.Remove("gone", "link")
+	r.Link("gone", "link")
+	cs := changes(t, c, snap)
+	got := map[string][2]int{}
+	binary := map[string]bool{}
+	for _, f := range cs.Files {
+		got[f.Path], binary[f.Path] = [2]int{f.Insertions, f.Deletions}, f.Binary
 	}
+	gittest.Same(t, "lines", map[string][2]int{"README": {2, 1}, "blob": {}, "empty": {}, "gone": {0, 1}, "link": {1, 1}}, got)
+	gittest.Same(t, "binary", map[string]bool{"README": false, "blob": true, "empty": false, "gone": false, "link": false}, binary)
+	gittest.Same(t, "insertions and deletions", [2]int{3, 3}, [2]int{cs.Insertions, cs.Deletions})
 }
 
 func TestChangesAgain(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	if cs := changes(t, c, snap); !cs.Empty() {
 		t.Errorf("a change before any: %q", nameStatus(cs))
@@ -89,7 +85,7 @@ func TestChangesKeepsWhatCannotBeReadOut(t *testing.T) {
 	}
 	r := newRepo(t)
 	r.Seed()
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	edit(r)
 	r.Write("secret", "s")
@@ -99,19 +95,6 @@ func TestChangesKeepsWhatCannotBeReadOut(t *testing.T) {
 	defer r.Chmod("closed", 0o700)
 	cs := changes(t, c, snap)
 	gittest.Same(t, "change", []string{"M README"}, nameStatus(cs))
-	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
-}
-
-func TestAttributesThatOnlyGitKnowsWithoutGit(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	c := r.open("")
-	snap := snapshot(t, c)
-	r.Write(".gitattributes", "*.id ident\n")
-	r.Write("a.id", "$Id$\n")
-	cs := changes(t, c, snap)
-	gittest.Same(t, "change", []string{"A .gitattributes"}, nameStatus(cs))
 	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
 }
 
@@ -125,7 +108,7 @@ func TestAChangedSubmoduleIsAProblem(t *testing.T) {
 	r.Seed()
 	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, "sub")
 	r.Commit("with a submodule")
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	sub := at(t, r.Path("sub"))
 	sub.Write("README", "changed\n")
@@ -167,7 +150,7 @@ func TestFilesThatDidNotChangeAreNotRead(t *testing.T) {
 	if err := os.Chtimes(r.Path("README"), past, past); err != nil {
 		t.Fatal(err)
 	}
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("src/main.go", "package other\n")
 	gittest.Same(t, "change", []string{"M src/main.go"}, nameStatus(changes(t, c, snap)))
@@ -179,7 +162,7 @@ func TestAPatchThatCannotBeWrittenSaysWhy(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("README", strings.Repeat("a line of a patch that fits in no pipe\n", 10000))
 	err := c.WritePatch(t.Context(), changes(t, c, snap), fullDisk{})
@@ -199,7 +182,7 @@ func TestAFilterThatFailsTakesNoOtherFileWithIt(t *testing.T) {
 	r.Seed()
 	r.Git("config", "filter.large.clean", "false")
 	r.Git("config", "filter.large.required", "true")
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	snap := snapshot(t, c)
 	edit(r)
 	r.Write("new.bin", "content")

@@ -6,8 +6,8 @@
 // ignore and attribute rules and line endings are read here by git's own rules,
 // because go-git gets them wrong where a checkout is not plain.
 //
-// The git program reads the configuration, converts encodings and applies binary
-// patches. It always has a private git folder, whose configuration was read before
+// The git program reads the configuration, converts encodings, and compares, merges and
+// patches trees. It always has a private git folder, whose configuration was read before
 // the agent ran: hooks and configuration that appear later never take effect. git
 // starts no filter. Commands of filters run in the place that Options.OpenFilter opens.
 //
@@ -38,7 +38,7 @@ import (
 
 type Options struct {
 	Dir   string // the checkout, or a folder in it
-	Git   string // the git program; empty: there is none
+	Git   string // the path of the git program, as FindGit finds it
 	State string // a private folder that exists, for objects that are not published yet
 	Forge string // the address of its pages: what names another host may be an alias in the user's configuration of ssh. Empty for none
 	// OpenFilter opens a place that confines commands of a filter; nil where none may run.
@@ -85,7 +85,7 @@ func (t Tree) hash() plumbing.Hash { return plumbing.NewHash(string(t)) }
 
 // Open opens the checkout that o.Dir lies in and reads its configuration. It
 // returns ErrNotRepository, ErrBare, ErrNoCommit or an *UnsupportedError for
-// what cannot be worked in. The checkout must be closed.
+// what cannot be worked in, and a *GitError. The checkout must be closed.
 func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 	repo, err := repository.Open(ctx, o.Dir, o.Git, o.State, o.Forge)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	}
 	c.base = Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
 	c.noteLocks()
-	return c.work.CheckAttributes(c.start.index)
+	return nil
 }
 
 // checkOutHead writes the files and the index of a clone without any.
@@ -263,8 +263,8 @@ func (c *Checkout) Hold(ctx context.Context) (release func() error, err error) {
 func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwritable() }
 
 // Idle makes sure that no git is at work in the checkout. It is an *InUseError
-// when one is, or died there: it would be found only when the work is done.
-func (c *Checkout) Idle() error { return c.repo.Idle() }
+// when one is for more than a second, or died there: it would be found only when the work is done.
+func (c *Checkout) Idle(ctx context.Context) error { return c.repo.Idle(ctx) }
 
 // Hide leaves paths of the work tree, and all that is below them, out of
 // snapshots, changes and copies, whatever the ignore rules say. Nothing that is
@@ -287,6 +287,12 @@ func (c *Checkout) Close() error {
 // FindGit returns the path of the git program in pathEnv, a list as in PATH,
 // or "" when there is none. What PathOutside leaves out for root is passed over.
 func FindGit(pathEnv, root string) string { return program.Find(pathEnv, root) }
+
+// CheckGit returns the version of the git program at path, and a *GitError if agent-ci cannot
+// work with it. An empty path stands for none.
+func CheckGit(ctx context.Context, path string) (version string, err error) {
+	return program.Check(ctx, path)
+}
 
 // WorkTree is the root of the work tree that dir lies in, if it lies in one.
 func WorkTree(dir string) (root string, ok bool) { return repository.WorkTree(dir) }
@@ -383,6 +389,7 @@ func (e *ForeignCommitError) Error() string {
 // What is refused below this package, where each is described.
 type (
 	UnsupportedError = repository.UnsupportedError
+	GitError         = program.UnusableError
 	InUseError       = repository.InUseError
 	DirtyError       = worktree.DirtyError
 	ObstructedError  = worktree.ObstructedError

@@ -45,16 +45,14 @@ func TestFiltersOfTheRepositoryAreRefused(t *testing.T) {
 	r := newRepo(t)
 	r.Seed()
 	r.Git("config", "filter.mine.clean", "cat")
-	for _, git := range []string{gittest.Program(t), ""} {
-		c := r.open(git)
-		err := c.CheckFilters(t.Context())
-		if refused, is := errors.AsType[*gitops.FilterError](err); !is || refused.Key != "filter.mine.clean" {
-			t.Errorf("with git %q: %v, want a FilterError", git, err)
-		}
-		c.AllowFilters(map[string][]string{"mine": nil})
-		if err := c.CheckFilters(t.Context()); err != nil {
-			t.Errorf("with git %q, listed: %v", git, err)
-		}
+	c := r.open()
+	err := c.CheckFilters(t.Context())
+	if refused, is := errors.AsType[*gitops.FilterError](err); !is || refused.Key != "filter.mine.clean" {
+		t.Errorf("got %v, want a FilterError", err)
+	}
+	c.AllowFilters(map[string][]string{"mine": nil})
+	if err := c.CheckFilters(t.Context()); err != nil {
+		t.Errorf("listed: %v", err)
 	}
 }
 
@@ -63,7 +61,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	r := newRepo(t)
 	r.Seed()
 	state := t.TempDir()
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, State: state})
+	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: state})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,19 +110,17 @@ func TestDirty(t *testing.T) {
 			at(r.T, r.Path("sub")).Commit("in it")
 		}, []string{"sub"}},
 	} {
-		for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
-			t.Run(name+"/"+variant.name, func(t *testing.T) {
-				t.Parallel()
-				r := newRepo(t)
-				r.Seed()
-				c.do(r)
-				got, err := r.open(variant.git).Dirty(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				gittest.Same(t, "dirty", c.want, got)
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			r.Seed()
+			c.do(r)
+			got, err := r.open().Dirty(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			gittest.Same(t, "dirty", c.want, got)
+		})
 	}
 }
 
@@ -132,7 +128,7 @@ func TestReadBase(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
-	c := r.open("")
+	c := r.open()
 	r.Write("README", "not the base's\n")
 	data, err := c.ReadBase("README", 100)
 	if err != nil {
@@ -164,7 +160,7 @@ func TestReadBaseOfADamagedObject(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Write(".git/objects/"+id[:2]+"/"+id[2:], "damaged")
-			_, err := r.open("").ReadBase("src/main.go", 100)
+			_, err := r.open().ReadBase("src/main.go", 100)
 			if err == nil {
 				t.Fatal("it is read")
 			}
@@ -193,41 +189,37 @@ func twoBranches(t *testing.T) repo {
 
 func TestSetBaseOnAnotherBranch(t *testing.T) {
 	t.Parallel()
-	for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
-		t.Run(variant.name, func(t *testing.T) {
-			r := twoBranches(t)
-			r.Write("untracked", "u\n")
-			main, older := r.Git("rev-parse", "main"), r.Git("rev-parse", "older")
-			before := r.Files()
-			c := r.open(variant.git)
-			base, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			gittest.Same(t, "base", gitops.Base{Branch: "older", SHA: older, Tree: gitops.Tree(r.Git("rev-parse", "older^{tree}"))}, base)
-			gittest.Same(t, "status", []string{"?? untracked"}, r.status())
-			gittest.Same(t, "HEAD", older, r.Git("rev-parse", "HEAD"))
-			gittest.Same(t, "branches", main+" "+older, r.Git("rev-parse", "main")+" "+r.Git("rev-parse", "older"))
-
-			snap := snapshot(t, c)
-			r.Write("only/older", "changed\n")
-			cs := changes(t, c, snap)
-			gittest.Same(t, "change", []string{"M only/older"}, nameStatus(cs))
-			if err := c.Restore(t.Context(), cs); err != nil {
-				t.Fatal(err)
-			}
-			gittest.Same(t, "work tree", before, r.Files())
-			gittest.Same(t, "status after", []string{"?? untracked"}, r.status())
-			gittest.Same(t, "HEAD after", "refs/heads/main "+main, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
-		})
+	r := twoBranches(t)
+	r.Write("untracked", "u\n")
+	main, older := r.Git("rev-parse", "main"), r.Git("rev-parse", "older")
+	before := r.Files()
+	c := r.open()
+	base, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"})
+	if err != nil {
+		t.Fatal(err)
 	}
+	gittest.Same(t, "base", gitops.Base{Branch: "older", SHA: older, Tree: gitops.Tree(r.Git("rev-parse", "older^{tree}"))}, base)
+	gittest.Same(t, "status", []string{"?? untracked"}, r.status())
+	gittest.Same(t, "HEAD", older, r.Git("rev-parse", "HEAD"))
+	gittest.Same(t, "branches", main+" "+older, r.Git("rev-parse", "main")+" "+r.Git("rev-parse", "older"))
+
+	snap := snapshot(t, c)
+	r.Write("only/older", "changed\n")
+	cs := changes(t, c, snap)
+	gittest.Same(t, "change", []string{"M only/older"}, nameStatus(cs))
+	if err := c.Restore(t.Context(), cs); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "work tree", before, r.Files())
+	gittest.Same(t, "status after", []string{"?? untracked"}, r.status())
+	gittest.Same(t, "HEAD after", "refs/heads/main "+main, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
 }
 
 func TestSetBaseToACommitAndSwitch(t *testing.T) {
 	t.Parallel()
 	r := twoBranches(t)
 	older := r.Git("rev-parse", "older")
-	c := r.open("")
+	c := r.open()
 	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{SHA: older}); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +238,7 @@ func TestSetBaseOfTheRemote(t *testing.T) {
 	r := twoBranches(t)
 	clone := at(t, r.Path("../clone"))
 	r.Git("clone", "-q", r.Dir, clone.Dir)
-	c := clone.open("")
+	c := clone.open()
 	base, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"})
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +268,7 @@ func TestSetBaseRefuses(t *testing.T) {
 				c.prepare(r)
 			}
 			before := r.Files()
-			_, err := r.open("").SetBase(t.Context(), c.spec)
+			_, err := r.open().SetBase(t.Context(), c.spec)
 			if !c.want(err) {
 				t.Errorf("got %v", err)
 			}

@@ -22,7 +22,7 @@ func TestWhatIsHiddenIsInNoChange(t *testing.T) {
 		r.Write(name, "hidden\n")
 	}
 	r.Write("ignored/other", "kept\n")
-	c := r.open("")
+	c := r.open()
 	c.Hide([]string{"conf/cred", "ignored/cred", "vault", "./open", "later", "conf/gone/below"})
 	snap := snapshot(t, c)
 	kept := at(t, filepath.Join(t.TempDir(), "kept"))
@@ -69,7 +69,7 @@ func TestNothingIsPutBackThroughALink(t *testing.T) {
 		r.Git("add", "-f", "pub")
 		r.Seed()
 		r.Write("conf/cred", "hidden\n")
-		c := r.open("")
+		c := r.open()
 		c.Hide([]string{"conf/cred"})
 		snap := snapshot(t, c)
 		if err := os.RemoveAll(r.Path("pub")); err != nil {
@@ -96,7 +96,7 @@ func TestHiddenNamesOfFileSystemsThatFold(t *testing.T) {
 	r.Seed()
 	r.Git("config", "core.ignoreCase", "true")
 	r.Write("CONF/Cred", "hidden\n")
-	c := r.open("")
+	c := r.open()
 	c.Hide([]string{"conf/CRED"})
 	if cs := changes(t, c, snapshot(t, c)); !cs.Empty() {
 		t.Errorf("changed: %v", cs.Files)
@@ -125,7 +125,7 @@ func TestBaseTracks(t *testing.T) {
 	if err := os.RemoveAll(r.Path("conf")); err != nil { // what stands in the work tree says nothing
 		t.Fatal(err)
 	}
-	c := r.open("")
+	c := r.open()
 	for path, want := range map[string]bool{
 		".": true, "conf": true, "conf/app": true, "./conf/../conf/deep/": true, "link": true, "link/app": true, "deep/up/app": true, "lib": true, "lib/in/words": true, "lib/in": true,
 		"to-lib/words": true, "conf/new": false, "conf/app/below": false, "Conf/app": false, "none": false, "lib/none": false, "loop/x": false, "out/x": false, "absolute/passwd": false, ".git/config": false,
@@ -136,7 +136,7 @@ func TestBaseTracks(t *testing.T) {
 	}
 
 	r.Git("reset", "--quiet", "--hard")
-	c = r.open("")
+	c = r.open()
 	c.Hide([]string{"lib/in/secret"})
 	lib = at(t, r.Path("lib"))
 	lib.Write("in/secret", "hidden\n")

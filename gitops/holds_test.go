@@ -2,15 +2,13 @@ package gitops_test
 
 import (
 	"testing"
-
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 func TestBaseHolds(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	r.Write("README", "changed since\n")
 	r.Write("new", "not committed\n")
 	for text, want := range map[string]bool{

@@ -17,7 +17,7 @@ func TestWhatIgnoreRulesNeed(t *testing.T) {
 	r.Git("commit", "-qm", "first")
 	r.Write("untracked", "")
 	r.Git("config", "core.ignoreCase", "true")
-	c := r.open("")
+	c := r.open()
 	tracked, err := c.Tracked(t.Context())
 	if err != nil {
 		t.Fatal(err)

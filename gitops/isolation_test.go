@@ -21,7 +21,7 @@ func TestNothingOfTheAgentRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := twoBranches(t)
-			c := r.open(gittest.Program(t))
+			c := r.open()
 			if _, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"}); err != nil {
 				t.Fatal(err)
 			}

@@ -55,7 +55,7 @@ func TestChangesInALayer(t *testing.T) {
 		r.Seed()
 		r.Write("mine", "untracked\n")
 		r.Write("a/mine.log", "ignored\n")
-		c := r.open("")
+		c := r.open()
 		snap := snapshot(t, c)
 		before := r.Files()
 		l := layer(t, r.Dir)
@@ -120,7 +120,7 @@ func sameAsACopy(t *testing.T, seed uint64) {
 	}
 	before := r.Files()
 
-	c, ofCopy := r.open(""), copied.open("")
+	c, ofCopy := r.open(), copied.open()
 	snap := snapshot(t, c)
 	setup := layer(t, r.Dir)
 	for _, tree := range []repo{setup.repo, copied} {
@@ -363,7 +363,7 @@ func TestWhatOfAnotherOwnerKeepsALayerOff(t *testing.T) {
 				r.Write(path, "mine\n")
 			}
 			r.Link("b/mine", "a/link")
-			c := r.open("")
+			c := r.open()
 			const own, other = 1000, 7
 			err := filepath.WalkDir(r.Dir, func(path string, _ fs.DirEntry, err error) error {
 				return errors.Join(err, os.Lchown(path, own, own))

@@ -51,7 +51,7 @@ func TestFillLFS(t *testing.T) {
 		}
 		return have
 	}
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	fill := func(gives map[string]string) (asked int, err error) {
 		err = c.FillLFS(t.Context(), func(_ context.Context, _, folder string, list []gitops.LFSFile) error {
 			asked = len(list)
@@ -97,7 +97,7 @@ func TestFillLFS(t *testing.T) {
 	// Without smudging nothing is fetched or written.
 	r.Write("same.bin", same)
 	r.Git("config", "filter.lfs.process", "git-lfs filter-process --skip")
-	c = r.open(gittest.Program(t))
+	c = r.open()
 	if asked, err := fill(contents); err != nil || asked != 0 || files()["same.bin"] != same {
 		t.Errorf("skipped: asked for %d, %v, %q", asked, err, files()["same.bin"])
 	}

@@ -14,59 +14,55 @@ import (
 
 func TestMaterialise(t *testing.T) {
 	t.Parallel()
-	for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
-		t.Run(variant.name, func(t *testing.T) {
-			r := newRepo(t)
-			r.Write(".gitignore", "cache/\n*.log\n")
-			r.Write(".gitattributes", "*.txt text eol=crlf\n")
-			r.Write("dos.txt", "a\r\nb\r\n")
-			r.Link("/etc/passwd", "link")
-			r.Write("run", "#!\n")
-			r.Chmod("run", 0o755)
-			r.Seed()
-			r.Write("cache/deep/x", "cached\n")
-			r.Write("mine", "untracked\n")
-			r.Link("mine", "cache/link")
-			if err := syscall.Mkfifo(r.Path("cache/pipe"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			c := r.open(variant.git)
-			snap := snapshot(t, c)
-			kept := filepath.Join(t.TempDir(), "kept")
-			if err := c.KeepUntracked(t.Context(), snap, kept); err != nil {
-				t.Fatal(err)
-			}
-			before := r.filesBut("cache/pipe")
-			edit(r)
-			r.Remove("gone")
-			r.Write("cache/deep/x", "poisoned\n")
-			r.Write("mine", "poisoned\n")
-			r.Write("new.log", "l")
-			cs := changes(t, c, snap)
-
-			fresh := at(t, filepath.Join(t.TempDir(), "base"))
-			err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, Shown: gitops.Shown{Tree: cs.Base.Tree}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			gittest.Same(t, "base", before, fresh.Files())
-			gittest.Same(t, "status of the base", []string{"?? mine"}, fresh.status())
-			gittest.Same(t, "HEAD", cs.Base.SHA, fresh.Git("rev-parse", "HEAD"))
-
-			changed := at(t, filepath.Join(t.TempDir(), "changed"))
-			err = c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: changed.Dir, Untracked: kept, Shown: gitops.Shown{Tree: cs.Tree}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := maps.Clone(before)
-			want["README"] = "one\n2\n"
-			delete(want, "gone")
-			gittest.Same(t, "change", want, changed.Files())
-			gittest.Same(t, "status of the change", []string{"M  README", "D  gone", "?? mine"}, changed.status())
-			changed.Git("commit", "-q", "-m", "it can be worked in")
-			changed.Git("fsck")
-		})
+	r := newRepo(t)
+	r.Write(".gitignore", "cache/\n*.log\n")
+	r.Write(".gitattributes", "*.txt text eol=crlf\n")
+	r.Write("dos.txt", "a\r\nb\r\n")
+	r.Link("/etc/passwd", "link")
+	r.Write("run", "#!\n")
+	r.Chmod("run", 0o755)
+	r.Seed()
+	r.Write("cache/deep/x", "cached\n")
+	r.Write("mine", "untracked\n")
+	r.Link("mine", "cache/link")
+	if err := syscall.Mkfifo(r.Path("cache/pipe"), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	c := r.open()
+	snap := snapshot(t, c)
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := c.KeepUntracked(t.Context(), snap, kept); err != nil {
+		t.Fatal(err)
+	}
+	before := r.filesBut("cache/pipe")
+	edit(r)
+	r.Remove("gone")
+	r.Write("cache/deep/x", "poisoned\n")
+	r.Write("mine", "poisoned\n")
+	r.Write("new.log", "l")
+	cs := changes(t, c, snap)
+
+	fresh := at(t, filepath.Join(t.TempDir(), "base"))
+	err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, Shown: gitops.Shown{Tree: cs.Base.Tree}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "base", before, fresh.Files())
+	gittest.Same(t, "status of the base", []string{"?? mine"}, fresh.status())
+	gittest.Same(t, "HEAD", cs.Base.SHA, fresh.Git("rev-parse", "HEAD"))
+
+	changed := at(t, filepath.Join(t.TempDir(), "changed"))
+	err = c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: changed.Dir, Untracked: kept, Shown: gitops.Shown{Tree: cs.Tree}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := maps.Clone(before)
+	want["README"] = "one\n2\n"
+	delete(want, "gone")
+	gittest.Same(t, "change", want, changed.Files())
+	gittest.Same(t, "status of the change", []string{"M  README", "D  gone", "?? mine"}, changed.status())
+	changed.Git("commit", "-q", "-m", "it can be worked in")
+	changed.Git("fsck")
 }
 
 // What the change has in the place of a folder of untracked files stays what it is.
@@ -78,7 +74,7 @@ func TestMaterialiseWithALinkForAFolder(t *testing.T) {
 	r.Write("other/plain", "y\n")
 	r.Seed()
 	r.Write("conf/deep/own.log", "kept\n")
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	kept := filepath.Join(t.TempDir(), "kept")
 	if err := c.KeepUntracked(t.Context(), snap, kept); err != nil {
@@ -106,7 +102,7 @@ func TestMaterialiseWithFilters(t *testing.T) {
 	r.Write(".gitattributes", "*.caps filter=caps\n")
 	r.Write("a.caps", "HELLO\n")
 	r.Seed()
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("a.caps", "BYE\n")
 	cs := changes(t, c, snap)
@@ -123,7 +119,7 @@ func TestSnapshotPassesOverItsOwnState(t *testing.T) {
 	r := newRepo(t)
 	r.Seed()
 	r.Write("state/.keep", "")
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, State: r.Path("state")})
+	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: r.Path("state")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +152,7 @@ func TestMaterialiseHasSubmodules(t *testing.T) {
 	r.Git("-C", "deep/sub", "config", "http.extraheader", "hunter22")
 	r.Git("-C", "deep/sub", "remote", "set-url", "origin", "https://x:hunter22@example.invalid/sub")
 	r.Git("-C", "deep/sub", "tag", "v1")
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	kept := filepath.Join(t.TempDir(), "kept")
 	if err := c.KeepUntracked(t.Context(), snapshot(t, c), kept); err != nil {
 		t.Fatal(err)

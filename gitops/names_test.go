@@ -14,7 +14,7 @@ func TestBaseFiles(t *testing.T) {
 	r.Write(".github/ISSUE_TEMPLATE/bug.md", "b\n")
 	r.Link("../README", ".github/link.md")
 	r.Commit("templates")
-	c := r.open("")
+	c := r.open()
 	r.Write(".github/untracked.md", "c\n")
 	for folder, want := range map[string][]string{
 		".github": {"Pull_Request_Template.md"}, ".github/ISSUE_TEMPLATE": {"bug.md"}, "none": nil, "README": nil, "../.github": nil,

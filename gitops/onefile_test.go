@@ -15,7 +15,7 @@ func TestWithFile(t *testing.T) {
 	r.Write("a", "1\n")
 	r.Write("dir/b", "2\n")
 	r.Commit("base")
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("a", "one\n")
 	cs := changes(t, c, snap)
@@ -72,7 +72,7 @@ func TestHasBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Commit("begin")
-	c := r.open("")
+	c := r.open()
 	for path, want := range map[string]bool{
 		"hooks/check.sh": true, "./hooks/check.sh": true, "hooks": true, "hooks/none": false, "none": false, "a/b": false,
 		"link": true, "link/check.sh": true, "link/none": true, // where a link leads is not looked up

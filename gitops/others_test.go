@@ -101,7 +101,7 @@ func TestRestoreFromABaseGoesOverNothingOfOthers(t *testing.T) {
 // besideOthers opens a checkout that commands of the run leave to others.
 func besideOthers(t *testing.T, r repo) *gitops.Checkout {
 	t.Helper()
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, State: t.TempDir()})
+	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestReadPackNamesWhatIsDoubtful(t *testing.T) {
 	r.Write("README", "one\n")
 	r.Commit("base")
 	before := r.Files()
-	cs, err := r.open("").ReadPack(t.Context(), pack, gitops.Tree(tree))
+	cs, err := r.open().ReadPack(t.Context(), pack, gitops.Tree(tree))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestReadPackRefusesATreeThatIsNoObject(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
-	_, err := r.open("").ReadPack(t.Context(), bytes.NewReader(nil), "../../etc/passwd")
+	_, err := r.open().ReadPack(t.Context(), bytes.NewReader(nil), "../../etc/passwd")
 	if !errors.As(err, new(*gitops.PackError)) {
 		t.Errorf("got %v, want a PackError", err)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
-	"github.com/agent-ci/agent-ci/gitops/internal/unified"
 )
 
 // diffOptions make what git writes depend on nothing but the two trees.
@@ -66,53 +65,23 @@ func (c *Checkout) changedAlone(ctx context.Context, cs *ChangeSet) (old, now pl
 	return old, now, err
 }
 
-// WritePatch writes the change in git's format. Where the git program is there
-// binary files are in it so that `git apply --binary` takes them, else they
-// are only named.
+// WritePatch writes the change in git's format, binary files so that `git apply --binary`
+// takes them.
 func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) error {
 	if cs.Empty() {
 		return nil
 	}
-	if c.repo.Git.There() {
-		return c.gitDiff(ctx, cs, w, "--patch", "--binary")
-	}
-	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
-	if err != nil {
-		return fmt.Errorf("write the patch: %w", err)
-	}
-	for _, d := range changes {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := unified.Write(w, c.objects, d); err != nil {
-			return fmt.Errorf("write the patch: %w", err)
-		}
-	}
-	return nil
+	return c.gitDiff(ctx, cs, w, "--patch", "--binary")
 }
 
-func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet, changes []objects.Difference) error {
+// countLines fills in how many lines the files of a change set gained and lost.
+func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet) error {
 	if cs.Empty() {
 		return nil
 	}
-	count := c.countByItself
-	if c.repo.Git.There() {
-		count = c.countWithGit
-	}
-	if err := count(ctx, cs, changes); err != nil {
-		return fmt.Errorf("count lines: %w", err)
-	}
-	for _, f := range cs.Files {
-		cs.Insertions += f.Insertions
-		cs.Deletions += f.Deletions
-	}
-	return nil
-}
-
-func (c *Checkout) countWithGit(ctx context.Context, cs *ChangeSet, _ []objects.Difference) error {
 	var out bytes.Buffer
 	if err := c.gitDiff(ctx, cs, &out, "--numstat", "-z"); err != nil {
-		return err
+		return fmt.Errorf("count lines: %w", err)
 	}
 	byPath := map[string]*File{}
 	for i := range cs.Files {
@@ -120,8 +89,12 @@ func (c *Checkout) countWithGit(ctx context.Context, cs *ChangeSet, _ []objects.
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
 		if err := takeCount(byPath, line); err != nil {
-			return err
+			return fmt.Errorf("count lines: %w", err)
 		}
+	}
+	for _, f := range cs.Files {
+		cs.Insertions += f.Insertions
+		cs.Deletions += f.Deletions
 	}
 	return nil
 }
@@ -141,20 +114,4 @@ func takeCount(byPath map[string]*File, line string) error {
 	deleted, err2 := strconv.Atoi(parts[1])
 	f.Insertions, f.Deletions = added, deleted
 	return errors.Join(err, err2)
-}
-
-// countByItself counts where there is no git. cs.Files and changes are in the
-// same order.
-func (c *Checkout) countByItself(ctx context.Context, cs *ChangeSet, changes []objects.Difference) error {
-	for i, d := range changes {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		var err error
-		f := &cs.Files[i]
-		if f.Insertions, f.Deletions, f.Binary, err = unified.CountLines(c.objects, d); err != nil {
-			return err
-		}
-	}
-	return nil
 }

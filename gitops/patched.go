@@ -3,7 +3,6 @@ package gitops
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,12 +14,9 @@ import (
 )
 
 // Patched is the change set that a patch, as WritePatch writes it, makes of a tree: binary files,
-// modes and links too. All of it applies, or it is an error. It takes the git program. No work tree is
-// touched, and no commit has the base of the change set.
+// modes and links too. All of it applies, or it is an error. No work tree is touched,
+// and no commit has the base of the change set.
 func (c *Checkout) Patched(ctx context.Context, tree Tree, patch []byte) (*ChangeSet, error) {
-	if !c.repo.Git.There() {
-		return nil, errors.New("apply a patch: there is no git to do it")
-	}
 	dir, err := os.MkdirTemp(c.repo.Private, "patched-")
 	if err != nil {
 		return nil, fmt.Errorf("apply a patch: %w", err)

@@ -19,7 +19,7 @@ func TestAPatchMakesTheTreeAgainThatItWasWrittenOf(t *testing.T) {
 		r.Write(name, text)
 	}
 	r.Commit("base")
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("text", "one\n2\nthree\n")
 	r.Write("binary", binary+"\x00more")
@@ -56,7 +56,7 @@ func TestAPatchAppliesWhereItsLinesAre(t *testing.T) {
 	r.Write("a", "1\n2\n3\n4\n5\n6\n7\n8\n")
 	r.Write("b", "b\n")
 	r.Commit("base")
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("a", "0\n1\n2\n3\n4\n5\n6\n7\n8\n")
 	r.Write("other", "other\n")
@@ -81,7 +81,7 @@ func TestAPatchThatDoesNotFitChangesNothing(t *testing.T) {
 	r.Write("a", "a\n")
 	r.Write("dir/b", "b\n")
 	r.Commit("base")
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	tree := changes(t, c, snapshot(t, c)).Tree
 	added := func(name string) string {
 		return "diff --git a/" + name + " b/" + name + "\nnew file mode 100644\n--- /dev/null\n+++ b/" + name + "\n@@ -0,0 +1 @@\n+x\n"

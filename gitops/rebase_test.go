@@ -16,7 +16,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
-	"github.com/agent-ci/agent-ci/gitops/merge"
 )
 
 // drifted is a repository with a base, a change on it and a base that moved.
@@ -32,7 +31,7 @@ func drifted(t testing.TB, base, change, moved func(repo)) (r repo, before, afte
 	r.Git("commit", "-q", "--allow-empty", "-m", "moved")
 	after = r.Git("rev-parse", "HEAD")
 	r.Git("checkout", "-q", "main")
-	c := r.open("")
+	c := r.open()
 	snap := snapshot(t, c)
 	change(r)
 	cs := changes(t, c, snap)
@@ -51,7 +50,7 @@ func drifted(t testing.TB, base, change, moved func(repo)) (r repo, before, afte
 // has both sides between marks as git puts them, or is as on the new base.
 func checkMarked(t testing.TB, r repo, c *gitops.Checkout, cs *gitops.ChangeSet, onto gitops.Base) {
 	t.Helper()
-	moved, conflicts, err := c.RebaseMarked(t.Context(), cs, onto, merge.Labels{Ours: "ours", Base: "base", Theirs: "theirs"})
+	moved, conflicts, err := c.RebaseMarked(t.Context(), cs, onto, gitops.Labels{Ours: "ours", Base: "base", Theirs: "theirs"})
 	if err != nil || len(conflicts) == 0 {
 		t.Errorf("marked: %d conflicts, %v", len(conflicts), err)
 		return
@@ -70,8 +69,11 @@ func checkMarked(t testing.TB, r repo, c *gitops.Checkout, cs *gitops.ChangeSet,
 			}
 			continue
 		}
+		if strings.Trim(is.OldID, "0") == "" {
+			continue // renamed
+		}
 		git := exec.Command("git", "merge-file", "-p", "--diff3", "-L", "ours (agent-ci)", "-L", "base (agent-ci)", "-L", "theirs (agent-ci)")
-		for i, id := range []string{was.NewID, was.OldID, is.OldID} {
+		for i, id := range []string{is.OldID, was.OldID, was.NewID} {
 			name := filepath.Join(t.TempDir(), fmt.Sprint(i))
 			if err := os.WriteFile(name, blobOf(t, c, id), 0o600); err != nil {
 				t.Fatal(err)
@@ -105,6 +107,11 @@ func TestRebase(t *testing.T) {
 	t.Parallel()
 	nothing := func(repo) {}
 	three := func(r repo) { r.Write("a", "1\n2\n3\n4\n5\n"); r.Write("keep", "k\n") }
+	folders := func(r repo) {
+		for _, name := range []string{"1", "2", "3"} {
+			r.Write("d/"+name, name+"\n2\n3\n4\n5\n6\n7\n8\n9\n")
+		}
+	}
 	for _, c := range []struct {
 		name                string
 		base, change, moved func(repo)
@@ -120,10 +127,18 @@ func TestRebase(t *testing.T) {
 		{"changed and deleted", three, func(r repo) { r.Write("a", "X\n") }, func(r repo) { r.Remove("a") }, "deleted on the new base"},
 		{"deleted and changed", three, func(r repo) { r.Remove("a") }, func(r repo) { r.Write("a", "X\n") }, "deleted here"},
 		{"both deleted", three, func(r repo) { r.Remove("a"); r.Write("z", "z\n") }, func(r repo) { r.Remove("a") }, ""},
-		{"changed and renamed", three, func(r repo) { r.Write("a", "X\n") }, func(r repo) { r.Git("mv", "a", "b") }, `renamed to "b"`},
+		{"changed and renamed", three, func(r repo) { r.Write("a", "1\n2\n3\n4\nFIVE\n") }, func(r repo) { r.Git("mv", "a", "b") }, ""},
+		{"renamed and changed", three, func(r repo) { r.Git("mv", "a", "b") }, func(r repo) { r.Write("a", "1\n2\n3\n4\nFIVE\n") }, ""},
+		{"renamed and changed on both sides", three, func(r repo) { r.Git("mv", "a", "b"); r.Write("b", "ONE\n2\n3\n4\n5\n") }, func(r repo) { r.Write("a", "one\n2\n3\n4\n5\n") }, `"b" (both changed the same lines)`},
+		{"renamed in two ways", three, func(r repo) { r.Git("mv", "a", "b") }, func(r repo) { r.Git("mv", "a", "c") }, `"a" is renamed to "b" here, and to "c" on the new base`},
+		{"renamed and deleted", three, func(r repo) { r.Git("mv", "a", "b") }, func(r repo) { r.Remove("a") }, `"a" is renamed to "b" here, and deleted on the new base`},
+		{"added in a folder that was renamed", folders, func(r repo) { r.Write("d/new", "n\n") }, func(r repo) { r.Git("mv", "d", "e") }, `"d/new" is added here, and its folder is renamed on the new base`},
+		{"added in a folder that is renamed here", folders, func(r repo) { r.Git("mv", "d", "e") }, func(r repo) { r.Write("d/new", "n\n") }, `"d/new" is added on the new base, and its folder is renamed here`},
+		{"added in a folder of which a part was renamed", folders, func(r repo) { r.Write("d/new", "n\n"); r.Write("d/1", "x\n") }, func(r repo) { r.Git("mv", "d/1", "e1") }, ""},
+		{"a part of a folder is renamed here", folders, func(r repo) { r.Git("mv", "d/1", "e1") }, func(r repo) { r.Write("d/new", "n\n"); r.Write("d/1", "1\n2\n3\n4\n5\n6\n7\n8\nnine\n") }, ""},
 		{"both added", three, func(r repo) { r.Write("n", "x\n") }, func(r repo) { r.Write("n", "y\n") }, "added here and on the new base"},
 		{"a folder for a file", three, func(r repo) { r.Write("n", "x\n") }, func(r repo) { r.Write("n/f", "y\n") }, "folder on the new base"},
-		{"a file for a folder", three, func(r repo) { r.Write("n/f", "x\n") }, func(r repo) { r.Write("n", "y\n") }, `"n" is a file on the new base`},
+		{"a file for a folder", three, func(r repo) { r.Write("n/f", "x\n") }, func(r repo) { r.Write("n", "y\n") }, `"n" (it is a file on the new base, and a folder here)`},
 		{"a folder becomes a file", func(r repo) { r.Write("d/1", "1\n") }, func(r repo) { r.Remove("d"); r.Write("d", "file\n") }, func(r repo) { r.Write("other", "o\n") }, ""},
 		{"a folder that grew becomes a file", func(r repo) { r.Write("d/1", "1\n") }, func(r repo) { r.Remove("d"); r.Write("d", "file\n") }, func(r repo) { r.Write("d/2", "2\n") }, "folder on the new base"},
 		{"a file becomes a folder", three, func(r repo) { r.Remove("a"); r.Write("a/b", "b\n") }, func(r repo) { r.Write("other", "o\n") }, ""},
@@ -136,6 +151,7 @@ func TestRebase(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r, before, after, rebased, err := drifted(t, c.base, c.change, c.moved)
 			if c.conflict != "" {
+				gittest.Same(t, "git's tree", "", mergedByGit(t, r, before, after))
 				var conflict *gitops.MergeError
 				if !errors.As(err, &conflict) || !strings.Contains(err.Error(), c.conflict) {
 					t.Fatalf("err = %v, want a conflict with %q", err, c.conflict)
@@ -145,35 +161,14 @@ func TestRebase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			gittest.Same(t, "tree", gitMergeTree(t, r, before, after), string(rebased.Tree))
+			gittest.Same(t, "tree", mergedByGit(t, r, before, after), string(rebased.Tree))
 			gittest.Same(t, "base", after, rebased.Base.SHA)
 		})
 	}
 }
 
-// gitMergeTree is the tree that git makes of the work tree's change and a
-// commit; "" for a conflict.
-func gitMergeTree(t testing.TB, r repo, before, after string) string {
-	t.Helper()
-	r.Git("add", "-A")
-	r.Git("commit", "-q", "--allow-empty", "-m", "change")
-	out, err := tryMergeTree(r, r.Git("rev-parse", "HEAD"), after)
-	r.Git("reset", "-q", "--hard", before)
-	if err != nil {
-		return ""
-	}
-	return out
-}
-
-func tryMergeTree(r repo, ours, theirs string) (string, error) {
-	if err := r.TryGit("-c", "merge.renames=false", "merge-tree", "--write-tree", ours, theirs); err != nil {
-		return "", err
-	}
-	return r.Git("-c", "merge.renames=false", "merge-tree", "--write-tree", ours, theirs), nil
-}
-
 // TestRebaseAsGit compares with git's own merge: what Rebase merges, git merges
-// to the same tree.
+// to the same tree, and what it does not, git does not.
 func TestRebaseAsGit(t *testing.T) {
 	t.Parallel()
 	lines := func(n int) string {
@@ -222,16 +217,127 @@ func TestRebaseAsGit(t *testing.T) {
 			if !errors.As(err, new(*gitops.MergeError)) {
 				rt.Fatal(err)
 			}
+			if tree := mergedByGit(t, r, before, after); tree != "" {
+				rt.Fatalf("git merges to %s: %v", tree, err)
+			}
 			return
 		}
 		merged++
-		if want := gitMergeTree(t, r, before, after); want != string(rebased.Tree) {
+		if want := mergedByGit(t, r, before, after); want != string(rebased.Tree) {
 			rt.Fatalf("tree %s, git makes %q:\n%s", rebased.Tree, want, r.Git("diff", want, string(rebased.Tree)))
 		}
 	})
 	if merged == 0 {
 		t.Error("nothing was merged")
 	}
+}
+
+// attributed is a merge of files by attributes: of lines that both sides change apart, of the same
+// line, of files that both add, and of one that only one side changes.
+type attributed struct{ rules, file string }
+
+// TestMergesAsGitByAttributes compares with `git merge` of a branch with the change into the new base.
+func TestMergesAsGitByAttributes(t *testing.T) {
+	t.Parallel()
+	cases := map[string]attributed{
+		"none":                  {"", "f"},
+		"set":                   {"* merge\n", "f"},
+		"unset":                 {"f -merge\n", "f"},
+		"unspecified":           {"* -merge\nf !merge\n", "f"},
+		"text":                  {"* merge=text\n", "f"},
+		"binary":                {"*.lock merge=binary\n", "a.lock"},
+		"the macro":             {"*.lock binary\n", "d/a.lock"},
+		"the macro, undone":     {"* binary\nd/* merge\n", "d/f"},
+		"a macro of one's own":  {"[attr]whole -merge\nd/** whole\n", "d/e/f"},
+		"union":                 {"CHANGES merge=union\n", "CHANGES"},
+		"union in a folder":     {"/d/*.md merge=union\n", "d/a.md"},
+		"not in that folder":    {"/d/*.md merge=union\n", "e/a.md"},
+		"line ends":             {"* text eol=crlf\n", "f"},
+		"the length of marks":   {"* conflict-marker-size=9\n", "f"},
+		"the last line counts":  {"* merge=union\n* -merge\n", "f"},
+		"quoted":                {"\"a b\" merge=union\n", "a b"},
+		"another case":          {"F merge=union\n", "f"},
+		"another driver":        {"* merge=ours\n", "f"},
+		"another, in a folder":  {"d/** merge=npm-lock\n", "d/package-lock.json"},
+		"another, and then not": {"* merge=ours\nf merge=text\n", "f"},
+	}
+	lines := "1\n2\n3\n4\n5\n6\n7\n"
+	for name, c := range cases {
+		other := strings.HasPrefix(name, "another") && name != "another case" && name != "another, and then not"
+		for kind, both := range map[string][3]string{
+			"apart":       {lines, "one\n2\n3\n4\n5\n6\n7\n", "1\n2\n3\n4\n5\n6\nseven\n"},
+			"together":    {lines, "one\n2\n3\n4\n5\n6\n7\n", "eins\n2\n3\n4\n5\n6\n7\n"},
+			"both added":  {"", "one\n", "eins\n"},
+			"on one side": {lines, "one\n2\n3\n4\n5\n6\n7\n", lines},
+		} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				write := func(text string) func(repo) {
+					return func(r repo) {
+						if text != "" {
+							r.Write(c.file, text)
+						}
+						r.Write("mark", "m\n") // so that each side has a commit
+					}
+				}
+				base := func(r repo) { r.Write(".gitattributes", c.rules); write(both[0])(r) }
+				r, before, after, rebased, err := drifted(t, base, write(both[1]), write(both[2]))
+				if other && kind != "on one side" {
+					if err == nil || !strings.Contains(err.Error(), "does not run its merge driver") {
+						t.Errorf("got %v", err)
+					}
+					return
+				}
+				got := ""
+				if err == nil {
+					got = string(rebased.Tree)
+				} else if !errors.As(err, new(*gitops.MergeError)) {
+					t.Fatal(err)
+				}
+				gittest.Same(t, "tree", mergedByGit(t, r, before, after), got)
+			})
+		}
+	}
+}
+
+// The attributes are those of the tree that the change goes onto: a change cannot have itself merged
+// otherwise, and a base that moved can.
+func TestAttributesOfTheNewBaseCount(t *testing.T) {
+	t.Parallel()
+	one := func(text, rules string) func(repo) {
+		return func(r repo) {
+			r.Write("f", text)
+			if rules != "" {
+				r.Write(".gitattributes", rules)
+			}
+		}
+	}
+	for name, c := range map[string]struct{ change, moved, want string }{
+		"of the change":   {"f merge=union\n", "", ""},
+		"of the new base": {"", "f merge=union\n", "y\nx\n"},
+	} {
+		r, before, after, rebased, err := drifted(t, one("a\n", ""), one("x\n", c.change), one("y\n", c.moved))
+		want := mergedByGit(t, r, before, after)
+		if (err == nil) != (c.want != "") || err == nil && want != string(rebased.Tree) || want != "" && r.Git("show", want+":f")+"\n" != c.want {
+			t.Errorf("%s: %v, and git makes %q", name, err, want)
+		}
+	}
+}
+
+// mergedByGit is the tree that `git merge` makes in a work tree of after of a branch with the work
+// tree's change; empty for a conflict.
+func mergedByGit(t testing.TB, r repo, before, after string) string {
+	t.Helper()
+	r.Git("add", "-A")
+	r.Git("commit", "-q", "--allow-empty", "-m", "change")
+	change := r.Git("rev-parse", "HEAD")
+	r.Git("checkout", "-q", "-f", "--detach", after)
+	defer r.Git("checkout", "-q", "-f", "main")
+	if r.TryGit("merge", "-q", "--no-edit", change) != nil {
+		r.Git("merge", "--abort")
+		return ""
+	}
+	return r.Git("rev-parse", "HEAD^{tree}")
 }
 
 func TestWhatGitFetches(t *testing.T) {
@@ -244,7 +350,7 @@ func TestWhatGitFetches(t *testing.T) {
 	elsewhere.Write("b/c", "c\n")
 	elsewhere.Commit("two")
 	tip := elsewhere.Git("rev-parse", "HEAD")
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	if c.HasCommit(tip) {
 		t.Fatal("the commit is here already")
 	}

@@ -41,9 +41,9 @@ func (r repo) filesBut(name string) map[string]string {
 	return list
 }
 
-func (r repo) open(git string) *gitops.Checkout {
+func (r repo) open() *gitops.Checkout {
 	r.T.Helper()
-	c, err := gitops.Open(r.T.Context(), gitops.Options{Dir: r.Dir, Git: git, State: r.T.TempDir(), OpenFilter: unconfined, LFS: filepath.Join(r.T.TempDir(), "lfs")})
+	c, err := gitops.Open(r.T.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(r.T), State: r.T.TempDir(), OpenFilter: unconfined, LFS: filepath.Join(r.T.TempDir(), "lfs")})
 	if err != nil {
 		r.T.Fatal(err)
 	}

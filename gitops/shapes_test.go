@@ -2,7 +2,6 @@ package gitops_test
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,7 +13,6 @@ import (
 // shape is a kind of checkout, and what an agent does in it.
 type shape struct {
 	name      string
-	needsGit  bool // cannot be worked in without the git program
 	make      func(r repo) repo
 	agent     func(r repo)
 	want      []string // name-status of the change
@@ -330,7 +328,7 @@ var shapes = []shape{
 		want: []string{"A new.caps", "D sub/c.caps", "M README", "M a.caps"},
 	},
 	{
-		name: "ident and encoding", needsGit: true,
+		name: "ident and encoding",
 		make: func(r repo) repo {
 			r.Write(".gitattributes", "*.id ident\n*.u16 working-tree-encoding=UTF-16LE\n")
 			r.Write("a.id", "$Id$\n")
@@ -545,7 +543,7 @@ var shapes = []shape{
 		want: []string{"A src/deep/other", "M README"},
 	},
 	{
-		name: "split index", needsGit: true,
+		name: "split index",
 		make: func(r repo) repo {
 			r.Seed()
 			r.Git("update-index", "--split-index")
@@ -577,32 +575,16 @@ var shapes = []shape{
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	for _, s := range shapes {
-		git := gittest.Program(t)
-		t.Run(s.name+"/switch", func(t *testing.T) { t.Parallel(); switchTo(t, s, git) })
-		if s.needsGit {
-			t.Run(s.name+"/restore", func(t *testing.T) { t.Parallel(); restore(t, s, git) })
-			t.Run(s.name+"/refused without git", func(t *testing.T) { t.Parallel(); refusedWithoutGit(t, s) })
-			continue
-		}
-		t.Run(s.name+"/switch without git", func(t *testing.T) { t.Parallel(); switchTo(t, s, "") })
-		t.Run(s.name+"/restore without git", func(t *testing.T) { t.Parallel(); restore(t, s, "") })
+		t.Run(s.name+"/switch", func(t *testing.T) { t.Parallel(); switchTo(t, s) })
+		t.Run(s.name+"/restore", func(t *testing.T) { t.Parallel(); restore(t, s) })
 	}
 }
 
-func refusedWithoutGit(t *testing.T, s shape) {
-	r := s.make(newRepo(t))
-	_, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, State: t.TempDir()})
-	var unsupported *gitops.UnsupportedError
-	if !errors.As(err, &unsupported) {
-		t.Errorf("opened without git: %v", err)
-	}
-}
-
-func switchTo(t *testing.T, s shape, git string) {
+func switchTo(t *testing.T, s shape) {
 	r := s.make(newRepo(t))
 	base := r.Git("rev-parse", "HEAD")
 	branch := r.Git("rev-parse", "--abbrev-ref", "HEAD")
-	c := r.open(git)
+	c := r.open()
 	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{}); err != nil {
 		t.Fatal(err)
 	}
@@ -614,12 +596,8 @@ func switchTo(t *testing.T, s shape, git string) {
 	if len(s.want) == 0 {
 		return
 	}
-	if git != "" || s.name != "binary file" {
-		patchApplies(t, r, c, cs)
-	}
-	if git == "" || s.needsGit {
-		packArrives(t, r, base, git, c, cs)
-	}
+	patchApplies(t, r, c, cs)
+	packArrives(t, r, base, c, cs)
 	after := r.Files()
 
 	sha := commit(t, c, cs)
@@ -661,7 +639,7 @@ func patchApplies(t *testing.T, r repo, c *gitops.Checkout, cs *gitops.ChangeSet
 }
 
 // packArrives reads the pack in a fresh clone of the base.
-func packArrives(t *testing.T, r repo, base, git string, c *gitops.Checkout, cs *gitops.ChangeSet) {
+func packArrives(t *testing.T, r repo, base string, c *gitops.Checkout, cs *gitops.ChangeSet) {
 	t.Helper()
 	var pack bytes.Buffer
 	if err := c.WritePack(t.Context(), cs, &pack); err != nil {
@@ -670,7 +648,7 @@ func packArrives(t *testing.T, r repo, base, git string, c *gitops.Checkout, cs 
 	clone := at(t, filepath.Join(t.TempDir(), "clone"))
 	r.Git("clone", "-q", "--no-checkout", "--no-local", r.Dir, clone.Dir)
 	clone.Git("-c", "core.autocrlf=false", "checkout", "-q", "--detach", base)
-	there := clone.open(git)
+	there := clone.open()
 	got, err := there.ReadPack(t.Context(), bytes.NewReader(pack.Bytes()), cs.Tree)
 	if err != nil {
 		t.Fatal(err)
@@ -679,7 +657,7 @@ func packArrives(t *testing.T, r repo, base, git string, c *gitops.Checkout, cs 
 	gittest.Same(t, "its tree", cs.Tree, got.Tree)
 }
 
-func restore(t *testing.T, s shape, git string) {
+func restore(t *testing.T, s shape) {
 	r := s.make(newRepo(t))
 	head, err := os.ReadFile(gitDirFile(r, "HEAD"))
 	if err != nil {
@@ -688,7 +666,7 @@ func restore(t *testing.T, s shape, git string) {
 	base := r.Git("rev-parse", "HEAD")
 	before, status := r.Files(), r.status()
 	gittest.Same(t, "status before", s.untracked, ignoredLater(status, s))
-	c := r.open(git)
+	c := r.open()
 	snap := snapshot(t, c)
 	s.agent(r)
 	cs := changes(t, c, snap)

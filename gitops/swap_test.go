@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 func TestSwap(t *testing.T) {
@@ -16,7 +15,7 @@ func TestSwap(t *testing.T) {
 	r.Write("sub/b", "base\n")
 	r.Write("away/c", "base\n")
 	r.Seed()
-	c := r.open(gittest.Program(t))
+	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("a", "changed\n")
 	r.Write("sub/b", "changed\n")

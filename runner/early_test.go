@@ -139,7 +139,7 @@ func TestATaskGoesByTheCheckoutOfItsRun(t *testing.T) {
 	rec := recorded(t)
 	in := &invocation{rec: rec, source: &settings.Source{Warn: rec.Warn, Given: settings.Given{Env: settings.Environment{"GITHUB_ACTIONS=true"}}}}
 	open := func(repo gittest.Repo) *workspace.Workspace {
-		ws, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir})
+		ws, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 		if err == nil {
 			err = ws.StartOn(t.Context(), "")
 		}

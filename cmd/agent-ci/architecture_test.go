@@ -91,11 +91,10 @@ var roomKnows = map[string][]string{
 	"gitops/github":               {"gitops/forge", "gitops/internal", "policy/reach"},
 	"gitops/remote":               {"gitops/internal", "policy/outside"},
 	"gitops/rules":                nil,
-	"gitops/v4a":                  {"gitops/charset", "gitops/merge"},
+	"gitops/v4a":                  {"gitops/charset"},
 	"gitops/charset":              nil,
 	"gitops/editformat":           {"gitops/charset", "gitops/v4a"},
 	"gitops/v4a/tree":             {"gitops/charset", "gitops/v4a"},
-	"gitops/merge":                nil,
 	"gitops/guard":                {"gitops/internal/program", "gitops/internal/regularfile"},
 	"gitops/internal/index":       nil,
 	"gitops/internal/objects":     {"gitops/internal/index", "gitops/internal/regularfile"},
@@ -166,7 +165,7 @@ func TestTheStageImportsLittle(t *testing.T) {
 // What is text in and verdict out opens no files.
 func TestTextsAreReadByOthers(t *testing.T) {
 	t.Parallel()
-	texts := []string{module + "gitops/editformat", module + "gitops/merge", module + "gitops/rules", module + "gitops/v4a"}
+	texts := []string{module + "gitops/editformat", module + "gitops/rules", module + "gitops/v4a"}
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
 			if slices.Contains(texts, p.ImportPath) && slices.Contains([]string{"io/fs", "os", "syscall"}, imported) {

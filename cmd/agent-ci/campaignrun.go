@@ -41,7 +41,7 @@ func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, 
 		if template, err := campaign.TemplateOf(c.Campaign); err != nil || template != plan.Template {
 			return cmp.Or(err, errors.New("the job of the campaign is not that of its plan; make a new plan with agent-ci campaign plan"))
 		}
-		o, err := c.hereOptions(p, l, plan)
+		o, err := c.hereOptions(ctx, p, l, plan)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (c *openedCampaign) runOptions(p process) (o here.Options, publish string, 
 }
 
 // hereOptions say how targets are run here.
-func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
+func (c *openedCampaign) hereOptions(ctx context.Context, p process, l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
 	o, publish, err := c.runOptions(p)
 	if err != nil {
 		return here.Options{}, err
@@ -122,18 +122,17 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	}
 	o.Environ = apart(environ, ledger)
 	api, server := github.Addresses(p.variable)
-	if git := gitops.FindGit(p.variable("PATH"), ""); git != "" {
-		o.Checkouts = &here.Checkouts{
-			Folder: filepath.Join(o.Folder, "mirrors"), Git: git, Keep: publish != "github",
-			Remote: func(repository string) remote.Remote {
-				return remote.Remote{URL: server + "/" + repository + ".git", Token: environ.Token(), Path: p.variable("PATH")}
-			},
-		}
+	git := gitops.FindGit(p.variable("PATH"), "")
+	if _, err := gitops.CheckGit(ctx, git); err != nil {
+		return here.Options{}, err
+	}
+	o.Checkouts = &here.Checkouts{
+		Folder: filepath.Join(o.Folder, "mirrors"), Git: git, Keep: publish != "github",
+		Remote: func(repository string) remote.Remote {
+			return remote.Remote{URL: server + "/" + repository + ".git", Token: environ.Token(), Path: p.variable("PATH")}
+		},
 	}
 	if c.Targets.Folder != "" {
-		if o.Checkouts == nil {
-			return here.Options{}, errors.New("there is no git program on PATH, which checks out the repositories of targets.folder; install git")
-		}
 		repositories, err := filepath.Abs(string(c.repositories()))
 		if err != nil {
 			return here.Options{}, fmt.Errorf("find the folder of the repositories: %w", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/onboard"
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 // gitHubSetup are the flags of init --github. Keys are none: others on the machine see
@@ -127,7 +128,11 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	naming := intake.Naming{Job: &job.Job{}, Origin: originOf(ctx, g.repo, p.variable("PATH"), server), Server: server}
+	origin, err := originOf(ctx, g.repo, p.variable("PATH"), server)
+	if err != nil {
+		return github.Setup{}, "", err
+	}
+	naming := intake.Naming{Job: &job.Job{}, Origin: origin, Server: server}
 	naming.Event.Repository = p.variable("GITHUB_REPOSITORY")
 	name, wrong := naming.Repository()
 	if err = cmp.Or(err, wrong); err == nil && name == "" && person != nil {
@@ -159,19 +164,22 @@ func toolchainsOf(dir string) []onboard.Toolchain {
 	return onboard.Detect(root.FS())
 }
 
-// originOf is the address that a checkout was cloned from; empty for unknown.
-func originOf(ctx context.Context, dir, path, server string) string {
+// originOf returns the address that a checkout was cloned from; empty for unknown.
+func originOf(ctx context.Context, dir, path, server string) (string, error) {
+	dir = cmp.Or(dir, ".")
 	state, err := os.MkdirTemp("", "agent-ci-init-")
 	if err != nil {
-		return ""
+		return "", nil //nolint:nilerr // it is asked for, then
 	}
 	defer os.RemoveAll(state)
-	checkout, err := gitops.Open(ctx, gitops.Options{Dir: cmp.Or(dir, "."), Git: gitops.FindGit(path, ""), State: state, Forge: server})
-	if err != nil {
-		return ""
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: dir, Git: workspace.FindGit(path, dir), State: state, Forge: server})
+	if unusable := (*gitops.GitError)(nil); errors.As(err, &unusable) {
+		return "", unusable
 	}
-	defer checkout.Close()
-	return checkout.Origin()
+	if err != nil {
+		return "", nil //nolint:nilerr // as in a folder that is no checkout
+	}
+	return checkout.Origin(), checkout.Close()
 }
 
 // asked is what is to be set up, by flags, variables and the person, with a key that the

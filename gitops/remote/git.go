@@ -3,7 +3,6 @@ package remote
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -127,8 +126,8 @@ const mostOutput = 128 << 20
 func runGit(ctx context.Context, path, login string, env []string, args ...string) (string, *speech, error) {
 	said, out := &speech{}, &limited{most: mostOutput}
 	git := program.Remote(path, os.Environ()).With(env...)
-	if !git.There() {
-		return "", said, errors.New("there is no git program on PATH; install git")
+	if git.Path == "" {
+		return "", said, &program.UnusableError{}
 	}
 	cmd := git.Command(ctx, outside.Root, syscall.SIGTERM, args...)
 	cmd.Stdout, cmd.Stderr = out, said

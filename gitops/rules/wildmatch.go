@@ -239,9 +239,3 @@ func lower(s string) string {
 		return r
 	}, s)
 }
-
-// MatchPath says whether pattern matches the whole of path: "*" within one
-// part of it, "**" across parts.
-func MatchPath(pattern, path string, fold bool) bool {
-	return wildmatch(pattern, path, true, fold)
-}

@@ -3,8 +3,6 @@ package v4a
 import (
 	"slices"
 	"strings"
-
-	"github.com/agent-ci/agent-ci/gitops/merge"
 )
 
 // Replaced has another text from end to end, as [Content.Rewritten] has, of which the lines that
@@ -85,12 +83,12 @@ func (s *splitter) replace(gone, came []string) {
 // hunks compares what is left of both texts as a whole.
 func (s *splitter) hunks(old, now []string) {
 	at := 0
-	for _, h := range merge.Hunks(old, now) {
-		for _, line := range old[at:h.Base0] {
+	for _, h := range hunksOf(old, now) {
+		for _, line := range old[at:h.base0] {
 			s.skip(line)
 		}
-		s.replace(old[h.Base0:h.Base1], now[h.New0:h.New1])
-		at = h.Base1
+		s.replace(old[h.base0:h.base1], now[h.new0:h.new1])
+		at = h.base1
 	}
 }
 

@@ -32,10 +32,23 @@ func (u *Use) Note(path, dir string, env []string, args ...string) error {
 		return fmt.Errorf("start %s: it is no use of the list", path)
 	case !filepath.IsAbs(path) || !filepath.IsAbs(dir):
 		return fmt.Errorf("start %s in %q: both have to be absolute", path, dir)
+	case u.Commands != nil && !slices.Contains(u.Commands, commandOf(args)):
+		return fmt.Errorf("start %s %s: %s has no such command", path, commandOf(args), u.Name)
 	case u.Folder == Root && dir != Root:
 		return fmt.Errorf("start %s in %s: %s is started in %s", path, dir, u.Name, Root)
 	}
 	return u.audit(path, dir, env, args)
+}
+
+// commandOf returns the command among the arguments of git, which options with -c may come before.
+func commandOf(args []string) string {
+	for len(args) > 2 && args[0] == "-c" {
+		args = args[2:]
+	}
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
 }
 
 // passed returns the variables of env that the use lists. It is never nil: a nil environment is

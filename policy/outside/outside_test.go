@@ -38,6 +38,8 @@ func TestWhatBreaksItsRowIsNotStarted(t *testing.T) {
 		"no folder":                Unconfined.Command(t.Context(), "/bin/true", "", nil),
 		"a folder from here":       Unconfined.Command(t.Context(), "/bin/true", "x", nil),
 		"another folder":           GitVersion.Command(t.Context(), "/bin/true", t.TempDir(), nil),
+		"git add":                  GitPrivate.Command(t.Context(), "/bin/true", "/", nil, "-c", "core.fsmonitor=false", "add", "-A"),
+		"git without a command":    GitConfig.Command(t.Context(), "/bin/true", "/", nil, "-c", "a.b=config"),
 		"a use that is in no list": new(Use).Command(t.Context(), "/bin/true", Root, nil),
 	} {
 		if err := cmd.Run(); err == nil {
@@ -70,6 +72,17 @@ func TestFind(t *testing.T) {
 		got, err := Find(c.name, filepath.Join(dir, "here"), []string{"PATH=/nowhere", "PATH=" + c.path})
 		if !errors.Is(err, c.err) || c.err == nil && got != dir+c.want {
 			t.Errorf("Find(%s) in %q = %s, %v", c.name, c.path, got, err)
+		}
+	}
+}
+
+// These read a work tree that others wrote, and start what core.fsmonitor of a submodule in it names.
+func TestNoCommandThatReadsSubmodules(t *testing.T) {
+	for _, use := range []*Use{GitPrivate, GitConfig} {
+		for _, command := range []string{"add", "status", "diff", "diff-files", "diff-index", "commit", "stash", "checkout", "reset", "merge", "rebase", "submodule"} {
+			if len(use.Commands) == 0 || slices.Contains(use.Commands, command) {
+				t.Errorf("%s: %s", use.Name, command)
+			}
 		}
 	}
 }

@@ -11,7 +11,11 @@ import (
 type Use struct {
 	Name    string
 	Program string // what is started, and who chooses it
-	Folder  string // where: Root, or words for a folder that the caller gives
+	// Commands are those of git that may be started; nil where the program is another one, or git has
+	// many. What reads the work tree as `git status` does is none: it starts programs that the
+	// configuration of a submodule names.
+	Commands []string
+	Folder   string // where: Root, or words for a folder that the caller gives
 	// Taken are the variables that the program gets as agent-ci has them, and Set those that agent-ci
 	// sets. An asterisk at the end of a name stands for any ending.
 	Taken, Set []string
@@ -52,7 +56,7 @@ var (
 	}
 	// GitConfig is git that reads the configuration of the user, the machine and the checkout.
 	GitConfig = &Use{
-		Name: "`git config` and `git remote get-url` on a checkout", Program: gitOfUser, Folder: "the checkout",
+		Name: "git on a checkout", Program: gitOfUser, Folder: "the checkout", Commands: []string{"config", "remote"},
 		Taken: append(slices.Clone(toolVariables), "GIT_CONFIG*"), Set: quietVariables,
 		Words:  "the tools' variables and `GIT_CONFIG*`; git's are set",
 		Starts: "nothing",
@@ -60,12 +64,13 @@ var (
 	// GitPrivate is git with a private git folder: configuration, hooks and objects of the repository are not
 	// its own.
 	GitPrivate = &Use{
-		Name: "git with a private git folder: `diff-tree`, `apply`, `grep`, `read-tree`, `write-tree`, `hash-object`, `update-index`, `checkout-index`", Program: gitOfUser,
-		Folder: "the checkout, a fresh tree, or an empty folder of the run",
-		Taken:  toolVariables,
-		Set:    append([]string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}, quietVariables...),
-		Words:  "the tools' variables; git's are set, and no configuration is read but its own",
-		Starts: "nothing: no filter, no hook, no fsmonitor, nothing in a submodule",
+		Name: "git with a private git folder", Program: gitOfUser,
+		Commands: []string{"diff-tree", "apply", "grep", "read-tree", "write-tree", "merge-tree", "hash-object", "update-index", "checkout-index"},
+		Folder:   "the checkout, a fresh tree, or an empty folder of the run",
+		Taken:    toolVariables,
+		Set:      append([]string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}, quietVariables...),
+		Words:    "the tools' variables; git's are set, and no configuration is read but its own",
+		Starts:   "nothing: no filter, no hook, no fsmonitor, nothing in a submodule",
 	}
 	// GitRemote is git that talks with other repositories, and checks out of mirrors of campaigns.
 	GitRemote = &Use{
@@ -86,7 +91,7 @@ var (
 	}
 	// GitVersion is git asked for its version.
 	GitVersion = &Use{
-		Name: "`git --version`, for `agent-ci doctor`", Program: gitOfUser, Folder: Root, Starts: "nothing",
+		Name: "`git --version`, before a checkout is opened, and for `agent-ci doctor`", Program: gitOfUser, Folder: Root, Starts: "nothing",
 	}
 	// Targets is a command that prints the targets of a campaign.
 	Targets = &Use{
@@ -141,7 +146,11 @@ func Table() string {
 	var b strings.Builder
 	b.WriteString("| what | program, and who chooses it | folder | environment | starts in turn |\n|---|---|---|---|---|\n")
 	for _, u := range Uses() {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", u.Name, u.Program, cmp.Or(map[string]string{Root: "`/`"}[u.Folder], u.Folder), cmp.Or(u.Words, "none"), u.Starts)
+		what := u.Name
+		if len(u.Commands) > 0 {
+			what += ": `" + strings.Join(u.Commands, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", what, u.Program, cmp.Or(map[string]string{Root: "`/`"}[u.Folder], u.Folder), cmp.Or(u.Words, "none"), u.Starts)
 	}
 	for _, list := range []struct {
 		name  string

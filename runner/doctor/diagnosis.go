@@ -97,7 +97,9 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 func (d *Diagnosis) prepare(ctx context.Context, o sandboxcommand.Options) (*sandboxcommand.Prepared, error) {
 	p, err := sandboxcommand.Prepare(ctx, o)
 	if stop, is := errors.AsType[*outcome.Stop](err); is && stop.Reason != "run_directory" && stop.Reason != "no_such_path" {
-		d.fault("configuration", stop.Message, "")
+		if stop.Reason != "no_git" { // which examineGit finds, too
+			d.fault("configuration", stop.Message, "")
+		}
 		return sandboxcommand.Prepare(ctx, o.BuiltIn())
 	}
 	return p, err

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/guard"
-	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/workspace"
@@ -27,10 +25,10 @@ type Git struct {
 func (d *Diagnosis) examineGit(ctx context.Context, p *sandboxcommand.Prepared) {
 	g := &d.Git
 	g.Path, g.Credentials = workspace.FindGit(p.Environ.Get("PATH"), p.Dir), []string{}
-	if g.Path == "" {
-		d.note("git", "There is no git program on PATH.", "Install git: clones, filters and patches of some repositories need it, and so do agents.")
-	} else {
-		g.Version = gitVersion(ctx, g.Path)
+	var err error
+	if g.Version, err = gitops.CheckGit(ctx, g.Path); err != nil {
+		d.fault("git", outcome.Sentence(err.Error())+".", "")
+		return
 	}
 	checkout := p.Workspace.Checkout()
 	switch {
@@ -59,14 +57,4 @@ func (d *Diagnosis) examineCredentials() {
 		d.note("git", fmt.Sprintf("Git's configuration holds credentials or names files that do: %s.", strings.Join(files, ", ")),
 			"With namespaces commands get a copy without them; without, a run refuses to start. Check out without them (actions/checkout: persist-credentials: false).")
 	}
-}
-
-func gitVersion(ctx context.Context, path string) string {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	out, err := outside.GitVersion.Command(ctx, path, outside.Root, nil, "--version").Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
 }

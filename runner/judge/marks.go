@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/merge"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -76,7 +75,7 @@ func countMarks(ctx context.Context, text io.Reader, prefix string) (count int, 
 	for {
 		part, err := in.ReadSlice('\n')
 		line, ours := strings.CutPrefix(strings.TrimRight(string(part), "\r\n"), prefix)
-		if begins && ours && merge.IsMark(line) {
+		if begins && ours && gitops.IsMark(line) {
 			count++
 		}
 		begins = !errors.Is(err, bufio.ErrBufferFull)

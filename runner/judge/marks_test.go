@@ -6,12 +6,11 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/merge"
 	"github.com/agent-ci/agent-ci/runner/job"
 )
 
 func TestMarksThatAreLeft(t *testing.T) {
-	lines := merge.Labels{Ours: "pull request #2", Base: "before", Theirs: "main"}.Marks()
+	lines := gitops.Labels{Ours: "pull request #2", Base: "before", Theirs: "main"}.Marks()
 	texts := map[string]string{
 		"plain": "<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> main\n", "whole": strings.Join(lines[:], "\nx\n") + "\n", "last": "x\n" + lines[3],
 		"within": "x " + lines[0] + "\n", "separator": lines[2] + "\r\n", "long": strings.Repeat("x", 5000) + lines[0] + "\n",

@@ -8,7 +8,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/merge"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -157,7 +156,7 @@ type Laid struct {
 	Change    *gitops.ChangeSet
 	Moved     bool // the base did since the change was made
 	Conflicts []gitops.MergeConflict
-	Labels    merge.Labels // of the marks in files of Conflicts
+	Labels    gitops.Labels // of the marks in files of Conflicts
 }
 
 // Clean says that nothing of it conflicts with the base as that is by now.
@@ -190,7 +189,7 @@ func (l *Laid) Words() string {
 	}
 	if marked {
 		lines := l.Labels.Marks()
-		fmt.Fprintf(&b, "\nBetween the marks stand, in this order: after %q the lines of the earlier change, after %q those that both began from, and after %q, up to %q, those of the new base.",
+		fmt.Fprintf(&b, "\nBetween the marks stand, in this order: after %q the lines of the new base, after %q those that both began from, and after %q, up to %q, those of the earlier change.",
 			lines[0], lines[1], lines[2], lines[3])
 	}
 	b.WriteString("\n\nFirst make each of these files what both sides meant, and leave no mark in it: a change with marks is not published.")
@@ -223,7 +222,7 @@ func (f Forge) EarlierChange(
 	}
 	laid := &Laid{Change: change, Moved: before.SHA != base.SHA}
 	if laid.Moved {
-		laid.Labels = merge.Labels{Ours: fmt.Sprintf("pull request #%d", pull.Number), Base: "before", Theirs: workspace.BaseName(base)}
+		laid.Labels = gitops.Labels{Ours: workspace.BaseName(base), Base: "before", Theirs: fmt.Sprintf("pull request #%d", pull.Number)}
 		laid.Change, laid.Conflicts, err = f.Workspace.Checkout().RebaseMarked(ctx, change, base, laid.Labels)
 	}
 	return laid, err

@@ -262,7 +262,7 @@ func TestTheEarlierChange(t *testing.T) {
 			t.Errorf("%v: it lacks %q:\n%s\n%s", err, line, merged, laid.Words())
 		}
 	}
-	for _, want := range []string{`"README.md": both changed the same lines`, "after \"<<<<<<< pull request #1 (agent-ci)\" the lines of the earlier change", "leave no mark in it"} {
+	for _, want := range []string{`"README.md": both changed the same lines`, "after \"<<<<<<< main (agent-ci)\" the lines of the new base", "leave no mark in it"} {
 		if !strings.Contains(laid.Words(), want) {
 			t.Errorf("it lacks %q: %s", want, laid.Words())
 		}

@@ -115,6 +115,9 @@ func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 	case errors.Is(err, gitops.ErrNotRepository), errors.Is(err, gitops.ErrNoCommit):
 		p.NoCheckout = err
 		return nil
+	case builtIn && errors.As(err, new(*gitops.GitError)):
+		p.NoCheckout = err
+		return nil
 	case err == nil && builtIn:
 		p.Workspace, p.NoCheckout = workspace.Folder(p.Record, p.Dir), opened.Close()
 		return nil

@@ -49,7 +49,7 @@ func committed(t *testing.T, have files) settings.Commit {
 	have.put(t, repo.Dir)
 	repo.Git("add", "--all")
 	repo.Git("commit", "--quiet", "--allow-empty", "--message=first")
-	checkout, err := gitops.Open(t.Context(), gitops.Options{Dir: repo.Dir, State: t.TempDir()})
+	checkout, err := gitops.Open(t.Context(), gitops.Options{Dir: repo.Dir, Git: gittest.Program(t), State: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

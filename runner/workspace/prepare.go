@@ -60,7 +60,7 @@ func (w *Workspace) take(ctx context.Context, shared bool) error {
 	if w.shared = shared && w.base.SHA == w.begunAt.SHA; w.shared { // else the files of the base were put there for this run
 		lock = func() error { return w.checkout.Share(ctx) }
 	}
-	if err := errors.Join(lock(), w.checkout.Idle()); err != nil {
+	if err := errors.Join(lock(), w.checkout.Idle(ctx)); err != nil {
 		return err
 	}
 	moved, err := w.checkout.MovedByOthers(ctx)

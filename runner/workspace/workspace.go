@@ -307,6 +307,7 @@ func CheckoutFailure(err error) error {
 	var damaged *gitops.ObjectError
 	var used *gitops.InUseError
 	var filter *gitops.FilterError
+	var git *gitops.GitError
 	switch {
 	case err == nil:
 		return nil
@@ -314,6 +315,8 @@ func CheckoutFailure(err error) error {
 		return damagedRepository(damaged, err)
 	case errors.As(err, &filter):
 		return filterStop(outcome.InvalidInput, filter, err)
+	case errors.As(err, &git):
+		return outcome.Stopf(outcome.InvalidInput, "no_git", "%s.", outcome.Sentence(git.Error())).Because(err)
 	case errors.As(err, &used):
 		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use", "%s.", outcome.Sentence(used.Error())).Because(err)
 	}

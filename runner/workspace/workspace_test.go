@@ -118,7 +118,7 @@ func TestWhatIsNoCheckoutIsSaidByItsReason(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			repo := gittest.New(t)
 			make(repo)
-			w, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir})
+			w, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 			wantStop(t, CheckoutFailure(err), reason)
 			if err == nil {
 				ok(t, w.Close())
@@ -145,7 +145,7 @@ func TestABaseIsSetOrWhatWasThereStays(t *testing.T) {
 	repo.Git("branch", "other")
 	repo.Write("README", "later\n")
 	repo.Commit("later")
-	w := must(Open(t.Context(), newRecord(t), Options{Dir: repo.Path("src/deep")}))(t)
+	w := must(Open(t.Context(), newRecord(t), Options{Dir: repo.Path("src/deep"), Path: os.Getenv("PATH")}))(t)
 	defer w.Close()
 	if w.Base() != (gitops.Base{}) || w.Root() != repo.Dir {
 		t.Errorf("opened at %s on %v", w.Root(), w.Base())
@@ -170,7 +170,7 @@ func TestABaseIsSetOrWhatWasThereStays(t *testing.T) {
 
 func TestNamesForPeople(t *testing.T) {
 	for want, o := range map[string]Options{"the checkout": {}, "the replay's tree": {Name: "the replay's tree"}, "": {Cloned: true, Name: "x"}} {
-		o.Dir = seeded(t).Dir
+		o.Dir, o.Path = seeded(t).Dir, os.Getenv("PATH")
 		w := must(Open(t.Context(), newRecord(t), o))(t)
 		if got := w.Name(); got != cmp.Or(want, o.Dir) || w.Cloned() != o.Cloned {
 			t.Errorf("%+v is %q", o, got)

@@ -16,6 +16,9 @@ type Difference struct {
 	Old, New Entry // mode 0: not there
 }
 
+// Edit is what makes the second tree's side of the first one's.
+func (d Difference) Edit() Edit { return Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID} }
+
 // ChangesType says that a file, a link and a submodule became one another.
 func (d Difference) ChangesType() bool {
 	return d.Old.Mode != 0 && d.New.Mode != 0 && d.Old.Mode&^0o777 != d.New.Mode&^0o777

@@ -21,7 +21,7 @@ import (
 
 // Program is git with an environment of its own.
 type Program struct {
-	Path string // empty: there is none
+	Path string
 	use  *outside.Use
 	env  []string
 }
@@ -30,8 +30,6 @@ type Program struct {
 func (p Program) With(vars ...string) Program {
 	return Program{p.Path, p.use, append(append([]string(nil), p.env...), vars...)}
 }
-
-func (p Program) There() bool { return p.Path != "" }
 
 // Run runs git in a folder and returns what it wrote to its standard output.
 func (p Program) Run(ctx context.Context, dir string, stdin io.Reader, args ...string) ([]byte, error) {

@@ -60,9 +60,20 @@ func TestLeadsThrough(t *testing.T) {
 	}
 }
 
-func variables(t *testing.T, git program.Program) []string {
+// standIn is a script in the place of git.
+func standIn(t *testing.T, script string) string {
 	t.Helper()
-	out, err := git.Run(t.Context(), "/", nil, "-c", "alias.variables=!env", "variables")
+	path := filepath.Join(t.TempDir(), "git")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func variables(t *testing.T, git program.Program, command string) []string {
+	t.Helper()
+	git.Path = standIn(t, "env")
+	out, err := git.Run(t.Context(), "/", nil, command)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,46 +88,43 @@ func TestGitSeesFewVariables(t *testing.T) {
 	}
 	user := program.AsUser(gittest.Program(t), environ, r.Path(".git"), r.Dir)
 	isolated := program.Isolated(gittest.Program(t), environ, r.Dir, r.Path(".git"), r.Dir)
-	for _, git := range []program.Program{user, isolated, program.Remote(filepath.Dir(gittest.Program(t))+":bin:/usr/bin:/bin", environ)} {
-		for _, v := range variables(t, git.With("GIT_INDEX_FILE=more", "LC_ALL=C.UTF-8")) {
+	for command, git := range map[string]program.Program{"config": user, "hash-object": isolated, "fetch": program.Remote(filepath.Dir(gittest.Program(t))+":bin:/usr/bin:/bin", environ)} {
+		for _, v := range variables(t, git.With("GIT_INDEX_FILE=more", "LC_ALL=C.UTF-8"), command) {
 			if strings.Contains(v, "hunter22") || strings.Contains(v, "/nowhere") || strings.HasPrefix(v, "PATH=") && (strings.Contains(v, r.Dir) || strings.Contains(v, ":bin")) {
 				t.Errorf("it sees %s", v)
 			}
 		}
-		if all := variables(t, git.With("GIT_TERMINAL_PROMPT=1")); !slices.Contains(all, "GIT_TERMINAL_PROMPT=1") || !slices.Contains(all, "LC_ALL=C") {
+		if all := variables(t, git.With("GIT_TERMINAL_PROMPT=1"), command); !slices.Contains(all, "GIT_TERMINAL_PROMPT=1") || !slices.Contains(all, "LC_ALL=C") {
 			t.Errorf("it sees %q", all)
 		}
 	}
-	name := func(git program.Program) string {
-		out, _ := git.Run(t.Context(), r.Dir, nil, "config", "user.name")
-		return strings.TrimSpace(string(out))
+	out, err := user.Run(t.Context(), r.Dir, nil, "config", "user.name")
+	gittest.Same(t, "with the user's configuration", "given\n", string(out))
+	if err != nil || !slices.Contains(variables(t, isolated, "hash-object"), "GIT_CONFIG_GLOBAL="+os.DevNull) {
+		t.Errorf("%v, or it is not without", err)
 	}
-	gittest.Same(t, "with the user's configuration", "given", name(user))
-	gittest.Same(t, "without", "", name(isolated))
 }
 
 func TestHowGitEnds(t *testing.T) {
 	r := gittest.New(t)
 	git := program.Isolated(gittest.Program(t), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
-	if !git.There() || (program.Program{}).There() {
-		t.Error("git is there where it is not")
-	}
 	out, err := git.Run(t.Context(), r.Dir, strings.NewReader("abc"), "hash-object", "--stdin")
 	if err != nil || len(out) != 41 {
 		t.Errorf("hash-object: %q, %v", out, err)
 	}
-	_, err = git.Run(t.Context(), r.Dir, nil, "-c", "a.b=c", "cat-file", "-t", "nothing")
-	if err == nil || !strings.HasPrefix(err.Error(), "git cat-file: fatal: ") || program.ExitStatus(err) != 128 {
-		t.Errorf("cat-file: %v, %d", err, program.ExitStatus(err))
+	_, err = git.Run(t.Context(), r.Dir, nil, "-c", "a.b=c", "hash-object", "nothing")
+	if err == nil || !strings.HasPrefix(err.Error(), "git hash-object: fatal: ") || program.ExitStatus(err) != 128 {
+		t.Errorf("hash-object: %v, %d", err, program.ExitStatus(err))
 	}
-	_, err = git.Run(t.Context(), r.Dir, nil, "-c", "alias.full=!echo no space left on device >&2; exit 3", "full")
+	git.Path = standIn(t, "echo no space left on device >&2; exit 3")
+	_, err = git.Run(t.Context(), r.Dir, nil, "write-tree")
 	if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || program.ExitStatus(err) != 3 {
 		t.Errorf("without space: %v, %d", err, program.ExitStatus(err))
 	}
 	ended, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("it ended")
 	cancel(why)
-	if _, err := git.Run(ended, r.Dir, nil, "version"); !errors.Is(err, why) || program.ExitStatus(err) != -1 {
+	if _, err := git.Run(ended, r.Dir, nil, "write-tree"); !errors.Is(err, why) || program.ExitStatus(err) != -1 {
 		t.Errorf("after the end of the context: %v", err)
 	}
 }
@@ -128,9 +136,32 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestWhatCannotBeWrittenIsWhatIsTold(t *testing.T) {
 	r := gittest.New(t)
-	git := program.Isolated(gittest.Program(t), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
+	git := program.Isolated(standIn(t, "exec cat"), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
 	long := bytes.NewReader(make([]byte, 1<<20))
-	if err := git.Stream(t.Context(), r.Dir, io.Reader(long), full{}, "-c", "alias.copy=!cat", "copy"); !errors.Is(err, syscall.ENOSPC) {
+	if err := git.Stream(t.Context(), r.Dir, io.Reader(long), full{}, "hash-object"); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	if version, err := program.Check(t.Context(), gittest.Program(t)); err != nil || !strings.HasPrefix(version, "2.") {
+		t.Errorf("the git of this machine: %q, %v", version, err)
+	}
+	says := func(script string) string { return standIn(t, script) }
+	for path, usable := range map[string]bool{
+		says("echo git version 2.38.0"): true, says("echo 'git version 2.39.5 (Apple Git-154)'"): true, says("echo git version 3.0.0-rc1"): true,
+		says("echo git version 2.37.9"): false, says("echo git version 1.99"): false, says("echo git version 2"): false, says("echo ok"): false,
+		says("exit 1"): false, says("echo git version 2.50; exit 1"): false, filepath.Join(t.TempDir(), "git"): false, "": false,
+	} {
+		_, err := program.Check(t.Context(), path)
+		if errors.As(err, new(*program.UnusableError)) == usable || usable != (err == nil) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("it ended")
+	cancel(why)
+	if _, err := program.Check(ended, gittest.Program(t)); !errors.Is(err, why) {
+		t.Errorf("after the end of the context: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ func (r *Repository) resolveOrigin(ctx context.Context) error {
 	if r.forge != "" && strings.EqualFold(hostOf(*origin), r.forge) {
 		return nil
 	}
-	if r.Settings.rewrites && *origin != "" && r.user.There() {
+	if r.Settings.rewrites && *origin != "" {
 		urls, err := r.urls(ctx, "origin")
 		if err != nil {
 			return err
@@ -42,7 +42,7 @@ func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string
 		name, setting = by, "branch."+branch+".pushRemote"
 	}
 	switch {
-	case r.Settings.remotes[name] && r.user.There():
+	case r.Settings.remotes[name]:
 		urls, err = r.urls(ctx, name, "--push")
 	case setting != "remote.origin": // git takes the name of no remote for an address
 		urls = []string{withoutCredentials(name)}

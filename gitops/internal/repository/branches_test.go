@@ -15,7 +15,7 @@ func TestBranchesAt(t *testing.T) {
 	r.Git("branch", "a")
 	r.Git("checkout", "-q", "b/packed")
 	r.Commit("later")
-	c := open(t, r.Dir, "")
+	c := open(t, r.Dir)
 	got, err := c.BranchesAt(head)
 	if err != nil {
 		t.Fatal(err)
@@ -26,12 +26,12 @@ func TestBranchesAt(t *testing.T) {
 func TestDefaultBranch(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	if got := open(t, r.Dir, "").DefaultBranch(); got != "" {
+	if got := open(t, r.Dir).DefaultBranch(); got != "" {
 		t.Errorf("a repository without origin has the default branch %q", got)
 	}
 	r.Git("update-ref", "refs/remotes/origin/trunk", "HEAD")
 	r.Git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
-	if got := open(t, r.Dir, "").DefaultBranch(); got != "trunk" {
+	if got := open(t, r.Dir).DefaultBranch(); got != "trunk" {
 		t.Errorf("the default branch is %q, want trunk", got)
 	}
 }
@@ -41,7 +41,7 @@ func TestBranchFits(t *testing.T) {
 	r.Seed()
 	r.Git("branch", "loose")
 	r.Git("branch", "packed/below")
-	c := open(t, r.Dir, "")
+	c := open(t, r.Dir)
 	for name, fits := range map[string]bool{
 		"new": true, "packed/beside": true, "loose": true,
 		"loose/below": false, "a..b": false, "": false,

@@ -111,13 +111,9 @@ type variable struct {
 const wantedVariables = `^(core|extensions|index|filter|remote|branch|url|submodule|include|includeif)\.`
 
 // readConfig reads the configuration that holds for the checkout, through all
-// files and includes: with git where it is there, else by itself. A file of the
-// work tree among them is an *UnsupportedError: commands of the agent could have
-// git start programs by it.
-func readConfig(ctx context.Context, l Layout, git program.Program, getenv func(string) string) ([]variable, error) {
-	if !git.There() {
-		return configFiles{Layout: l, getenv: getenv}.read()
-	}
+// files and includes. A file of the work tree among them is an *UnsupportedError:
+// commands of the agent could have git start programs by it.
+func readConfig(ctx context.Context, l Layout, git program.Program, home string) ([]variable, error) {
 	out, err := git.Run(ctx, l.Root, nil, "config", "-z", "--show-origin", "--get-regexp", wantedVariables)
 	if program.ExitStatus(err) == 1 {
 		return nil, nil
@@ -125,7 +121,7 @@ func readConfig(ctx context.Context, l Layout, git program.Program, getenv func(
 	if err != nil {
 		return nil, fmt.Errorf("read git's configuration: %w", err)
 	}
-	vars, err := l.listed(out, getenv("HOME"))
+	vars, err := l.listed(out, home)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +222,7 @@ func newSettings(vars []variable, home string) Settings {
 // useDefaultRules puts in where git looks for the user's own ignore and
 // attribute rules when the configuration does not say.
 func (s *Settings) useDefaultRules(getenv func(string) string) {
-	dir := filepath.Join(configHome(getenv), "git")
+	dir := filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(getenv("HOME"), ".config")), "git")
 	s.excludesFile = cmp.Or(s.excludesFile, filepath.Join(dir, "ignore"))
 	s.attributes = cmp.Or(s.attributes, filepath.Join(dir, "attributes"))
 }
@@ -350,16 +346,11 @@ func (s *Settings) FilterOf(attrs rules.Resolved) string {
 	return ""
 }
 
-// NeedsGit says that only git can convert a file with these attributes, and why. Filters are not
+// NeedsGit reports whether only git can convert a file with these attributes. Filters are not
 // git's to run.
-func (s *Settings) NeedsGit(attrs rules.Resolved) (why string, needs bool) {
-	if encoding := attrs["working-tree-encoding"].Text(); encoding != "" && !strings.EqualFold(encoding, "utf-8") {
-		return "working-tree-encoding", true
-	}
-	if attrs["ident"].IsSet() {
-		return "ident", true
-	}
-	return "", false
+func (s *Settings) NeedsGit(attrs rules.Resolved) bool {
+	encoding := attrs["working-tree-encoding"].Text()
+	return encoding != "" && !strings.EqualFold(encoding, "utf-8") || attrs["ident"].IsSet()
 }
 
 // SameName is one spelling for all names that this file system takes for one.
@@ -445,10 +436,15 @@ func (s *Settings) supported(l Layout) error {
 // formatSupported looks at the repository's own configuration file for a format
 // that is not known. A git that does not know it either would pass over the
 // whole file without a word.
-func formatSupported(l Layout) error {
-	vars, err := configFiles{Layout: l, getenv: func(string) string { return "" }}.readFile(filepath.Join(l.CommonDir, "config"), 0)
-	if err != nil {
+func formatSupported(ctx context.Context, l Layout, git program.Program) error {
+	config := filepath.Join(l.CommonDir, "config")
+	out, err := git.Run(ctx, l.Root, nil, "config", "-z", "--show-origin", "--file", config, "--get-regexp", `^(core\.repositoryformatversion|extensions\..*)$`)
+	if err != nil && program.ExitStatus(err) != 1 {
 		return fmt.Errorf("read git's configuration: %w", err)
+	}
+	vars, err := l.listed(out, "")
+	if err != nil {
+		return err
 	}
 	s := newSettings(vars, "")
 	return s.extensionsSupported()

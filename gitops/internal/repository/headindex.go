@@ -84,9 +84,6 @@ func (r *Repository) readIndex(ctx context.Context, path string) (*index.File, e
 // unsplitIndex lets git join a split index: a copy of it, so that the one of
 // the checkout stays split.
 func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index.File) (*index.File, error) {
-	if !r.Git.There() {
-		return nil, &UnsupportedError{Feature: "a split index", Remedy: "install git, or run `git update-index --no-split-index`"}
-	}
 	whole := filepath.Join(r.Private, "whole-index")
 	if err := regularfile.CopyIfThere(path, whole, index.MaxSize); err != nil {
 		return nil, fmt.Errorf("read the split index: %w", err)

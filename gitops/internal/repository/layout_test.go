@@ -15,7 +15,7 @@ func TestALinkedWorkTree(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Git("worktree", "add", "-q", "../other")
-	c := open(t, r.Path("../other"), "")
+	c := open(t, r.Path("../other"))
 	gittest.Same(t, "git folder", r.Path(".git/worktrees/other"), c.GitDir)
 	gittest.Same(t, "common folder", r.Path(".git"), c.CommonDir)
 	gittest.Same(t, "objects", []string{r.Path(".git")}, c.Folders)
@@ -167,7 +167,7 @@ func TestQuoteAlternateAsGitReadsIt(t *testing.T) {
 func TestTheIndexIsReadOnceWhileItIsTheSame(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	c := open(t, r.Dir, gittest.Program(t))
+	c := open(t, r.Dir)
 	first, err := c.Index(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestASplitIndex(t *testing.T) {
 	r.Git("update-index", "--split-index")
 	r.Write("new", "n\n")
 	r.Git("add", "new")
-	ix, err := open(t, r.Dir, gittest.Program(t)).Index(t.Context())
+	ix, err := open(t, r.Dir).Index(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,4 @@ func TestASplitIndex(t *testing.T) {
 		paths = append(paths, string(ix.Path(i)))
 	}
 	gittest.Same(t, "paths", []string{"README", "gone", "new", "src/deep/er/x", "src/main.go"}, slices.Sorted(slices.Values(paths)))
-	if _, err := open(t, r.Dir, "").Index(t.Context()); !errors.As(err, new(*repository.UnsupportedError)) {
-		t.Errorf("without git: %v", err)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -120,17 +121,33 @@ func (r *Repository) Unwritable() (path string, err error) {
 	return "", nil
 }
 
-// Idle is an *InUseError where a git is at work, or died.
-func (r *Repository) Idle() error {
-	if r.holds == "" && notLocked(r.indexPath()) != nil {
-		return r.InUseByGit()
-	}
-	return nil
+// Idle is an *InUseError where a git is at work for more than a second, or died: it left a lock of the
+// index, HEAD, a reference or the configuration.
+func (r *Repository) Idle(ctx context.Context) error {
+	return r.soon(ctx, func() error {
+		var locks []string
+		if r.holds == "" {
+			locks = append(locks, r.indexLock())
+		}
+		locks = append(locks, filepath.Join(r.GitDir, "HEAD.lock"), filepath.Join(r.CommonDir, "packed-refs.lock"), filepath.Join(r.CommonDir, "config.lock"))
+		_ = filepath.WalkDir(filepath.Join(r.CommonDir, "refs"), func(path string, _ fs.DirEntry, _ error) error {
+			if strings.HasSuffix(path, ".lock") {
+				locks = append(locks, path)
+			}
+			return nil // what cannot be read is told by who needs it
+		})
+		for _, lock := range locks {
+			if _, err := os.Lstat(lock); err == nil {
+				return r.inUseByGit(lock)
+			}
+		}
+		return nil
+	})
 }
 
-// InUseByGit says that the index is locked.
-func (r *Repository) InUseByGit() error {
-	return &InUseError{r.Root, fmt.Sprintf("%s is there, so another git works in it, or one has died; remove the file then", r.indexLock())}
+// inUseByGit says that a lock is there.
+func (r *Repository) inUseByGit(lock string) error {
+	return &InUseError{r.Root, lock + " is there, so another git works in it, or one has died; remove the file then"}
 }
 
 // heldIndex is where the index is written while its lock is held, which has the holder's
@@ -144,7 +161,7 @@ func (r *Repository) HoldIndex(ctx context.Context, mark string) error {
 	err := r.soon(ctx, func() error {
 		err := r.linkLock(mark)
 		if errors.Is(err, fs.ErrExist) {
-			return r.InUseByGit()
+			return r.inUseByGit(r.indexLock())
 		}
 		return err
 	})

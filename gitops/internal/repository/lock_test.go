@@ -20,7 +20,7 @@ func inUse(err error) bool {
 func TestClaimKeepsASecondRunOut(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	first, second := open(t, r.Dir, ""), open(t, r.Dir, "")
+	first, second := open(t, r.Dir), open(t, r.Dir)
 	if err := first.Claim(); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestClaimKeepsASecondRunOut(t *testing.T) {
 		t.Errorf("a second claim: %v, want an InUseError", err)
 	}
 	r.Git("worktree", "add", "--quiet", "../other")
-	if err := open(t, r.Path("../other"), "").Claim(); err != nil {
+	if err := open(t, r.Path("../other")).Claim(); err != nil {
 		t.Errorf("another work tree of the repository: %v", err)
 	}
 	if err := first.Close(); err != nil {
@@ -42,7 +42,7 @@ func TestClaimKeepsASecondRunOut(t *testing.T) {
 func TestShare(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	first, second, third := open(t, r.Dir, ""), open(t, r.Dir, ""), open(t, r.Dir, "")
+	first, second, third := open(t, r.Dir), open(t, r.Dir), open(t, r.Dir)
 	for _, c := range []*repository.Repository{first, second} {
 		if err := c.Share(t.Context()); err != nil {
 			t.Fatal(err)
@@ -78,8 +78,8 @@ func TestShare(t *testing.T) {
 func TestClaimAtOnce(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	runs := []*repository.Repository{open(t, r.Dir, ""), open(t, r.Dir, "")}
-	stranger := open(t, r.Dir, "")
+	runs := []*repository.Repository{open(t, r.Dir), open(t, r.Dir)}
+	stranger := open(t, r.Dir)
 	for _, c := range runs {
 		if err := c.Share(t.Context()); err != nil {
 			t.Fatal(err)
@@ -105,14 +105,14 @@ func TestIdleFindsTheLockOfAGit(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Write(".git/index.lock", "")
-	c := open(t, r.Dir, "")
-	if err := c.Idle(); !inUse(err) {
+	c := open(t, r.Dir)
+	if err := c.Idle(t.Context()); !inUse(err) {
 		t.Errorf("with index.lock: %v, want an InUseError", err)
 	}
 	if err := os.Remove(r.Path(".git/index.lock")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Idle(); err != nil {
+	if err := c.Idle(t.Context()); err != nil {
 		t.Errorf("without: %v", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestIdleFindsTheLockOfAGit(t *testing.T) {
 func TestUnwritableNamesTheFolder(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	c := open(t, r.Dir, "")
+	c := open(t, r.Dir)
 	if path, err := c.Unwritable(); err != nil {
 		t.Errorf("%s: %v", path, err)
 	}
@@ -137,7 +137,7 @@ func TestUnwritableNamesTheFolder(t *testing.T) {
 func TestHoldIndexKeepsGitOut(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	c := open(t, r.Dir, "")
+	c := open(t, r.Dir)
 	add := func() error {
 		r.Write("README", "changed\n")
 		return r.TryGit("add", "README")
@@ -152,7 +152,7 @@ func TestHoldIndexKeepsGitOut(t *testing.T) {
 	if err := errors.Join(c.WriteIndex(ix, nil), c.CheckFree("other")); err != nil {
 		t.Errorf("who holds the index: %v", err)
 	}
-	later := open(t, r.Dir, "")
+	later := open(t, r.Dir)
 	if !later.Held("mine\n") || later.Held("another's\n") {
 		t.Error("the lock does not tell whose it is")
 	}
@@ -168,7 +168,7 @@ func TestHoldIndexKeepsGitOut(t *testing.T) {
 		t.Errorf("released: %v", err)
 	}
 	r.Write(".git/index.lock", "")
-	if err := c.ReleaseIndex(); err != nil || c.Idle() == nil {
+	if err := c.ReleaseIndex(); err != nil || c.Idle(t.Context()) == nil {
 		t.Errorf("the lock of another is removed: %v", err)
 	}
 	if left, err := filepath.Glob(r.Path(".git/index.agent-ci*")); err != nil || left != nil {

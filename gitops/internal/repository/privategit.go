@@ -19,10 +19,27 @@ func (r *Repository) makePrivate(state string) (err error) {
 	if r.Private, err = os.MkdirTemp(state, "shadow-"); err == nil {
 		err = r.fillGitDir(r.Private, r.encode(r.Private, os.DevNull))
 	}
+	if err == nil {
+		err = r.lengthenMarks()
+	}
 	if err != nil {
 		return fmt.Errorf("make a private git folder: %w", err)
 	}
 	return nil
+}
+
+// MarkSize is how many letters begin a mark of a conflict that git writes in the private git folder:
+// more than those that files have themselves.
+const MarkSize = 199
+
+// lengthenMarks has marks of conflicts be that long, whatever other attributes say.
+func (r *Repository) lengthenMarks() error {
+	f, err := os.OpenFile(filepath.Join(r.Private, "info", "attributes"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "\n* conflict-marker-size=%d\n", MarkSize)
+	return errors.Join(err, f.Close())
 }
 
 // ResetPrivate writes the configuration of the private git folder again: commands without a sandbox could

@@ -22,7 +22,7 @@ func TestReadAsGitDoes(t *testing.T) {
 	r.Git("branch", "-f", "both")
 	r.Git("branch", "deep/er/loose")
 	r.Git("symbolic-ref", "refs/heads/symbolic", "refs/heads/packed")
-	refs := open(t, r.Dir, "")
+	refs := open(t, r.Dir)
 	for _, name := range []string{"refs/heads/main", "refs/heads/packed", "refs/heads/both", "refs/heads/deep/er/loose", "refs/heads/symbolic", "HEAD"} {
 		got, err := refs.ReadRef(name)
 		if err != nil || got.String() != r.Git("rev-parse", name) {
@@ -38,7 +38,7 @@ func TestReadFindsNoReference(t *testing.T) {
 	r.Write(".git/refs/heads/a", "ref: refs/heads/b\n")
 	r.Write(".git/refs/heads/b", "ref: refs/heads/a\n")
 	r.Write(".git/refs/heads/text", "no id\n")
-	refs := open(t, r.Dir, "")
+	refs := open(t, r.Dir)
 	for name, missing := range map[string]bool{
 		"refs/heads/none": true, "refs/heads/unborn": true,
 		"refs/heads/a": false, "refs/heads/text": false, "refs/heads/../../config": false, "": false,
@@ -52,7 +52,7 @@ func TestReadFindsNoReference(t *testing.T) {
 func TestHead(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	c := open(t, r.Dir, "")
+	c := open(t, r.Dir)
 	first := r.Git("rev-parse", "HEAD")
 	for _, want := range []string{"ref: refs/heads/main", first} {
 		text, id, err := c.Head()
@@ -78,7 +78,7 @@ func TestSetHeadAndSetBranchAsGitDoes(t *testing.T) {
 	r.Commit("later")
 	r.Write(".git/refs/heads/new/left/behind", "")
 	r.Remove(".git/refs/heads/new/left/behind")
-	c := open(t, r.Dir, "")
+	c := open(t, r.Dir)
 	if err := c.SetBranch("new", plumbing.ZeroHash, plumbing.NewHash(first), "commit: x\nand no more"); err != nil {
 		t.Fatal(err)
 	}
@@ -108,13 +108,13 @@ func TestNoLogIsWritten(t *testing.T) {
 	head := r.Git("rev-parse", "HEAD")
 	r.Remove(".git/logs/HEAD")
 	r.Link(victim.Path("file"), ".git/logs/HEAD")
-	if err := open(t, r.Dir, "").SetHead(head, head, head); err == nil {
+	if err := open(t, r.Dir).SetHead(head, head, head); err == nil {
 		t.Error("the log was written through a link")
 	}
 	gittest.Same(t, "what the link leads to", "mine\n", victim.Read("file"))
 	r.Remove(".git/logs")
 	r.Git("config", "core.logAllRefUpdates", "false")
-	if err := open(t, r.Dir, "").SetHead(head, head, head); err != nil {
+	if err := open(t, r.Dir).SetHead(head, head, head); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(r.Path(".git/logs")); err == nil {
@@ -126,7 +126,7 @@ func TestNothingIsWrittenWhileAGitIsAtWork(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	head := r.Git("rev-parse", "HEAD")
-	c := open(t, r.Dir, "")
+	c := open(t, r.Dir)
 	ix, err := c.Index(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -153,13 +153,13 @@ func TestCheckFree(t *testing.T) {
 	r.Git("branch", "packed/below")
 	r.Git("pack-refs", "--all")
 	r.Git("worktree", "add", "-q", "-b", "elsewhere", "../other")
-	c := open(t, r.Dir, "")
+	c := open(t, r.Dir)
 	for branch, free := range map[string]bool{"new": true, "main": true, "elsewhere": false, "packed": false, "packed/below/more": false} {
 		if err := c.CheckFree(branch); (err == nil) != free {
 			t.Errorf("%s: %v", branch, err)
 		}
 	}
-	if err := open(t, r.Path("../other"), "").CheckFree("main"); err == nil {
+	if err := open(t, r.Path("../other")).CheckFree("main"); err == nil {
 		t.Error("main is free, which the first work tree has checked out")
 	}
 }

@@ -32,21 +32,24 @@ type Repository struct {
 	holds    string   // the mark in the lock of the index; empty where it is not held
 }
 
-// Open opens the repository of the work tree that dir lies in. git is the git
-// program, empty for none; state is a folder for the private git folder; forge is the address of the
-// forge's pages, empty for none. It returns
-// ErrNotRepository, ErrBare or an *UnsupportedError for what cannot be worked in.
+// Open opens the repository of the work tree that dir lies in. git is the path of the git
+// program; state is a folder for the private git folder; forge is the address of the forge's pages,
+// empty for none. It returns ErrNotRepository, ErrBare or an *UnsupportedError for what cannot be
+// worked in, and a *program.UnusableError.
 // The Repository must be closed.
 func Open(ctx context.Context, dir, git, state, forge string) (*Repository, error) {
 	l, err := discover(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := formatSupported(l); err != nil {
+	if _, err := program.Check(ctx, git); err != nil {
 		return nil, err
 	}
 	user := program.AsUser(git, os.Environ(), l.GitDir, l.Root)
-	vars, err := readConfig(ctx, l, user, os.Getenv)
+	if err := formatSupported(ctx, l, user); err != nil {
+		return nil, err
+	}
+	vars, err := readConfig(ctx, l, user, os.Getenv("HOME"))
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
-func open(t testing.TB, dir, git string) *repository.Repository {
+func open(t testing.TB, dir string) *repository.Repository {
 	t.Helper()
-	r, err := repository.Open(t.Context(), dir, git, t.TempDir(), "")
+	r, err := repository.Open(t.Context(), dir, gittest.Program(t), t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,30 +99,28 @@ func TestOpenRefusesWhatItCannotDoRight(t *testing.T) {
 			return r
 		},
 	} {
-		for _, variant := range []struct{ name, git string }{{"with git", gittest.Program(t)}, {"without git", ""}} {
-			t.Run(name+"/"+variant.name, func(t *testing.T) {
-				t.Parallel()
-				r := gittest.New(t)
-				r.Seed()
-				r = prepare(r)
-				c, err := repository.Open(t.Context(), r.Dir, variant.git, t.TempDir(), "")
-				if err == nil {
-					_, err = c.Index(t.Context())
-					c.Close()
-				}
-				var unsupported *repository.UnsupportedError
-				if !errors.As(err, &unsupported) {
-					t.Errorf("got %v, want an UnsupportedError", err)
-				}
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := gittest.New(t)
+			r.Seed()
+			r = prepare(r)
+			c, err := repository.Open(t.Context(), r.Dir, gittest.Program(t), t.TempDir(), "")
+			if err == nil {
+				_, err = c.Index(t.Context())
+				c.Close()
+			}
+			var unsupported *repository.UnsupportedError
+			if !errors.As(err, &unsupported) {
+				t.Errorf("got %v, want an UnsupportedError", err)
+			}
+		})
 	}
 }
 
 func TestOpenFromAFolderBelow(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	c := open(t, r.Path("src/deep"), "")
+	c := open(t, r.Path("src/deep"))
 	want, err := filepath.EvalSymlinks(r.Dir)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +132,5 @@ func TestOriginHasNoCredentials(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Git("remote", "add", "origin", "https://user:secret@example.org/o/r.git")
-	for _, git := range []string{gittest.Program(t), ""} {
-		gittest.Same(t, "origin", "https://example.org/o/r.git", open(t, r.Dir, git).Settings.Origin)
-	}
+	gittest.Same(t, "origin", "https://example.org/o/r.git", open(t, r.Dir).Settings.Origin)
 }

@@ -1,12 +1,17 @@
 package repository
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/go-git/gcfg"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
@@ -140,9 +145,8 @@ func (r *Repository) modulesIn(folder string, depth int) (all []Module) {
 func (r *Repository) module(name string) (m Module, ok bool) {
 	dir := filepath.Join(r.GitDir, filepath.FromSlash(name))
 	m = Module{Name: name}
-	files := configFiles{Layout: Layout{Root: r.Root, GitDir: dir, CommonDir: dir}, getenv: os.Getenv}
-	for _, file := range []string{files.common(), files.worktree()} {
-		vars, err := files.readFile(file, 0)
+	for _, file := range []string{"config", "config.worktree"} {
+		vars, err := readConfigFile(filepath.Join(dir, file))
 		if err != nil {
 			return m, false
 		}
@@ -164,6 +168,32 @@ func (r *Repository) module(name string) (m Module, ok bool) {
 	}
 	m.Folders, err = ObjectFolders(dir)
 	return m, err == nil
+}
+
+// readConfigFile reads a file of git's configuration without what it includes. One that is not there has
+// nothing.
+func readConfigFile(path string) (vars []variable, err error) {
+	text, err := regularfile.Read(path, regularfile.Small)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = gcfg.ReadWithCallback(bytes.NewReader(text), func(section, middle, name, value string, blank bool) error {
+		if name != "" {
+			key := strings.ToLower(section) + "." + strings.ToLower(name)
+			if middle != "" {
+				key = strings.ToLower(section) + "." + middle + "." + strings.ToLower(name)
+			}
+			vars = append(vars, variable{key: key, value: value, valued: !blank})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read git's configuration: %s: %w", path, err)
+	}
+	return vars, nil
 }
 
 // contentVariables of core decide what files are to git.

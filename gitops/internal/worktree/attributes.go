@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -111,4 +112,39 @@ func (a *attributes) folder(dir string) []rules.Attributes {
 	}
 	a.folders[dir] = lists
 	return lists
+}
+
+// Merging says how the attributes of a tree have its files merged.
+type Merging struct{ attributes *attributes }
+
+// Merging says it of a tree.
+func (w *Worktree) Merging(tree plumbing.Hash) *Merging { return &Merging{w.treeAttributes(tree)} }
+
+// Driver returns the name of a file's merge driver that is none of git's own; empty where it is one.
+func (m *Merging) Driver(path string) string {
+	driver := m.attributes.of(path)["merge"].Text()
+	if slices.Contains([]string{"text", "binary", "union"}, driver) {
+		return ""
+	}
+	return driver
+}
+
+// WriteFiles writes the attribute files that decide about paths into a folder.
+func (m *Merging) WriteFiles(to *os.Root, paths []string) error {
+	for _, one := range paths {
+		m.attributes.of(one)
+	}
+	for folder := range m.attributes.folders {
+		data, err := m.attributes.read(folder + ".gitattributes")
+		if err != nil {
+			continue // there is none
+		}
+		if err := to.MkdirAll(path.Dir(folder+".gitattributes"), 0o700); err != nil {
+			return err
+		}
+		if err := to.WriteFile(folder+".gitattributes", data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

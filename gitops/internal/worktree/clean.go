@@ -147,10 +147,6 @@ func (c *cleaner) one(ctx context.Context, s *Suspect) (later bool, err error) {
 		return false, err
 	}
 	attrs := c.attributes.of(s.Path)
-	why, needs := c.repo.Settings.NeedsGit(attrs)
-	if needs && !c.repo.Git.There() {
-		return false, noGitFor(why)
-	}
 	f, err := regularfile.OpenIn(c.dir, s.Path)
 	if err != nil {
 		return false, err
@@ -162,7 +158,7 @@ func (c *cleaner) one(ctx context.Context, s *Suspect) (later bool, err error) {
 		}
 		defer f.Close()
 	}
-	if needs {
+	if c.repo.Settings.NeedsGit(attrs) {
 		return true, c.stage(ctx, s.Path, f)
 	}
 	s.ID, err = c.file(ctx, f, c.repo.Settings.EOL.Decide(attrs), s.old)

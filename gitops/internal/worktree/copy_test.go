@@ -32,7 +32,7 @@ func TestKeepCopiesDataAndNoHoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Nest("d", 1500)
-	c := open(t, r, "")
+	c := open(t, r)
 	kept := t.TempDir()
 	if err := c.work.Keep(t.Context(), []string{"d", "image", "none", "pipe"}, c.index(), kept); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestKeepTakesTheFilesOfSubmodules(t *testing.T) {
 	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
 	r.Commit("seed")
 	r.Write("lib/untracked", "u\n")
-	c := open(t, r, "")
+	c := open(t, r)
 	kept := gittest.Repo{T: t, Dir: filepath.Join(t.TempDir(), "kept")}
 	if err := c.work.Keep(t.Context(), nil, c.index(), kept.Dir); err != nil {
 		t.Fatal(err)

@@ -101,17 +101,6 @@ func (w *Worktree) filteredBy(tree plumbing.Hash, driver func(repository.FilterD
 	}
 }
 
-// CheckAttributes makes sure that git is there where the attributes of the index ask for
-// conversions that only git makes.
-func (w *Worktree) CheckAttributes(ix *index.File) error {
-	return w.eachAttribute(ix, func(one rules.Resolved) error {
-		if why, needs := w.repo.Settings.NeedsGit(one); needs && !w.repo.Git.There() {
-			return noGitFor(why)
-		}
-		return nil
-	})
-}
-
 // CheckFilters refuses filters of the repository's own configuration that are not listed, used or
 // not: the agent can bring attributes. Then it makes sure, without touching a file, that the filters
 // which the index asks for can run. They are *FilterErrors.
@@ -332,10 +321,6 @@ func (b *bounded) Write(p []byte) (int, error) {
 		return 0, &CommandError{Words: fmt.Sprintf("it wrote more than %d bytes", LargestChange)}
 	}
 	return b.to.Write(p)
-}
-
-func noGitFor(why string) error {
-	return &repository.UnsupportedError{Feature: "the attribute " + why + " without the git program", Remedy: "install git"}
 }
 
 // eachAttribute calls look with every attribute by itself that the index asks for somewhere.

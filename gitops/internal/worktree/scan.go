@@ -166,7 +166,7 @@ func (s *Scan) listAll(ctx context.Context, dir *os.Root, at place) ([]name, err
 	var names []name
 	for {
 		entries, err := f.ReadDir(listedAtOnce)
-		names = s.named(names, entries, at)
+		names = s.named(dir, names, entries, at)
 		switch {
 		case errors.Is(err, io.EOF):
 			slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.git, b.git) })
@@ -180,12 +180,12 @@ func (s *Scan) listAll(ctx context.Context, dir *os.Root, at place) ([]name, err
 }
 
 // named adds entries of a folder to its names.
-func (s *Scan) named(names []name, entries []fs.DirEntry, at place) []name {
+func (s *Scan) named(dir *os.Root, names []name, entries []fs.DirEntry, at place) []name {
 	names = slices.Grow(names, len(entries))
 	for _, e := range entries {
 		n := name{git: e.Name(), disk: e.Name(), kind: e.Type(), look: e.Info}
-		if s.settings.Precompose {
-			n.git = norm.NFC.String(n.git)
+		if composed := norm.NFC.String(n.disk); s.settings.Precompose && composed != n.disk && finds(dir, composed) {
+			n.git = composed
 		}
 		if len(s.skip) == 0 || !s.skip[s.settings.SameName(at.path+n.git)] {
 			names = append(names, n)
@@ -220,6 +220,13 @@ func find(names []name, git string, fold bool) (int, bool) {
 	return i, i >= 0
 }
 
+// finds reports whether the file system has something by a name. The settings say which names are one to
+// git, and they may be of another machine.
+func finds(dir *os.Root, name string) bool {
+	_, err := dir.Lstat(name)
+	return err == nil
+}
+
 // tracked goes through what the index has in this folder and marks in seen the
 // names that it accounts for.
 func (s *Scan) tracked(ctx context.Context, dir *os.Root, names []name, changed []string, at place) (seen []bool, err error) {
@@ -243,6 +250,7 @@ func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 		rest := string(s.index.Path(i)[len(at.path):])
 		part, _, deeper := strings.Cut(rest, "/")
 		n, there := find(names, part, s.settings.IgnoreCase)
+		there = there && (names[n].git == part || finds(dir, part)) // else it is renamed, in its case alone
 		if !deeper {
 			if there {
 				seen[n] = !names[n].kind.IsDir() || s.index.Mode(i) == index.Gitlink

@@ -186,11 +186,7 @@ func (s *smudger) one(ctx context.Context, d objects.Difference) (later bool, er
 		return false, s.file(ctx, d, eol.Action{})
 	}
 	attrs := s.attributes.of(d.Path)
-	why, needs := s.repo.Settings.NeedsGit(attrs)
-	if needs && !s.repo.Git.There() {
-		return false, noGitFor(why)
-	}
-	if needs {
+	if s.repo.Settings.NeedsGit(attrs) {
 		return true, nil
 	}
 	return false, s.file(ctx, d, s.repo.Settings.EOL.Decide(attrs))
@@ -386,8 +382,7 @@ func (w *Worktree) Converted(tree plumbing.Hash, files []objects.Difference) []o
 	attributes := w.treeAttributes(tree)
 	return slices.DeleteFunc(slices.Clone(files), func(d objects.Difference) bool {
 		attrs := attributes.of(d.Path)
-		_, converted := w.repo.Settings.NeedsGit(attrs)
-		converted = converted || w.repo.Settings.FilterOf(attrs) != ""
+		converted := w.repo.Settings.NeedsGit(attrs) || w.repo.Settings.FilterOf(attrs) != ""
 		return d.New.Mode == index.Symlink || !converted && !w.repo.Settings.EOL.Decide(attrs).Converts()
 	})
 }
@@ -396,7 +391,7 @@ func (w *Worktree) Converted(tree plumbing.Hash, files []objects.Difference) []o
 // and stages it there. The git program, which is faster, does it only where no filter is
 // configured: the configuration of that git folder names them for git in a sandbox.
 func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
-	if !w.repo.Git.There() || len(w.repo.Settings.FilterNames()) > 0 {
+	if len(w.repo.Settings.FilterNames()) > 0 {
 		return w.fillByItself(ctx, root, tree)
 	}
 	git := program.Isolated(w.repo.Git.Path, os.Environ(), w.repo.Root, filepath.Join(root.Name(), ".git"), root.Name())

@@ -40,34 +40,32 @@ func history(t *testing.T) gittest.Repo {
 }
 
 func TestCheckOutThereAndBack(t *testing.T) {
-	for _, git := range []string{"", gittest.Program(t)} {
-		c := open(t, history(t), git)
-		second := c.Files()
-		c.Write("src/mine", "untracked\n")
-		stats, err := c.work.CheckOut(t.Context(), c.id("first^{tree}"), c.differences("second", "first"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := c.Files()
-		delete(got, "src/mine")
-		c.Remove("src/mine")
-		c.Git("stash", "-q", "-u")
-		c.Git("checkout", "-q", "first")
-		gittest.Same(t, "first", c.Files(), got)
-		if _, written := stats["README"]; !written {
-			t.Errorf("no stat data of README in %v", stats)
-		}
-		c.Write("src/mine", "untracked\n")
-		if _, err := c.work.CheckOut(t.Context(), c.id("second^{tree}"), c.differences("first", "second")); err != nil {
-			t.Fatal(err)
-		}
-		second["src/mine"] = "untracked\n"
-		gittest.Same(t, "second", second, c.Files())
+	c := open(t, history(t))
+	second := c.Files()
+	c.Write("src/mine", "untracked\n")
+	stats, err := c.work.CheckOut(t.Context(), c.id("first^{tree}"), c.differences("second", "first"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	got := c.Files()
+	delete(got, "src/mine")
+	c.Remove("src/mine")
+	c.Git("stash", "-q", "-u")
+	c.Git("checkout", "-q", "first")
+	gittest.Same(t, "first", c.Files(), got)
+	if _, written := stats["README"]; !written {
+		t.Errorf("no stat data of README in %v", stats)
+	}
+	c.Write("src/mine", "untracked\n")
+	if _, err := c.work.CheckOut(t.Context(), c.id("second^{tree}"), c.differences("first", "second")); err != nil {
+		t.Fatal(err)
+	}
+	second["src/mine"] = "untracked\n"
+	gittest.Same(t, "second", second, c.Files())
 }
 
 func TestCheckOutOverLosesNothing(t *testing.T) {
-	c := open(t, history(t), "")
+	c := open(t, history(t))
 	c.Git("checkout", "-q", "first")
 	ix := c.index()
 	c.Git("rm", "-q", "--cached", "file")
@@ -84,7 +82,7 @@ func TestCheckOutOverLosesNothing(t *testing.T) {
 	gittest.Same(t, "file", "changed\n", c.Read("file"))
 	gittest.Same(t, "other", before["other"], c.Read("other"))
 
-	fresh := open(t, history(t), "")
+	fresh := open(t, history(t))
 	fresh.Git("checkout", "-q", "first")
 	fresh.Write("new", "mine\n")
 	from := fresh.Git("rev-parse", "first^{tree}")
@@ -101,7 +99,7 @@ func TestCheckOutOverLosesNothing(t *testing.T) {
 
 // What is in the way is found before anything is written.
 func TestCheckOutOverTouchesNothingWhereSomethingIsInTheWay(t *testing.T) {
-	c := open(t, history(t), "")
+	c := open(t, history(t))
 	c.Git("checkout", "-q", "first")
 	c.Write("folder/mine", "untracked\n")
 	c.Write("mine", "untracked\n")
@@ -121,7 +119,7 @@ func TestCheckOutOverTouchesNothingWhereSomethingIsInTheWay(t *testing.T) {
 
 // What somebody writes before a file is replaced, or while others are, is kept.
 func TestCheckOutOverKeepsWhatOthersWrite(t *testing.T) {
-	c := open(t, history(t), "")
+	c := open(t, history(t))
 	c.Git("checkout", "-q", "first")
 	changes := slices.DeleteFunc(c.differences("first", "second"), func(d objects.Difference) bool { return d.Path != "README" && d.Path != "gone" })
 	c.Write("gone", "mine\n")
@@ -176,7 +174,7 @@ func TestCheckOutNotesFilesAsItWritesThem(t *testing.T) {
 	if err := os.WriteFile(busy, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := open(t, r, busy)
+	c := openWith(t, r, busy)
 	changes := c.differences("first", "second")
 	stats, err := c.work.CheckOut(t.Context(), c.id("second^{tree}"), changes)
 	if err != nil {
@@ -198,7 +196,7 @@ func TestCheckOutNotesFilesAsItWritesThem(t *testing.T) {
 func TestCheckOutGoesThroughNoLink(t *testing.T) {
 	aside := gittest.New(t)
 	aside.Write("deep/er/x", "mine\n")
-	c := open(t, history(t), "")
+	c := open(t, history(t))
 	c.Git("checkout", "-q", "first")
 	c.Remove("src")
 	c.Link(aside.Dir, "src")
@@ -215,12 +213,12 @@ func TestCheckOutGoesThroughNoLink(t *testing.T) {
 
 // Of a tree with a damaged file nothing is written, and nothing makes room for it.
 func TestCheckOutOfDamagedFilesTouchesNothing(t *testing.T) {
-	c := open(t, history(t), "")
+	c := open(t, history(t))
 	before := c.Files()
 	changes := c.differences("second", "first")
 	id := c.Git("rev-parse", "first:README")
 	c.Remove(".git/objects/" + id[:2] + "/" + id[2:])
-	if _, err := open(t, c.Repo, "").work.CheckOut(t.Context(), c.id("first^{tree}"), changes); !errors.As(err, new(*objects.DamagedError)) {
+	if _, err := open(t, c.Repo).work.CheckOut(t.Context(), c.id("first^{tree}"), changes); !errors.As(err, new(*objects.DamagedError)) {
 		t.Errorf("got %v", err)
 	}
 	gittest.Same(t, "files", before, c.Files())
@@ -236,31 +234,29 @@ func TestFillAsGitDoes(t *testing.T) {
 	r.Seed()
 	r.Chmod("gone", 0o755)
 	r.Commit("more")
-	for _, git := range []string{"", gittest.Program(t)} {
-		c := open(t, r, git)
-		fresh := gittest.Repo{T: t, Dir: filepath.Join(t.TempDir(), "fresh")}
-		gitDir := fresh.Path(".git")
-		if err := os.MkdirAll(gitDir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.repo.FillGitDir(repository.TreeFolder{Dir: gitDir, SeenAt: gitDir}); err != nil {
-			t.Fatal(err)
-		}
-		fresh.Write(".git/objects/info/alternates", r.Path(".git/objects")+"\n")
-		root, err := os.OpenRoot(fresh.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer root.Close()
-		if err := c.work.Fill(t.Context(), root, c.id("HEAD^{tree}")); err != nil {
-			t.Fatal(err)
-		}
-		want := r.Files()
-		want["a.dos"] = "a\r\nb\r\n"
-		gittest.Same(t, "files", want, fresh.Files())
-		gittest.Same(t, "staged", r.Git("rev-parse", "HEAD^{tree}"), fresh.Git("write-tree"))
-		gittest.Same(t, "status", "", fresh.Git("diff-files", "--name-only"))
+	c := open(t, r)
+	fresh := gittest.Repo{T: t, Dir: filepath.Join(t.TempDir(), "fresh")}
+	gitDir := fresh.Path(".git")
+	if err := os.MkdirAll(gitDir, 0o777); err != nil {
+		t.Fatal(err)
 	}
+	if err := c.repo.FillGitDir(repository.TreeFolder{Dir: gitDir, SeenAt: gitDir}); err != nil {
+		t.Fatal(err)
+	}
+	fresh.Write(".git/objects/info/alternates", r.Path(".git/objects")+"\n")
+	root, err := os.OpenRoot(fresh.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := c.work.Fill(t.Context(), root, c.id("HEAD^{tree}")); err != nil {
+		t.Fatal(err)
+	}
+	want := r.Files()
+	want["a.dos"] = "a\r\nb\r\n"
+	gittest.Same(t, "files", want, fresh.Files())
+	gittest.Same(t, "staged", r.Git("rev-parse", "HEAD^{tree}"), fresh.Git("write-tree"))
+	gittest.Same(t, "status", "", fresh.Git("diff-files", "--name-only"))
 }
 
 func TestConverted(t *testing.T) {
@@ -272,7 +268,7 @@ func TestConverted(t *testing.T) {
 	r.Link("a.bin", "link.txt")
 	r.Commit("seed")
 	r.Git("config", "filter.caps.clean", "tr a-z A-Z")
-	c := open(t, r, gittest.Program(t))
+	c := open(t, r)
 	var paths []string
 	for _, d := range c.work.Converted(c.id("HEAD^{tree}"), c.differences("", "HEAD")) {
 		paths = append(paths, d.Path)
@@ -281,7 +277,7 @@ func TestConverted(t *testing.T) {
 }
 
 func TestCompareIndexAsGitDiff(t *testing.T) {
-	c := open(t, history(t), "")
+	c := open(t, history(t))
 	c.Git("rm", "-q", "-r", "--cached", "src")
 	c.Write("new/staged", "n\n")
 	c.Write("README", "staged\n")

@@ -29,8 +29,13 @@ type checkout struct {
 	work    *worktree.Worktree
 }
 
-// open opens the work tree of r; git is empty for none.
-func open(t testing.TB, r gittest.Repo, git string) checkout {
+// open opens the work tree of r.
+func open(t testing.TB, r gittest.Repo) checkout {
+	t.Helper()
+	return openWith(t, r, gittest.Program(t))
+}
+
+func openWith(t testing.TB, r gittest.Repo, git string) checkout {
 	t.Helper()
 	repo, err := repository.Open(t.Context(), r.Dir, git, t.TempDir(), "")
 	if err != nil {

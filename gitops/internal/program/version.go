@@ -1,0 +1,56 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/outside"
+)
+
+// Git has merged trees without a work tree (merge-tree --write-tree) since this version.
+const oldestMajor, oldestMinor = 2, 38
+
+// UnusableError is a missing git, or one that is too old.
+type UnusableError struct {
+	Path    string // empty: there is none
+	Version string // what it says of itself; empty if it did not start
+	Err     error  // why it did not start; may be nil
+}
+
+func (e *UnusableError) Error() string {
+	found := fmt.Sprintf("%s is git %s", e.Path, e.Version)
+	switch {
+	case e.Path == "":
+		found = "there is no git program on PATH"
+	case e.Version == "":
+		found = fmt.Sprintf("%s does not tell its version (%v)", e.Path, e.Err)
+	}
+	return fmt.Sprintf("%s: install git %d.%d or newer, and put it first on PATH", found, oldestMajor, oldestMinor)
+}
+
+func (e *UnusableError) Unwrap() error { return e.Err }
+
+// Check returns the version of the git program at path, which Find found. The error is an
+// *UnusableError if agent-ci cannot work with it.
+func Check(ctx context.Context, path string) (version string, err error) {
+	if path == "" {
+		return "", &UnusableError{}
+	}
+	starting, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := outside.GitVersion.Command(starting, path, outside.Root, nil, "--version").Output()
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "", &UnusableError{Path: path, Err: err}
+	}
+	version = strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < oldestMajor || major == oldestMajor && minor < oldestMinor {
+		return version, &UnusableError{Path: path, Version: version}
+	}
+	return version, nil
+}

@@ -1,0 +1,48 @@
+package gitops
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+)
+
+// Labels say in the marks of a conflict whose lines are whose.
+type Labels struct{ Ours, Base, Theirs string }
+
+// markSign ends each mark, by which it is found again, whatever else looks like one.
+const markSign = " (agent-ci)"
+
+// Marks are before the lines of ours, the base, and theirs, and behind all.
+func (l Labels) Marks() [4]string {
+	return [4]string{"<<<<<<< " + l.Ours + markSign, "||||||| " + l.Base + markSign, "======= " + l.Theirs + markSign, ">>>>>>> " + l.Theirs + markSign}
+}
+
+// IsMark says whether a line, without its end, is a mark.
+func IsMark(line string) bool {
+	if !strings.HasSuffix(line, markSign) {
+		return false
+	}
+	marks := Labels{}.Marks()
+	return slices.ContainsFunc(marks[:], func(mark string) bool { return strings.HasPrefix(line, strings.TrimSuffix(mark, markSign)) })
+}
+
+// relabel puts marks in the place of those that git wrote, and says whether there are any. Git's are
+// longer than lines of any text are that look like one.
+func (l Labels) relabel(text string) (relabeled string, found bool) {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for _, mark := range l.Marks() {
+			rest, is := strings.CutPrefix(line, strings.Repeat(mark[:1], repository.MarkSize))
+			if is && (rest[0] == ' ') == (mark[0] != '=') {
+				end := "\n"
+				if strings.HasSuffix(line, "\r\n") {
+					end = "\r\n"
+				}
+				line, found = mark+end, true
+			}
+		}
+		b.WriteString(line)
+	}
+	return b.String(), found
+}

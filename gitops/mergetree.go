@@ -1,0 +1,389 @@
+package gitops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+)
+
+// treeMerge is what git makes of two changes of one tree: `git merge-tree` in the private git folder,
+// which has copies of the files that it needs and no others.
+type treeMerge struct {
+	*Checkout
+	old, now, onto plumbing.Hash
+	name           string           // of onto
+	paths          map[string]sides // that git is given
+	renames        bool             // git is to look for renames
+	merging        *worktree.Merging
+	merged         plumbing.Hash   // the tree that git made of the paths
+	commits        [3]string       // that git was given
+	edits          []objects.Edit  // what the merge makes of onto
+	conflicts      []MergeConflict // sorted by path
+}
+
+// sides are what three trees have at a path, in the order in which git's index has them.
+type sides struct{ old, onto, now objects.Entry }
+
+// mergeTrees merges what differs between two trees, the change, into a third, which is told by a name.
+func (c *Checkout) mergeTrees(ctx context.Context, old, now, onto Tree, name string) (*treeMerge, error) {
+	m := &treeMerge{
+		Checkout: c, old: old.hash(), now: now.hash(), onto: onto.hash(), name: name,
+		paths: map[string]sides{}, merging: c.work.Merging(onto.hash()),
+	}
+	err := m.gather(ctx)
+	if err == nil {
+		err = m.run(ctx)
+	}
+	return m, err
+}
+
+// gather finds the paths that git has to know: those of the change, what is in their way, and, where
+// a file or folder is missing on one side that the other one changed, all that either side changed.
+func (m *treeMerge) gather(ctx context.Context) error {
+	changes, err := m.objects.Differences(ctx, m.old, m.now)
+	if err != nil {
+		return err
+	}
+	for _, d := range changes {
+		there, err := m.objects.Find(m.onto, d.Path)
+		if err != nil {
+			return err
+		}
+		if there.IsTree() {
+			if err := m.gatherBelow(ctx, d.Path, there.ID); err != nil {
+				return err
+			}
+			there = objects.Entry{}
+		}
+		m.paths[d.Path] = sides{d.Old, there, d.New}
+		gone := there.Mode == 0 || d.New.Mode == 0
+		if d.Old.Mode != 0 && gone && d.Old != there {
+			m.renames = true
+		}
+		if err := m.gatherAbove(d, there); err != nil {
+			return err
+		}
+	}
+	if !m.renames {
+		return nil
+	}
+	moved, err := m.objects.Differences(ctx, m.old, m.onto)
+	if err != nil {
+		return err
+	}
+	for _, d := range moved {
+		if _, known := m.paths[d.Path]; !known {
+			m.paths[d.Path] = sides{d.Old, d.New, d.Old}
+		}
+	}
+	return m.keepFolders()
+}
+
+// gatherBelow adds the files of a folder that onto has where the change has a file.
+func (m *treeMerge) gatherBelow(ctx context.Context, folder string, tree plumbing.Hash) error {
+	below, err := m.objects.Differences(ctx, plumbing.ZeroHash, tree)
+	for _, d := range below {
+		if err == nil {
+			err = m.add(folder + "/" + d.Path)
+		}
+	}
+	return err
+}
+
+// gatherAbove looks at the folders above a path: a file may be in the place of one on onto, and one
+// that is missing on one side may have been renamed.
+func (m *treeMerge) gatherAbove(d objects.Difference, there objects.Entry) error {
+	for dir := path.Dir(d.Path); dir != "."; dir = path.Dir(dir) {
+		var at [3]objects.Entry
+		for i, tree := range []plumbing.Hash{m.old, m.onto, m.now} {
+			var err error
+			if at[i], err = m.objects.Find(tree, dir); err != nil {
+				return err
+			}
+		}
+		wasThere := at[0].IsTree()
+		m.renames = m.renames || wasThere && d.Old.Mode == 0 && !at[1].IsTree() || wasThere && at[1] != at[0] && !at[2].IsTree()
+		if there.Mode == 0 && at[1].Mode != 0 && !at[1].IsTree() {
+			return m.add(dir)
+		}
+	}
+	return nil
+}
+
+// add adds what the three trees have at a path.
+func (m *treeMerge) add(name string) error {
+	var s sides
+	for _, side := range []struct {
+		tree  plumbing.Hash
+		entry *objects.Entry
+	}{{m.old, &s.old}, {m.onto, &s.onto}, {m.now, &s.now}} {
+		e, err := m.objects.Find(side.tree, name)
+		if err != nil {
+			return err
+		}
+		if !e.IsTree() {
+			*side.entry = e
+		}
+	}
+	m.paths[name] = s
+	return nil
+}
+
+// keepFolders adds a file of each folder that a side still has while all of its files that git is
+// given are missing there: git takes a folder without files for a renamed one.
+func (m *treeMerge) keepFolders() error {
+	for _, side := range []struct {
+		tree plumbing.Hash
+		of   func(sides) objects.Entry
+	}{{m.onto, func(s sides) objects.Entry { return s.onto }}, {m.now, func(s sides) objects.Entry { return s.now }}} {
+		has := map[string]bool{}
+		for name, s := range m.paths {
+			for dir := path.Dir(name); side.of(s).Mode != 0 && dir != "." && !has[dir]; dir = path.Dir(dir) {
+				has[dir] = true
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(m.paths)) {
+			for dir := path.Dir(name); dir != "." && !has[dir]; dir = path.Dir(dir) {
+				has[dir] = true
+				file, err := m.anyFile(side.tree, dir)
+				if err == nil && file != "" {
+					err = m.add(file)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// anyFile returns a file of a folder; empty where there is no such folder.
+func (m *treeMerge) anyFile(tree plumbing.Hash, name string) (string, error) {
+	e, err := m.objects.Find(tree, name)
+	if err != nil || !e.IsTree() {
+		return "", err
+	}
+	for e.IsTree() {
+		entries, err := m.objects.Tree(e.ID)
+		if err != nil || len(entries) == 0 {
+			return "", err
+		}
+		e = entries[0]
+		name += "/" + e.Name
+	}
+	return name, nil
+}
+
+// run has git merge, and reads what it made.
+func (m *treeMerge) run(ctx context.Context) (err error) {
+	var edits [3][]objects.Edit
+	for name, s := range m.paths {
+		for i, e := range []objects.Entry{s.old, s.onto, s.now} {
+			edits[i] = append(edits[i], objects.Edit{Path: name, Mode: e.Mode, ID: e.ID})
+		}
+	}
+	var trees [3]plumbing.Hash
+	for i := range edits {
+		if err := m.objects.OwnFiles(ctx, edits[i]); err != nil {
+			return err
+		}
+		if trees[i], err = m.objects.Apply(plumbing.ZeroHash, edits[i]); err != nil {
+			return err
+		}
+	}
+	for i, name := range []string{"before", "onto", "change"} {
+		commit := object.Commit{Message: name + "\n", TreeHash: trees[i]}
+		if i > 0 {
+			commit.ParentHashes = []plumbing.Hash{plumbing.NewHash(m.commits[0])}
+		}
+		text, err := encoded(commit.Encode)
+		if err != nil {
+			return err
+		}
+		id, err := m.objects.WriteBytes(plumbing.CommitObject, text)
+		if err != nil {
+			return err
+		}
+		m.commits[i] = id.String()
+	}
+	dir, err := m.attributeFiles()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	out, err := m.repo.Git.With("GIT_WORK_TREE="+dir).Run(ctx, dir, nil, "-c", "merge.conflictStyle=diff3", "-c", "merge.renames="+strconv.FormatBool(m.renames),
+		"merge-tree", "--write-tree", "-z", "--messages", m.commits[1], m.commits[2])
+	if err != nil && program.ExitStatus(err) != 1 {
+		return err
+	}
+	if err := m.read(string(out)); err != nil {
+		return err
+	}
+	made, err := m.objects.Differences(ctx, trees[1], m.merged)
+	for _, d := range made {
+		m.edits = append(m.edits, d.Edit())
+	}
+	return err
+}
+
+// attributeFiles makes a folder with the attribute files of onto, which git reads as those of the work tree.
+func (m *treeMerge) attributeFiles() (dir string, err error) {
+	if dir, err = os.MkdirTemp(m.repo.Private, "merge-"); err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(dir)
+	if err == nil {
+		err = errors.Join(m.merging.WriteFiles(root, slices.Collect(maps.Keys(m.paths))), root.Close())
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, nil
+}
+
+// told is what git says of a path: the modes of its stages, and the paths of each of its messages, by kind.
+type told struct {
+	modes [4]uint32
+	kinds map[string][]string
+}
+
+// read reads what merge-tree -z writes: the tree, the stages of paths that conflict, and messages.
+func (m *treeMerge) read(out string) error {
+	fields := strings.Split(out, "\x00")
+	next := func() (field string) {
+		if len(fields) > 0 {
+			field, fields = fields[0], fields[1:]
+		}
+		return field
+	}
+	m.merged = plumbing.NewHash(next())
+	all := map[string]*told{}
+	at := func(name string) *told {
+		for _, commit := range m.commits {
+			name, _, _ = strings.Cut(name, "~"+commit) // where git moves a file out of the way
+		}
+		if all[name] == nil {
+			all[name] = &told{kinds: map[string][]string{}}
+		}
+		return all[name]
+	}
+	for field := next(); field != ""; field = next() {
+		stage, name, _ := strings.Cut(field, "\t")
+		var mode uint32
+		var id string
+		var n int
+		if _, err := fmt.Sscanf(stage, "%o %s %d", &mode, &id, &n); err != nil || n < 1 || n > 3 {
+			return fmt.Errorf("read what git merged: %q is not understood", field)
+		}
+		at(name).modes[n] = mode
+	}
+	for len(fields) > 1 {
+		n, err := strconv.Atoi(next())
+		if err != nil || n < 0 || n+2 > len(fields) {
+			return errors.New("read what git merged: a message is not understood")
+		}
+		names, kind := fields[:n], fields[n]
+		fields = fields[n+2:]
+		for _, name := range names {
+			at(name).kinds[kind] = names
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if why := m.why(name, all[name]); why != "" {
+			m.conflicts = append(m.conflicts, MergeConflict{Path: name, Why: why})
+		}
+	}
+	return nil
+}
+
+const (
+	addedTwice = "added here and on %s, each in another way"
+	sameLines  = "both changed the same lines"
+)
+
+// why returns why a path conflicts; empty where it does not.
+func (m *treeMerge) why(name string, t *told) string {
+	names := func(kind string) []string { return t.kinds["CONFLICT ("+kind+")"] }
+	if driver := m.merging.Driver(name); driver != "" && t.kinds["Auto-merging"] != nil {
+		return fmt.Sprintf("both changed it, and agent-ci does not run its merge driver %q", driver)
+	}
+	old, onto, here := t.modes[1], t.modes[2], t.modes[3]
+	plain := func(mode uint32) bool { return mode == 0 || mode == index.Regular || mode == index.Executable }
+	split, lost, moved := names("rename/rename"), names("rename/delete"), names("directory rename suggested")
+	switch {
+	case old == 0 && onto == 0 && here == 0:
+		return ""
+	case names("file/directory") != nil && here != 0:
+		return "it is a folder on " + m.name
+	case names("file/directory") != nil && old == 0:
+		return fmt.Sprintf("it is a file on %s, and a folder here", m.name)
+	case len(split) == 3:
+		return fmt.Sprintf("%q is renamed to %q here, and to %q on %s", split[0], split[2], split[1], m.name)
+	case len(lost) == 2 && here != 0:
+		return fmt.Sprintf("%q is renamed to %q here, and deleted on %s", lost[1], lost[0], m.name)
+	case len(lost) == 2:
+		return fmt.Sprintf("%q is deleted here, and renamed to %q on %s", lost[1], lost[0], m.name)
+	case len(moved) == 2 && here != 0:
+		return fmt.Sprintf("%q is added here, and its folder is renamed on %s", moved[1], m.name)
+	case len(moved) == 2:
+		return fmt.Sprintf("%q is added on %s, and its folder is renamed here", moved[1], m.name)
+	case !plain(cmp.Or(old, index.Regular)) || !plain(onto) || !plain(here):
+		return "both changed it, and it is a link or a submodule on one side"
+	case onto == 0:
+		return "changed here and deleted on " + m.name
+	case here == 0:
+		return "deleted here and changed on " + m.name
+	case names("binary") != nil:
+		return "both changed it, and it is binary"
+	case old == 0:
+		return fmt.Sprintf(addedTwice, m.name)
+	}
+	return sameLines
+}
+
+// mark replaces git's marks by those of labels, and leaves what conflicts without any as it is on onto.
+func (m *treeMerge) mark(labels Labels) error {
+	for i := range m.conflicts {
+		c := &m.conflicts[i]
+		at := slices.IndexFunc(m.edits, func(e objects.Edit) bool { return e.Path == c.Path })
+		if at >= 0 && (c.Why == sameLines || c.Why == fmt.Sprintf(addedTwice, m.name)) {
+			text, err := m.objects.BlobBytes(m.edits[at].ID, markedFile)
+			if err != nil && !errors.As(err, new(*objects.TooLargeError)) {
+				return err
+			}
+			marked, found := labels.relabel(string(text))
+			if c.Marked = found; found {
+				if m.edits[at].ID, err = m.objects.WriteBytes(plumbing.BlobObject, []byte(marked)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
+		name := e.Path
+		for _, commit := range m.commits {
+			name, _, _ = strings.Cut(name, "~"+commit)
+		}
+		return slices.ContainsFunc(m.conflicts, func(c MergeConflict) bool { return c.Path == name && !c.Marked })
+	})
+	return nil
+}
+
+// markedFile is how large a file may be that gets marks.
+const markedFile = 4 << 20
