@@ -190,26 +190,48 @@ func hiddenAttempts() []Attempt {
 	return hidden
 }
 
+// errOwnGit is that an attempt reached no git folder but one that is thrown away with the tree of a check.
+// That of the checkout is compared from outside.
+var errOwnGit = errors.New("the git folder is the tree's own")
+
+// ownGit reports whether the git folder is that of the tree of a check.
+func (w World) ownGit() bool {
+	_, err := os.Lstat(w.workspace(".git/lent"))
+	return err == nil
+}
+
+// onGit is an attempt on the git folder of the checkout.
+func onGit(do func(World) error) func(World) error {
+	return func(w World) error {
+		own := w.ownGit()
+		err := do(w)
+		if err == nil && own {
+			return errOwnGit
+		}
+		return err
+	}
+}
+
 func gitAttempts() []Attempt {
 	git := func(do func(dir string) error) func(World) error {
-		return func(w World) error { return do(w.workspace(".git")) }
+		return onGit(func(w World) error { return do(w.workspace(".git")) })
 	}
 	return []Attempt{
 		{Name: "read the token in git's configuration", Do: func(w World) error { return readSecret(w.workspace(".git/config")) }},
 		{Name: "write a git hook", Do: git(func(dir string) error { return create(dir + "/hooks/pre-commit") }), Open: inLandlock(CheckedAfterwards)},
 		{Name: "write git's configuration", Do: git(func(dir string) error { return write(dir + "/config") }), Open: inLandlock(CheckedAfterwards)},
-		{Name: "replace git's configuration", Do: func(w World) error {
+		{Name: "replace git's configuration", Do: onGit(func(w World) error {
 			return putInPlace(w.workspace("config"), w.workspace(".git/config"))
-		}, Open: inLandlock(CheckedAfterwards)},
-		{Name: "replace git's HEAD", Do: func(w World) error {
+		}), Open: inLandlock(CheckedAfterwards)},
+		{Name: "replace git's HEAD", Do: onGit(func(w World) error {
 			return putInPlace(w.workspace("HEAD"), w.workspace(".git/HEAD"))
-		}, Open: inLandlock(CheckedAfterwards)},
+		}), Open: inLandlock(CheckedAfterwards)},
 		{Name: "delete git's index", Do: git(func(dir string) error { return os.Remove(dir + "/description") }), Open: inLandlock(CheckedAfterwards)},
 		{Name: "change the mode of a hook", Do: git(func(dir string) error { return os.Chmod(dir+"/hooks/kept", 0o755) }), Open: inLandlock(CheckedAfterwards)},
 		{Name: "move .git away", Do: git(moveAway), Open: inLandlock(CheckedAfterwards)},
-		{Name: "exchange .git with a folder", Do: func(w World) error {
+		{Name: "exchange .git with a folder", Do: onGit(func(w World) error {
 			return swapAndBack(w.workspace(".git"), w.workspace("mnt"))
-		}, Open: inLandlock(CheckedAfterwards)},
+		}), Open: inLandlock(CheckedAfterwards)},
 		{Name: "put a folder into the place of .git", Do: func(w World) error {
 			return errors.Join(os.Mkdir(w.workspace("git"), 0o755), os.Rename(w.workspace("git"), w.workspace(".git")))
 		}, Unproven: true},

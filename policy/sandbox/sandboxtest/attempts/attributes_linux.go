@@ -97,9 +97,11 @@ func targets() []target {
 		file("a covered folder", func(w World) string { return w.home(".ssh") }, "access list", "flags"),
 		file("a denied file", func(w World) string { return w.Denied }, "access list", "flags"),
 		file("a covered socket", func(w World) string { return w.Socket }),
-		file("a file of git's", func(w World) string { return w.workspace(".git/HEAD") }, "access list", "flags"),
+		file(fileOfGits, func(w World) string { return w.workspace(".git/HEAD") }, "access list", "flags"),
 	}
 }
+
+const fileOfGits = "a file of git's"
 
 func attributeAttempts() []Attempt {
 	all := []Attempt{
@@ -107,8 +109,12 @@ func attributeAttempts() []Attempt {
 		{Name: "change the mode of what is mounted", Do: changeMounts, Open: inLandlock(notLandlocks), Roots: true},
 	}
 	for _, t := range targets() {
+		do := t.change
+		if t.name == fileOfGits {
+			do = onGit(do)
+		}
 		all = append(all, Attempt{
-			Name: "change attributes of " + t.name, Do: func(w World) error { return t.change(w) }, Open: inLandlock(notLandlocks), Roots: t.roots,
+			Name: "change attributes of " + t.name, Do: do, Open: inLandlock(notLandlocks), Roots: t.roots,
 			Unproven: t.name == "a covered socket" || t.name == "/proc/kcore",
 		})
 	}
@@ -154,6 +160,9 @@ func changeMounts(w World) error {
 		var now unix.Stat_t
 		if slices.Contains(own, point) || unix.Stat(point, &now) != nil {
 			continue
+		}
+		if w.ownGit() && strings.HasPrefix(point+"/", filepath.Join(tree, ".git")+"/") && filepath.Base(point) != "objects" {
+			continue // of the checkout's are only the objects that are lent to it
 		}
 		if err := unix.Chmod(point, now.Mode&0o7777); err == nil {
 			fmt.Println(point)
