@@ -124,10 +124,12 @@ func (a *applyPatchArguments) carryOut(ctx context.Context, text string) (*tree.
 
 // applied is what apply-patch --json prints.
 type applied struct {
-	Applied bool          `json:"applied"` // false with --check too
-	Applies bool          `json:"applies"`
-	Error   string        `json:"error,omitempty"`
-	Files   []appliedFile `json:"files"`
+	Applied bool   `json:"applied"` // false with --check too
+	Applies bool   `json:"applies"`
+	Error   string `json:"error,omitempty"`
+	// Notes say what to look at although the patch fits, such as a place that is not the only one.
+	Notes []string      `json:"notes,omitempty"`
+	Files []appliedFile `json:"files"`
 }
 
 type appliedFile struct {
@@ -158,9 +160,10 @@ func (a *applyPatchArguments) show(p process, plan *tree.Plan) int {
 	case a.json:
 		err = writeJSON(p.stdout, a.result(plan))
 	case a.check:
-		err = plan.Diff(p.stdout)
+		err = errors.Join(notes(p.stderr, plan), plan.Diff(p.stdout))
 	default:
-		_, err = io.WriteString(p.stdout, plan.Summary()+plan.Notes())
+		_, err = io.WriteString(p.stdout, plan.Summary())
+		err = errors.Join(err, notes(p.stdout, plan))
 	}
 	if err == nil {
 		return exitOK
@@ -173,8 +176,18 @@ func (a *applyPatchArguments) show(p process, plan *tree.Plan) int {
 	return exitFailed
 }
 
+// notes tells what to look at of a patch that fits.
+func notes(w io.Writer, plan *tree.Plan) error {
+	for _, note := range plan.Notes() {
+		if _, err := fmt.Fprintln(w, "Note:", note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (a *applyPatchArguments) result(plan *tree.Plan) applied {
-	result := applied{Applied: !a.check, Applies: true, Files: []appliedFile{}}
+	result := applied{Applied: !a.check, Applies: true, Notes: plan.Notes(), Files: []appliedFile{}}
 	for _, c := range plan.Changes() {
 		result.Files = append(result.Files, appliedFile{c.Path, string(c.Op), c.MovedFrom, c.Added, c.Removed})
 	}

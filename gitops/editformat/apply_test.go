@@ -201,7 +201,7 @@ func TestDiff(t *testing.T) {
 		},
 		{
 			name: "exact goes before other indentation", answer: fenced("a.go", "go", block("  one\n", "  1\n")), was: files{"a.go": "one\n  one\n"},
-			now: files{"a.go": "one\n  1\n"},
+			now: files{"a.go": "one\n  1\n"}, said: []string{"block 1 was applied at line 2 of a.go, where another place may be meant: line 1 fits too, with another indentation."},
 		},
 		{
 			name: "blank line too much above", answer: fenced("a.go", "go", block("\n  line1\n  line2\n", "  new1\n  new2\n")), was: files{"a.go": "    line1\n    line2\n    line3\n"},

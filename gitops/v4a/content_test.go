@@ -94,19 +94,24 @@ func TestNotes(t *testing.T) {
 		before, hunks string
 		want          []string
 	}{
-		"nothing to tell":      {"a\nb\n", "@@\n a\n+x\n", nil},
-		"indentation":          {"  a\nb\n", "@@\n a\n+x\n", []string{"a hunk fits line 1 only with indentation left aside; what it adds stands as the patch has it, so look at that."}},
-		"dashes":               {"b\na – c\n", "@@\n a - c\n+x\n", []string{"a hunk fits line 2 only with the kind of its dashes, quotes or spaces left aside; what it adds stands as the patch has it, so look at that."}},
-		"blanks at the end":    {"a  \nb\n", "@@\n a\n+x\n", nil},
-		"quotes":               {"x = “a”\n", "@@\n-x = \"a\"\n+x = \"b\"\n", []string{"a hunk fits line 1 only with the kind of its dashes, quotes or spaces left aside; what it adds stands as the patch has it, so look at that."}},
-		"tabs, second hunk":    {"a\n\tb\nc\n", "@@\n-a\n+A\n@@\n-  b\n+  B\n", []string{"a hunk fits line 2 only with indentation left aside; what it adds stands as the patch has it, so look at that."}},
-		"nothing is added":     {"  a\nb\n", "@@\n-a\n", nil},
-		"two places":           {"a\nb\na\n", "@@\n-a\n+x\n", []string{`a hunk without an "@@" line of its own fits line 1 and line 3; the first was changed.`}},
-		"two places, one said": {"a\nb\na\nb\na\n", "@@\n-b\n+B\n@@ a\n-b\n+B\n", nil},
-		"each of two places":   {"a\nb\na\n", "@@\n-a\n+x\n@@\n-a\n+y\n", nil},
-		"line numbers":         {"a\nb\n", "@@ -1 +1 @@\n-a\n+x\n@@ -2 +2 @@\n-b\n+y\n", []string{`line numbers after "@@" were read over; the lines of a hunk alone say where it is.`}},
-		"parent above":         {"A\na\nb\n", "@@ A\n-a\n+x\n@@ A\n-b\n+y\n", []string{`an "@@" line names line 1, above the hunk before it; the hunk was looked for further below.`}},
-		"the end of two":       {"a\nb\na\n", "@@\n-a\n+x\n*** End of File\n", nil},
+		"nothing to tell":            {"a\nb\n", "@@\n a\n+x\n", nil},
+		"indentation":                {"  a\nb\n", "@@\n a\n+x\n", []string{"a hunk fits line 1 only with indentation left aside; what it adds stands as the patch has it, so look at that."}},
+		"dashes":                     {"b\na – c\n", "@@\n a - c\n+x\n", []string{"a hunk fits line 2 only with the kind of its dashes, quotes or spaces left aside; what it adds stands as the patch has it, so look at that."}},
+		"blanks at the end":          {"a  \nb\n", "@@\n a\n+x\n", nil},
+		"quotes":                     {"x = “a”\n", "@@\n-x = \"a\"\n+x = \"b\"\n", []string{"a hunk fits line 1 only with the kind of its dashes, quotes or spaces left aside; what it adds stands as the patch has it, so look at that."}},
+		"tabs, second hunk":          {"a\n\tb\nc\n", "@@\n-a\n+A\n@@\n-  b\n+  B\n", []string{"a hunk fits line 2 only with indentation left aside; what it adds stands as the patch has it, so look at that."}},
+		"nothing is added":           {"  a\nb\n", "@@\n-a\n", nil},
+		"two places, named":          {"f\na\nb\na\n", "@@ f\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 2 (line 4 fits too). Make sure that the place is right."}},
+		"two places, said":           {"a\nb\na\nb\na\n", "@@\n-b\n+B\n@@ a\n-b\n+B\n", nil},
+		"two, one exactly":           {" a\nb\na\n", "@@\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 3 (line 1 fits too, with the blanks around each line left aside). Make sure that the place is right."}},
+		"two, by line number":        {"a\nb\na\n", "@@ -3 +3 @@\n-a\n+x\n", nil},
+		"two, by one far off":        {"a\nb\na\n", "@@ -4 +4 @@\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 3 (line 1 fits too). Make sure that the place is right."}},
+		"each of two places":         {"a\nb\na\n", "@@\n-a\n+x\n@@\n-a\n+y\n", nil},
+		"many places":                {"f\n" + strings.Repeat("a\nb\n", 11), "@@ f\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 2 (line 4, line 6, … fits too). Make sure that the place is right."}},
+		"line numbers":               {"a\nb\n", "@@ -1 +1 @@\n-a\n+x\n@@ -2 +2 @@\n-b\n+y\n", nil},
+		"parent above":               {"A\na\nb\n", "@@ A\n-a\n+x\n@@ A\n-b\n+y\n", nil},
+		"parent above, lines before": {"A\nx\ny\nx\n", "@@\n-y\n+Y\n@@ A\n-x\n+X\n", []string{`an "@@" line names line 1, above the hunk before it; the hunk was looked for further below.`}},
+		"the end of two":             {"a\nb\na\n", "@@\n-a\n+x\n*** End of File\n", nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -160,7 +160,8 @@ func changing(plan *tree.Plan) []string {
 
 func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
-	done := tools.Result{Output: plan.Notes() + p.ignoredNote(plan), Detail: map[string]any{"files": files(plan)}}
+	notes := toldOf(plan) + p.ignoredNote(plan)
+	done := tools.Result{Output: notes, Notes: notes, Detail: map[string]any{"files": files(plan)}}
 	var leftover *tree.LeftoverError
 	switch {
 	case err == nil:
@@ -172,6 +173,15 @@ func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, err
 		return tools.Result{}, err
 	}
 	return tools.Refuse(err.Error()), nil
+}
+
+// toldOf are the notes of a plan, a line each.
+func toldOf(plan *tree.Plan) string {
+	var b strings.Builder
+	for _, note := range plan.Notes() {
+		b.WriteString("Note: " + note + "\n")
+	}
+	return b.String()
 }
 
 // ignoredNote tells of files that will not be in what is published.

@@ -65,8 +65,12 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	for _, lines := range []int{50_000, 200_000, 800_000} {
 		b.Run(fmt.Sprintf("equal_lines/%d", lines), func(b *testing.B) {
-			hunk := "@@\n" + strings.Repeat(" \treturn nil\n", 50) + "-\treturn nil\n+\treturn err\n"
-			benchmark(b, equalLines(lines), strings.Repeat(hunk, lines/100)+"*** End of File\n")
+			hunk := strings.Repeat(" \treturn nil\n", 50) + "-\treturn nil\n+\treturn err\n"
+			var hunks strings.Builder
+			for at := 1; at+51 < lines; at += 100 {
+				fmt.Fprintf(&hunks, "@@ -%d,51 +%d,51 @@\n%s", at, at, hunk)
+			}
+			benchmark(b, equalLines(lines), hunks.String())
 		})
 	}
 	for _, lines := range []int{50_000, 200_000, 800_000} {

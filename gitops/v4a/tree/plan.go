@@ -83,18 +83,9 @@ func (p *Plan) Summary() string {
 	return b.String()
 }
 
-// mostNotes is how many hunks are told of.
-const mostNotes = 10
-
-// Notes tell who wrote the patch what to look at although it was applied, a line
-// each; they are empty when there is nothing.
-func (p *Plan) Notes() string {
-	var b strings.Builder
-	for _, note := range p.notes[:min(len(p.notes), mostNotes)] {
-		b.WriteString("Note: " + note + "\n")
-	}
-	return b.String()
-}
+// Notes tell who wrote the patch what to look at although it was applied, a sentence
+// or two each.
+func (p *Plan) Notes() []string { return p.notes }
 
 // Change is what a plan does to one file of the tree, all sections taken
 // together. Sections that undo each other leave none.
