@@ -271,16 +271,18 @@ func hashed(parts ...any) int {
 	return int(h.Sum32() >> 1)
 }
 
-// eachLine changes lines of the edit, old ones or all.
+// eachLine changes lines of the edit, old ones or all, where the old ones show it.
 func eachLine(all bool, damage func(string) string) func(*trial) bool {
 	return func(t *trial) bool {
 		some := false
 		for i := range t.changes {
+			if !slices.ContainsFunc(t.changes[i].old(), func(line string) bool { return damage(line) != line }) {
+				continue
+			}
+			some = true
 			for k := range t.changes[i].lines {
 				if l := &t.changes[i].lines[k]; all || l.Kind != v4a.Insert {
-					was := l.Text
 					l.Text = damage(l.Text)
-					some = some || l.Text != was
 				}
 			}
 		}
@@ -566,7 +568,7 @@ func replay(b *testing.B, all []changed, v variant, f format) string {
 			}
 			outcome, said := carryOut(b, t, f)
 			counts[outcome]++
-			if *shown == v.name && outcome != "right" {
+			if *shown == v.name && outcome != "right" && outcome != "refused" && outcome != "noted" && outcome != "told" {
 				fmt.Printf("%s: %s %s\n%s\n%s\n", f.name, t.name, outcome, strings.Join(t.hunks(), "\n"), said)
 			}
 		}
