@@ -87,6 +87,8 @@ func (a *applier) apply(e *Edit) (why string) {
 	}
 	f := a.file(e.Path)
 	switch {
+	case e.isWord && !f.exists:
+		return fmt.Sprintf("there is no file %s; a new one is named by its path, ./%s, and an example stands in a fence of text", e.Path, e.Path)
 	case e.act == write:
 		return a.write(f, e)
 	case len(oldTexts(e.lines)) == 0 && e.act == change:

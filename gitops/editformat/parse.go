@@ -18,6 +18,9 @@ func Parse(f Format, text string) Answer {
 	if p.unclear > 0 && p.asked() > p.before {
 		p.problem(p.unclear-1, "the fence that opens there has fences of its own, and so it is not clear what stands in it; put it between longer ones")
 	}
+	if p.passed > 0 && p.asked()+len(p.answer.Reads) == 0 {
+		p.problem(p.passed-1, "the block that begins there was not taken, since its fence is one of text; put it into a fence of code, or leave its path out where it is an example")
+	}
 	p.answer.Reads = distinct(p.answer.Reads)
 	return p.answer
 }
@@ -32,6 +35,7 @@ type parser struct {
 
 	unclear int // the line, from 1, of the first fence of words that may go on behind its end; else 0
 	before  int // what was asked for by then
+	passed  int // the line, from 1, of the last block that was taken for an example although it has a path; else 0
 }
 
 // asked counts what edits and runs something.
@@ -196,9 +200,12 @@ func (p *parser) reader(f fence) func(p *parser, open, end int) {
 		if path == "" && p.at > 0 {
 			path = pathIn(p.lines[p.at-1])
 		}
+		if name := p.bareName(); path == "" && name != "" && ask == nil && !f.isText() {
+			return func(p *parser, open, end int) { p.readWhole(f, name, true, open, end) }
+		}
 		// A command with blanks, between backticks, may stand above what it says.
 		if path != "" && !strings.Contains(path, " ") && (ask == nil || isScript(f.language, path)) {
-			return func(p *parser, open, end int) { p.readWhole(f, path, open, end) }
+			return func(p *parser, open, end int) { p.readWhole(f, path, false, open, end) }
 		}
 	}
 	return ask

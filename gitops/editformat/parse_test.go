@@ -70,10 +70,12 @@ func TestNoWholeBlock(t *testing.T) {
 		edits   int
 		problem string
 	}{
-		"example":                {editformat.Diff, fenced("a.go", "text", edit), 0, ""},
+		"example":                {editformat.Diff, fenced("For example", "text", edit), 0, ""},
+		"example, or not":        {editformat.Diff, fenced("a.go", "text", edit), 0, "its fence is one of text"},
+		"example beside another": {editformat.Diff, fenced("a.go", "text", edit) + fenced("b.go", "go", edit), 1, ""},
 		"example in Markdown":    {editformat.Diff, "````markdown\n" + fenced("a.go", "go", edit) + "````\n", 0, ""},
 		"below other lines":      {editformat.Diff, "```go\nfunc main() {\n}\n" + edit + "```\n", 0, "line 4"},
-		"example with its path":  {editformat.Diff, "```text\na.md\n" + edit + "```\n", 0, ""},
+		"text with its path":     {editformat.Diff, "```txt\na.md\n" + edit + "```\n", 1, ""},
 		"far in, as code":        {editformat.Diff, "    a.go\n    <<<<<<< SEARCH\n    two\n    =======\n    2\n    >>>>>>> REPLACE\n", 0, ""},
 		"quoted":                 {editformat.Diff, "> a.go\n> <<<<<<< SEARCH\n> two\n> =======\n> 2\n> >>>>>>> REPLACE\n", 0, ""},
 		"behind fences in words": {editformat.Diff, "```text\n```go\nx\n```\nand\n" + fenced("a.go", "go", edit) + "```\n", 1, "line 1 of the answer: the fence that opens there has fences of its own"},

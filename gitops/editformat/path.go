@@ -2,12 +2,16 @@ package editformat
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 )
 
 const longestPath = 250
+
+// bareName is a word that may be the name of a file.
+var bareName = regexp.MustCompile(`^[\w-]{1,60}$`)
 
 // wellKnown are files whose names alone don't look like names of files.
 var wellKnown = []string{
@@ -76,6 +80,14 @@ func (p *parser) pathAbove(line int) string {
 		}
 	}
 	return ""
+}
+
+// bareName is the word alone above a fence, with nothing or a blank line above it.
+func (p *parser) bareName() string {
+	if p.at == 0 || !bareName.MatchString(p.lines[p.at-1]) || p.at > 1 && strings.TrimSpace(p.lines[p.at-2]) != "" {
+		return ""
+	}
+	return p.lines[p.at-1]
 }
 
 // isProse reports whether a file is one of text for people, which may hold
