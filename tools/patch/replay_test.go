@@ -25,7 +25,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-var shown = flag.String("shown", "", "a variant of BenchmarkReplay whose edits are shown where they do not land right")
+var shown = flag.String("shown", "", "the only variant of BenchmarkReplay, whose wrong edits are shown")
 
 // replayed are modules with two versions, whose difference is replayed.
 var replayed = [][3]string{
@@ -46,21 +46,27 @@ func BenchmarkReplay(b *testing.B) {
 	var table strings.Builder
 	for b.Loop() {
 		table.Reset()
-		fmt.Fprintf(&table, "replay: %d files, %d hunks of %d modules. Each cell: right (noted of these) / told / refused / WRONG / TORN\n%-34s", len(all), hunks, len(replayed), "")
+		sum := map[string]int{}
+		fmt.Fprintf(&table, "replay of %d hunks in %d files of %d modules: right (of these with a note) / another text, with a note / refused / another text without a note / torn\n%-32s", hunks, len(all), len(replayed), "")
 		for _, f := range formats {
-			fmt.Fprintf(&table, "  %-24s", f.name)
+			fmt.Fprintf(&table, "  %-25s", f.name)
 		}
 		table.WriteByte('\n')
 		for _, v := range variants {
 			if *shown != "" && v.name != *shown {
 				continue
 			}
-			fmt.Fprintf(&table, "%-34s", v.name)
+			fmt.Fprintf(&table, "%-32s", v.name)
 			for _, f := range formats {
-				fmt.Fprintf(&table, "  %-24s", replay(b, all, v, f))
+				counts := replay(b, all, v, f)
+				fmt.Fprintf(&table, "  %-25s", counts)
+				for outcome, n := range counts {
+					sum[outcome] += n
+				}
 			}
 			table.WriteByte('\n')
 		}
+		fmt.Fprintf(&table, "of all %d: %d another text without a note (limit: 0), %d torn (limit: 0)\n", sum[right]+sum[noted]+sum[told]+sum[refused]+sum[wrong]+sum[torn], sum[wrong], sum[torn])
 	}
 	fmt.Print("\n" + table.String())
 }
@@ -534,10 +540,34 @@ func (t *trial) hunks() (lines []string) {
 	return lines
 }
 
+// What becomes of an edit.
+const (
+	right   = "right"
+	noted   = "right, with a note"
+	told    = "another text, with a note"
+	refused = "refused"
+	wrong   = "another text without a note"
+	torn    = "torn" // refused, or applied, in part
+)
+
+// outcomes are how often each came.
+type outcomes map[string]int
+
+func (o outcomes) String() string {
+	if len(o) == 0 {
+		return "–"
+	}
+	fits := fmt.Sprint(o[right] + o[noted])
+	if o[noted] > 0 {
+		fits += fmt.Sprintf(" (%d)", o[noted])
+	}
+	return fmt.Sprintf("%s / %d / %d / %d / %d", fits, o[told], o[refused], o[wrong], o[torn])
+}
+
 // replay counts what becomes of one variant in one format.
-func replay(b *testing.B, all []changed, v variant, f format) string {
+func replay(b *testing.B, all []changed, v variant, f format) outcomes {
 	b.Helper()
-	counts := map[string]int{}
+	counts := outcomes{}
 	for _, c := range all {
 		if v.alone && !f.anchors {
 			continue
@@ -568,19 +598,12 @@ func replay(b *testing.B, all []changed, v variant, f format) string {
 			}
 			outcome, said := carryOut(b, t, f)
 			counts[outcome]++
-			if *shown == v.name && outcome != "right" && outcome != "refused" && outcome != "noted" && outcome != "told" {
+			if *shown == v.name && (outcome == wrong || outcome == torn) {
 				fmt.Printf("%s: %s %s\n%s\n%s\n", f.name, t.name, outcome, strings.Join(t.hunks(), "\n"), said)
 			}
 		}
 	}
-	if len(counts) == 0 {
-		return "–"
-	}
-	right := fmt.Sprint(counts["right"] + counts["noted"])
-	if counts["noted"] > 0 {
-		right += fmt.Sprintf(" (%d)", counts["noted"])
-	}
-	return fmt.Sprintf("%s / %d / %d / %d / %d", right, counts["told"], counts["refused"], counts["wrong"], counts["torn"])
+	return counts
 }
 
 // carryOut makes the edit in a folder of its own.
@@ -641,21 +664,21 @@ func carryOut(b *testing.B, t *trial, f format) (outcome, said string) {
 	if err != nil || otherErr != nil {
 		b.Fatal(err, otherErr)
 	}
-	noted := strings.Contains(said, "Note: ") || strings.Contains(said, "block ")
+	hasNote := strings.Contains(said, "Note: ") || strings.Contains(said, "block ")
 	both := f.name == "built-in" || f.name == "opencode"
 	switch {
 	case failed && (string(after) != before || string(other) != "one\n"), !failed && !both && string(other) != "two\n":
-		return "torn", said
+		return torn, said
 	case failed:
-		return "refused", said
-	case t.is(string(after), text(t.want)) && noted:
-		return "noted", said
+		return refused, said
+	case t.is(string(after), text(t.want)) && hasNote:
+		return noted, said
 	case t.is(string(after), text(t.want)):
-		return "right", said
-	case noted:
-		return "told", said
+		return right, said
+	case hasNote:
+		return told, said
 	}
-	return "wrong", said
+	return wrong, said
 }
 
 var blanks = regexp.MustCompile(`[ \t]+(\n|$)`)
