@@ -179,7 +179,7 @@ func (c *cell) call(call message.Call) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if r.Object != nil && r.Notes != "" {
-			c.items = append(c.items, message.Item{Kind: message.Text, Value: r.Notes})
+			c.items = append(c.items, message.Item{Kind: message.Text, Value: strings.TrimSuffix(r.Notes, "\n")})
 		}
 		c.answer(call.ID, r)
 	})
