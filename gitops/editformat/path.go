@@ -2,16 +2,12 @@ package editformat
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 )
 
 const longestPath = 250
-
-// bareName is a word that may be the name of a file.
-var bareName = regexp.MustCompile(`^[\w-]{1,60}$`)
 
 // wellKnown are files whose names alone don't look like names of files.
 var wellKnown = []string{
@@ -84,10 +80,14 @@ func (p *parser) pathAbove(line int) string {
 
 // bareName is the word alone above a fence, with nothing or a blank line above it.
 func (p *parser) bareName() string {
-	if p.at == 0 || !bareName.MatchString(p.lines[p.at-1]) || p.at > 1 && strings.TrimSpace(p.lines[p.at-2]) != "" {
+	if p.at == 0 || p.at > 1 && strings.TrimSpace(p.lines[p.at-2]) != "" {
 		return ""
 	}
-	return p.lines[p.at-1]
+	name := p.lines[p.at-1]
+	if len(name) > longestPath || strings.ContainsFunc(name, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		return ""
+	}
+	return name
 }
 
 // isProse reports whether a file is one of text for people, which may hold
