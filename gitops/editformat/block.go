@@ -49,7 +49,7 @@ func (p *parser) holdsBlocks(f fence) bool {
 		case p.begins(i) && f.isText() && !named:
 			above := p.pathAbove(p.at)
 			if above != "" && !isProse(above) {
-				p.passed = i + 1
+				p.passed.line, p.passed.why = i, "the block that begins there was not taken, since its fence is one of text; put it into a fence of code, or leave its path out where it is an example"
 			}
 			return above != "" && isProse(above)
 		case p.begins(i):

@@ -93,6 +93,7 @@ func TestNoWholeBlock(t *testing.T) {
 		"diff of another":        {editformat.Diff, "```diff\n--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n```\n", 0, ""},
 		"open diff":              {editformat.Udiff, "```diff\n--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n", 0, "not closed"},
 		"diff without a fence":   {editformat.Udiff, "--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n", 0, ""},
+		"file named in words":    {editformat.Whole, "Here is `a.go` again:\n\n```go\nx\n```\n", 0, "Line 3 of the answer: the fence that opens there was not taken"},
 		"open file":              {editformat.Whole, "a.go\n```go\nx\n", 0, "not closed"},
 	} {
 		t.Run(name, func(t *testing.T) {

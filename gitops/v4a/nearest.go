@@ -46,6 +46,10 @@ func (p *placer) unclear(i int, hint string) error {
 	return &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.first, want: oldLines(h.Lines), unclear: true, hint: hint}
 }
 
+func (p *placer) tooMany(i int) error {
+	return p.unclear(i, "its lines occur too often in the file to look at all of them: give rarer ones with it")
+}
+
 // Nearest finds the place of a text that is most like some lines. It returns the
 // line, from 1, at which the difference to show starts, and that difference: "-" is
 // what is wanted, "+" what is there. Nothing where no line resembles any.

@@ -126,11 +126,13 @@ func (p *placer) place(i int) (spot, error) {
 	h := &p.section.Hunks[i]
 	start := p.cursor
 	n, err := p.narrow(i)
-	if err != nil {
-		return spot{}, err
-	}
 	old := oldLines(h.Lines)
-	if len(old) == 0 {
+	switch {
+	case p.seeker.GaveUp():
+		return spot{}, p.tooMany(i)
+	case err != nil:
+		return spot{}, err
+	case len(old) == 0:
 		if n.above != nil {
 			return spot{}, p.missingContext(i, n.above.context)
 		}
@@ -140,14 +142,14 @@ func (p *placer) place(i int) (spot, error) {
 	if last := len(old) - 1; !ok && old[last] == "" && !p.section.bare {
 		found, ok = p.locate(h, n, withoutLastEmpty(h.Lines))
 	}
+	if ok && n.above != nil {
+		p.judge(&found, n.above, old, start)
+	}
 	switch {
 	case p.seeker.GaveUp():
-		return spot{}, p.unclear(i, "its lines occur too often in the file to look at all of them: give rarer ones with it")
+		return spot{}, p.tooMany(i)
 	case !ok:
 		return spot{}, p.mismatch(i)
-	}
-	if n.above != nil {
-		p.judge(&found, n.above, old, start)
 	}
 	p.cursor = found.at + len(oldLines(found.lines))
 	return found, nil
