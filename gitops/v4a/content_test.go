@@ -102,6 +102,7 @@ func TestNotes(t *testing.T) {
 		"tabs, second hunk":          {"a\n\tb\nc\n", "@@\n-a\n+A\n@@\n-  b\n+  B\n", []string{"a hunk fits line 2 only with indentation left aside; what it adds stands as the patch has it, so look at that."}},
 		"nothing is added":           {"  a\nb\n", "@@\n-a\n", nil},
 		"two places, named":          {"f\na\nb\na\n", "@@ f\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 2 (line 4 fits too). Make sure that the place is right."}},
+		"two anchors of an addition": {"f\na\nf\n", "@@ f\n+x\n", []string{"a hunk was applied where others may be meant: line 1 (line 3 fits too). Make sure that the place is right."}},
 		"two places, said":           {"a\nb\na\nb\na\n", "@@\n-b\n+B\n@@ a\n-b\n+B\n", nil},
 		"two, one exactly":           {" a\nb\na\n", "@@\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 3 (line 1 fits too, with the blanks around each line left aside). Make sure that the place is right."}},
 		"two, by line number":        {"a\nb\na\n", "@@ -3 +3 @@\n-a\n+x\n", nil},

@@ -136,7 +136,11 @@ func (p *placer) place(i int) (spot, error) {
 		if n.above != nil {
 			return spot{}, p.missingContext(i, n.above.context)
 		}
-		return spot{placement: placement{p.additionLine(h), h.Lines}}, nil
+		added := spot{placement: placement{p.additionLine(h), h.Lines}, named: true}
+		if !h.EndOfFile {
+			added.others, added.looser = n.others, n.looser
+		}
+		return added, nil
 	}
 	found, ok := p.locate(h, n, h.Lines)
 	if last := len(old) - 1; !ok && old[last] == "" && !p.section.bare {
@@ -171,6 +175,8 @@ type narrowed struct {
 	named  bool    // one names a line
 	number int     // the line, from 1, that one gives by its number; or 0
 	above  *parent // the last one stands above the hunk before
+
+	others, looser []find.Place // where the last line named is too
 }
 
 // parent is an "@@" line that stands above the cursor.
@@ -184,15 +190,15 @@ func (p *placer) narrow(i int) (n narrowed, err error) {
 	h := &p.section.Hunks[i]
 	for k, context := range h.Context {
 		if p.section.bare && k == 0 {
-			if n.named = p.narrowBare(context); n.named {
+			if n.others, n.named = p.narrowBare(context); n.named {
 				continue
 			}
 		}
-		at, ok := p.seek([]string{context}, p.cursor)
+		fit, looser := p.find([]string{context}, p.cursor, anyWay...)
 		number := lineNumbers.FindStringSubmatch(context)
 		switch {
-		case ok:
-			p.cursor, n = at+1, narrowed{named: true}
+		case len(fit) > 0:
+			p.cursor, n = line(fit[0])+1, narrowed{named: true, others: fit[1:], looser: looser}
 		case number != nil && (len(oldLines(h.Lines)) > 0 || p.text.lines() == 0):
 			n.number, _ = strconv.Atoi(number[1])
 		case p.section.bare && !h.stacked:
@@ -225,17 +231,17 @@ func (p *placer) above(context string) *parent {
 }
 
 // narrowBare moves the cursor below the first anchor of a hunk, unless it stands above the cursor
-// already, and reports whether it is in the file.
-func (p *placer) narrowBare(context string) bool {
+// already. It reports whether the anchor is in the file, and where else.
+func (p *placer) narrowBare(context string) (others []find.Place, named bool) {
 	for _, way := range sdkWays {
 		if fit, _ := p.find([]string{context}, 0, way); len(fit) > 0 {
 			if at := line(fit[0]); at >= p.cursor {
-				p.cursor = at + 1
+				p.cursor, others = at+1, fit[1:]
 			}
-			return true
+			return others, true
 		}
 	}
-	return false
+	return nil, false
 }
 
 // additionLine says where a hunk without old lines adds its own. In a bare diff
@@ -312,13 +318,17 @@ func (p *placer) compare(spots []spot) error {
 	var told []string
 	for i, s := range slices.Backward(spots) {
 		size := len(oldLines(s.lines))
-		if size == 0 {
-			continue
+		own := s.at
+		if size == 0 { // it adds lines below one that an "@@" line names
+			own--
+			if len(s.others)+len(s.looser) == 0 {
+				continue
+			}
 		}
-		latest := s.at
+		latest := own
 		within := func(places []find.Place) (in []find.Place) {
 			for _, other := range places {
-				if at := line(other); at+size <= below && at != s.at {
+				if at := line(other); at+size <= below && at != own {
 					in, latest = append(in, other), max(latest, at)
 				}
 			}
@@ -335,9 +345,9 @@ func (p *placer) compare(spots []spot) error {
 		}
 		switch {
 		case len(others) > 0:
-			told = append(told, fmt.Sprintf("line %d (%s fits too)", s.at+1, numbers(others)))
+			told = append(told, fmt.Sprintf("line %d (%s fits too)", own+1, numbers(others)))
 		case len(looser) > 0:
-			told = append(told, fmt.Sprintf("line %d (%s fits too, with %s)", s.at+1, numbers(looser), looser[0].Way))
+			told = append(told, fmt.Sprintf("line %d (%s fits too, with %s)", own+1, numbers(looser), looser[0].Way))
 		}
 		if below -= size; len(s.others) < find.Few-1 && len(s.looser) < find.Few {
 			below = latest

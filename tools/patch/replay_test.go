@@ -368,6 +368,24 @@ func twice(second, headed, between bool) func(*trial) bool {
 	}
 }
 
+// additions leaves the first change that adds one run of lines, without its context: an anchor names
+// the line above.
+func additions(t *trial) bool {
+	for _, c := range t.changes {
+		first := slices.IndexFunc(c.lines, func(l v4a.Line) bool { return l.Kind == v4a.Insert })
+		last := first
+		for last >= 0 && last < len(c.lines) && c.lines[last].Kind == v4a.Insert {
+			last++
+		}
+		if first > 0 && strings.TrimSpace(c.lines[first-1].Text) != "" && !slices.ContainsFunc(slices.Concat(c.lines[:first], c.lines[last:]), func(l v4a.Line) bool { return l.Kind != v4a.Keep }) {
+			t.want = result(t.before, []change{c})
+			t.changes = []change{{at: c.at + first, lines: c.lines[first:last], anchors: []string{c.lines[first-1].Text}}}
+			return true
+		}
+	}
+	return false
+}
+
 // numbered gives line numbers, so far off.
 func numbered(off int) func(*trial) bool {
 	return func(t *trial) bool {
@@ -463,6 +481,7 @@ var variants = []variant{
 		slices.Reverse(t.changes)
 		return len(t.changes) > 1
 	}}},
+	{"additions below an anchor", 3, false, true, []func(*trial) bool{additions}},
 	{"twice, the lower is meant", 3, false, false, []func(*trial) bool{twice(true, false, false)}},
 	{"twice, the upper is meant", 3, false, false, []func(*trial) bool{twice(false, false, false)}},
 	{"twice, a heading above both", 3, false, false, []func(*trial) bool{twice(true, true, false)}},
