@@ -160,10 +160,10 @@ func (a *applyPatchArguments) show(p process, plan *tree.Plan) int {
 	case a.json:
 		err = writeJSON(p.stdout, a.result(plan))
 	case a.check:
-		err = errors.Join(notes(p.stderr, plan), plan.Diff(p.stdout))
+		err = errors.Join(plan.WriteNotes(p.stderr), plan.Diff(p.stdout))
 	default:
 		_, err = io.WriteString(p.stdout, plan.Summary())
-		err = errors.Join(err, notes(p.stdout, plan))
+		err = errors.Join(err, plan.WriteNotes(p.stdout))
 	}
 	if err == nil {
 		return exitOK
@@ -174,16 +174,6 @@ func (a *applyPatchArguments) show(p process, plan *tree.Plan) int {
 	}
 	fmt.Fprintf(p.stderr, "%s: %s, but the result could not be written: %v\n", a.program, done, err)
 	return exitFailed
-}
-
-// notes tells what to look at of a patch that fits.
-func notes(w io.Writer, plan *tree.Plan) error {
-	for _, note := range plan.Notes() {
-		if _, err := fmt.Fprintln(w, "Note:", note); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (a *applyPatchArguments) result(plan *tree.Plan) applied {

@@ -80,12 +80,8 @@ type placer struct {
 	ambiguous []string            // places that are not the only ones
 }
 
-// anyWay is how hunks and "@@" lines are compared with the text, sdkWays how the Agents SDKs compare
-// "@@" lines.
-var (
-	anyWay  = []find.Way{find.Exact, find.Trailing, find.Ends, find.Folded}
-	sdkWays = []find.Way{find.Exact, find.Ends}
-)
+// anyWay is how hunks and "@@" lines are compared with the text.
+var anyWay = []find.Way{find.Exact, find.Trailing, find.Ends, find.Folded}
 
 func newPlacer(ctx context.Context, t *text, s *Section) *placer {
 	p := &placer{ctx: ctx, text: t, section: s, loose: map[string][]string{}}
@@ -136,11 +132,7 @@ func (p *placer) place(i int) (spot, error) {
 		if n.above != nil {
 			return spot{}, p.missingContext(i, n.above.context)
 		}
-		added := spot{placement: placement{p.additionLine(h), h.Lines}, named: true}
-		if !h.EndOfFile {
-			added.others, added.looser = n.others, n.looser
-		}
-		return added, nil
+		return spot{placement: placement{p.additionLine(h), h.Lines}, named: true, others: n.others, looser: n.looser, settled: h.EndOfFile}, nil
 	}
 	found, ok := p.locate(h, n, h.Lines)
 	if last := len(old) - 1; !ok && old[last] == "" && !p.section.bare {
@@ -233,15 +225,11 @@ func (p *placer) above(context string) *parent {
 // narrowBare moves the cursor below the first anchor of a hunk, unless it stands above the cursor
 // already. It reports whether the anchor is in the file, and where else.
 func (p *placer) narrowBare(context string) (others []find.Place, named bool) {
-	for _, way := range sdkWays {
-		if fit, _ := p.find([]string{context}, 0, way); len(fit) > 0 {
-			if at := line(fit[0]); at >= p.cursor {
-				p.cursor, others = at+1, fit[1:]
-			}
-			return others, true
-		}
+	fit, _ := p.find([]string{context}, 0, anyWay...)
+	if len(fit) > 0 && line(fit[0]) >= p.cursor {
+		p.cursor, others = line(fit[0])+1, fit[1:]
 	}
-	return nil, false
+	return others, len(fit) > 0
 }
 
 // additionLine says where a hunk without old lines adds its own. In a bare diff
@@ -321,9 +309,9 @@ func (p *placer) compare(spots []spot) error {
 		own := s.at
 		if size == 0 { // it adds lines below one that an "@@" line names
 			own--
-			if len(s.others)+len(s.looser) == 0 {
-				continue
-			}
+		}
+		if size == 0 && (s.settled || len(s.others)+len(s.looser) == 0) {
+			continue
 		}
 		latest := own
 		within := func(places []find.Place) (in []find.Place) {

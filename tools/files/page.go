@@ -89,15 +89,12 @@ func (p place) withNear(name string, err error) error {
 		return err
 	}
 	defer at.close()
-	if at.base != "" {
-		return err
-	}
 	dir, notOpen := at.root.OpenFile(at.inside, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if notOpen != nil {
 		return err
 	}
 	defer dir.Close()
-	if at.mayShow(dir) != nil {
+	if at.base != "" || at.mayShow(dir) != nil {
 		return err
 	}
 	entries, _ := dir.ReadDir(lookedNear)

@@ -160,8 +160,10 @@ func changing(plan *tree.Plan) []string {
 
 func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
-	notes := toldOf(plan) + p.ignoredNote(plan)
-	done := tools.Result{Output: notes, Notes: notes, Detail: map[string]any{"files": files(plan)}}
+	var notes strings.Builder
+	_ = plan.WriteNotes(&notes) // which can't fail
+	notes.WriteString(p.ignoredNote(plan))
+	done := tools.Result{Output: notes.String(), Notes: notes.String(), Detail: map[string]any{"files": files(plan)}}
 	var leftover *tree.LeftoverError
 	switch {
 	case err == nil:
@@ -173,15 +175,6 @@ func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, err
 		return tools.Result{}, err
 	}
 	return tools.Refuse(err.Error()), nil
-}
-
-// toldOf are the notes of a plan, a line each.
-func toldOf(plan *tree.Plan) string {
-	var b strings.Builder
-	for _, note := range plan.Notes() {
-		b.WriteString("Note: " + note + "\n")
-	}
-	return b.String()
 }
 
 // ignoredNote tells of files that will not be in what is published.

@@ -148,10 +148,3 @@ func BenchmarkDiff(b *testing.B) {
 		}
 	}
 }
-
-// BenchmarkSections is one section for each of 100 hunks: each looks through
-// the file again.
-func BenchmarkSections(b *testing.B) {
-	text, hunks := repeatedHunks(200_000, 100)
-	benchmark(b, text, strings.ReplaceAll(strings.TrimPrefix(hunks, "@@\n"), "@@\n", "*** Update File: f\n@@\n"))
-}

@@ -3,6 +3,8 @@ package tree
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -86,6 +88,16 @@ func (p *Plan) Summary() string {
 // Notes tell who wrote the patch what to look at although it was applied, a sentence
 // or two each.
 func (p *Plan) Notes() []string { return p.notes }
+
+// WriteNotes writes them, a line each.
+func (p *Plan) WriteNotes(w io.Writer) error {
+	for _, note := range p.notes {
+		if _, err := fmt.Fprintln(w, "Note:", note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Change is what a plan does to one file of the tree, all sections taken
 // together. Sections that undo each other leave none.
