@@ -103,6 +103,7 @@ func TestNotes(t *testing.T) {
 		"nothing is added":           {"  a\nb\n", "@@\n-a\n", nil},
 		"two places, named":          {"f\na\nb\na\n", "@@ f\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 2 (line 4 fits too). Make sure that the place is right."}},
 		"two anchors of an addition": {"f\na\nf\n", "@@ f\n+x\n", []string{"a hunk was applied where others may be meant: line 1 (line 3 fits too). Make sure that the place is right."}},
+		"one above the hunk before":  {"a\nb\na\n", "@@\n-b\n+x\n@@\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 3 (line 1 fits too, above the hunk before). Make sure that the place is right."}},
 		"two places, said":           {"a\nb\na\nb\na\n", "@@\n-b\n+B\n@@ a\n-b\n+B\n", nil},
 		"two, one exactly":           {" a\nb\na\n", "@@\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 3 (line 1 fits too, with the blanks around each line left aside). Make sure that the place is right."}},
 		"two, by line number":        {"a\nb\na\n", "@@ -3 +3 @@\n-a\n+x\n", nil},
@@ -111,7 +112,7 @@ func TestNotes(t *testing.T) {
 		"many places":                {"f\n" + strings.Repeat("a\nb\n", 11), "@@ f\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 2 (line 4, line 6, … fits too). Make sure that the place is right."}},
 		"line numbers":               {"a\nb\n", "@@ -1 +1 @@\n-a\n+x\n@@ -2 +2 @@\n-b\n+y\n", nil},
 		"parent above":               {"A\na\nb\n", "@@ A\n-a\n+x\n@@ A\n-b\n+y\n", nil},
-		"parent above, lines before": {"A\nx\ny\nx\n", "@@\n-y\n+Y\n@@ A\n-x\n+X\n", []string{`an "@@" line names line 1, above the hunk before it; the hunk was looked for further below.`}},
+		"parent above, lines before": {"A\nx\ny\nx\n", "@@\n-y\n+Y\n@@ A\n-x\n+X\n", []string{"a hunk was applied where others may be meant: line 4 (line 2 fits too, above the hunk before). Make sure that the place is right.", `an "@@" line names line 1, above the hunk before it; the hunk was looked for further below.`}},
 		"the end of two":             {"a\nb\na\n", "@@\n-a\n+x\n*** End of File\n", nil},
 	}
 	for name, tt := range tests {

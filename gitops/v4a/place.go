@@ -24,6 +24,7 @@ type spot struct {
 	placement
 	others []find.Place // where it fits as well, below what its "@@" lines name
 	looser []find.Place // where it fits with more left aside
+	higher []find.Place // where it fits above the hunk before it
 	// named says that something but the order of hunks tells the place from others: an "@@" line. With
 	// settled, no other place counts.
 	named, settled bool
@@ -73,7 +74,8 @@ type placer struct {
 	seeker  *find.Seeker
 	lines   *find.Text // those of text, of which the first is 1
 	section *Section
-	cursor  int // the next hunk starts here or below
+	cursor  int   // the next hunk starts here or below
+	starts  []int // of the hunks that are placed
 
 	notes     []string            // sentences about the section
 	loose     map[string][]string // lines at which hunks add something, by what was left aside
@@ -141,6 +143,9 @@ func (p *placer) place(i int) (spot, error) {
 	if ok && n.above != nil {
 		p.judge(&found, n.above, old, start)
 	}
+	if ok && !found.named && !found.settled {
+		found.higher = p.higher(oldLines(found.lines), start)
+	}
 	switch {
 	case p.seeker.GaveUp():
 		return spot{}, p.tooMany(i)
@@ -148,7 +153,17 @@ func (p *placer) place(i int) (spot, error) {
 		return spot{}, p.mismatch(i)
 	}
 	p.cursor = found.at + len(oldLines(found.lines))
+	p.starts = append(p.starts, found.at)
 	return found, nil
+}
+
+// higher are places of lines above the hunk before, where no hunk is: hunks may be out of order.
+func (p *placer) higher(old []string, start int) []find.Place {
+	if start == 0 {
+		return nil
+	}
+	fit, _ := p.find(old, 0, anyWay...)
+	return slices.DeleteFunc(fit, func(place find.Place) bool { return line(place) >= start || slices.Contains(p.starts, line(place)) })
 }
 
 // judge says what an "@@" line is worth that stands above the hunk before. It names what the hunk is
@@ -272,8 +287,8 @@ func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
 	}
 	if n.number > 0 && len(fit) > 1 {
 		fit, s.named = p.byNumber(old, fit, n.number-1), true
-		s.settled = line(fit[0]) == n.number-1
 	}
+	s.settled = line(fit[0]) == n.number-1
 	s.at, s.others, s.looser = line(fit[0]), fit[1:], looser
 	return s, true
 }
@@ -336,6 +351,8 @@ func (p *placer) compare(spots []spot) error {
 			told = append(told, fmt.Sprintf("line %d (%s fits too)", own+1, numbers(others)))
 		case len(looser) > 0:
 			told = append(told, fmt.Sprintf("line %d (%s fits too, with %s)", own+1, numbers(looser), looser[0].Way))
+		case len(s.higher) > 0:
+			told = append(told, fmt.Sprintf("line %d (%s fits too, above the hunk before)", own+1, numbers(s.higher)))
 		}
 		if below -= size; len(s.others) < find.Few-1 && len(s.looser) < find.Few {
 			below = latest

@@ -103,6 +103,9 @@ func changes(b *testing.B) (all []changed, hunks int) {
 				return nil
 			}
 			c := changed{module[0] + "/" + path, strings.Split(string(old), "\n"), strings.Split(string(now), "\n")}
+			if bytes.HasSuffix(old, []byte("\n")) != bytes.HasSuffix(now, []byte("\n")) {
+				return nil // which no format but one can say
+			}
 			found := hunksOf(c, 3)
 			if len(found) > 40 || len(found) == 0 {
 				return nil
