@@ -114,6 +114,9 @@ type Result struct {
 	// for Output. The dispatcher removes secrets from its texts, and puts what was Printed under
 	// "output".
 	Object any
+	// Notes are the part of Output that the model is to read although a script gets Object: the
+	// script's own output has them.
+	Notes string
 	// Images are shown to the model behind Output. Nothing is cut from them, and
 	// they are not searched for secrets; Output describes them for the transcript.
 	Images []Image

@@ -124,10 +124,12 @@ func (a *applyPatchArguments) carryOut(ctx context.Context, text string) (*tree.
 
 // applied is what apply-patch --json prints.
 type applied struct {
-	Applied bool          `json:"applied"` // false with --check too
-	Applies bool          `json:"applies"`
-	Error   string        `json:"error,omitempty"`
-	Files   []appliedFile `json:"files"`
+	Applied bool   `json:"applied"` // false with --check too
+	Applies bool   `json:"applies"`
+	Error   string `json:"error,omitempty"`
+	// Notes say what to look at although the patch fits, such as a place that is not the only one.
+	Notes []string      `json:"notes,omitempty"`
+	Files []appliedFile `json:"files"`
 }
 
 type appliedFile struct {
@@ -158,9 +160,10 @@ func (a *applyPatchArguments) show(p process, plan *tree.Plan) int {
 	case a.json:
 		err = writeJSON(p.stdout, a.result(plan))
 	case a.check:
-		err = plan.Diff(p.stdout)
+		err = errors.Join(plan.WriteNotes(p.stderr), plan.Diff(p.stdout))
 	default:
-		_, err = io.WriteString(p.stdout, plan.Summary()+plan.Notes())
+		_, err = io.WriteString(p.stdout, plan.Summary())
+		err = errors.Join(err, plan.WriteNotes(p.stdout))
 	}
 	if err == nil {
 		return exitOK
@@ -174,7 +177,7 @@ func (a *applyPatchArguments) show(p process, plan *tree.Plan) int {
 }
 
 func (a *applyPatchArguments) result(plan *tree.Plan) applied {
-	result := applied{Applied: !a.check, Applies: true, Files: []appliedFile{}}
+	result := applied{Applied: !a.check, Applies: true, Notes: plan.Notes(), Files: []appliedFile{}}
 	for _, c := range plan.Changes() {
 		result.Files = append(result.Files, appliedFile{c.Path, string(c.Op), c.MovedFrom, c.Added, c.Removed})
 	}

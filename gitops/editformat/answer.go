@@ -39,6 +39,7 @@ type Edit struct {
 	Path   string // as the answer spells it; empty where it names none
 
 	act    act
+	isWord bool         // the path may be a word, and stands for a file that is there
 	lines  []v4a.Line   // what stays, goes and comes; of a whole file all come
 	raw    []v4a.Line   // of a hunk: the same if lines that stay lack the blank in front
 	pieces [][]v4a.Line // of a block that leaves lines out: what is between them, in order

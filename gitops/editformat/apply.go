@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/charset"
+	"github.com/agent-ci/agent-ci/gitops/find"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
@@ -17,7 +18,7 @@ import (
 //
 // Each block is applied to what those before it leave.
 func Apply(f Format, edits []Edit, was map[string]*string) (now map[string]*string, notes []string, err error) {
-	a := &applier{format: f, was: was, seeker: newSeeker(edits), files: map[string]*file{}, done: map[string]int{}}
+	a := &applier{format: f, was: was, Seeker: newSeeker(edits), files: map[string]*file{}, done: map[string]int{}}
 	mismatch := &MismatchError{}
 	for i := range edits {
 		if why := a.apply(&edits[i]); why != "" {
@@ -33,7 +34,7 @@ func Apply(f Format, edits []Edit, was map[string]*string) (now map[string]*stri
 }
 
 type applier struct {
-	*seeker
+	*find.Seeker
 	format Format
 	was    map[string]*string
 	files  map[string]*file
@@ -53,7 +54,7 @@ func (a *applier) note(format string, args ...any) {
 
 func (a *applier) file(path string) *file {
 	if a.files[path] == nil {
-		a.files[path] = newFile(path, a.was[path])
+		a.files[path] = newFile(path, a.was[path], a.Seeker)
 	}
 	return a.files[path]
 }
@@ -86,6 +87,8 @@ func (a *applier) apply(e *Edit) (why string) {
 	}
 	f := a.file(e.Path)
 	switch {
+	case e.isWord && !f.exists:
+		return fmt.Sprintf("there is no file %s; a new one is named by its path, ./%s, and an example stands in a fence of text", e.Path, e.Path)
 	case e.act == write:
 		return a.write(f, e)
 	case len(oldTexts(e.lines)) == 0 && e.act == change:
@@ -102,7 +105,7 @@ func (a *applier) apply(e *Edit) (why string) {
 		return why
 	case hits == nil:
 		return a.mismatch(f, e)
-	case e.act == remove && (len(oldTexts(hits[0].lines)) < f.there || len(newTexts(hits[0].lines)) > 0):
+	case e.act == remove && (len(oldTexts(hits[0].lines)) < f.Len() || len(newTexts(hits[0].lines)) > 0):
 		return "it removes the file and does not take away all of its lines; give them all, or remove the file by a command"
 	}
 	a.put(f, e, hits)
@@ -147,7 +150,7 @@ func (a *applier) write(f *file, e *Edit) (why string) {
 		return "the fence is empty and the file is not; to empty or remove a file, use a command"
 	}
 	f.exists = true
-	a.replace(f, compared(was, newTexts(e.lines)), place{first: f.lines[0].next}, "")
+	a.replace(f, compared(was, newTexts(e.lines)), find.Place{First: f.Next(0)}, "")
 	return ""
 }
 
@@ -163,7 +166,7 @@ func newTexts(lines []v4a.Line) []string {
 
 // create makes a file of lines alone, or fills one that is empty.
 func (a *applier) create(f *file, e *Edit) (why string) {
-	if f.there > 0 {
+	if f.Len() > 0 {
 		how := "repeat in SEARCH the lines that it stands by"
 		if a.format == Udiff {
 			how = "give the lines of the file that stand around it"
@@ -171,7 +174,7 @@ func (a *applier) create(f *file, e *Edit) (why string) {
 		return "the file has text already, and nothing says where in it the new lines go; " + how
 	}
 	f.exists = true
-	a.replace(f, e.lines, place{}, "")
+	a.replace(f, e.lines, find.Place{}, "")
 	f.ended = !e.isUnended
 	return ""
 }
@@ -210,9 +213,12 @@ func (a *applier) put(f *file, e *Edit, hits []hit) {
 	if how := hits[0].how; how != "" {
 		a.note("block %d fits %s only %s; what it adds was put there in the same way, so look at that.", e.Number, f.path, how)
 	}
-	var end int32
+	var end find.ID
 	for _, h := range hits {
-		end = a.replace(f, h.lines, h.place, h.margin)
+		if h.others != "" {
+			a.note("block %d was applied at %s of %s, where another place may be meant: %s. Make sure that the place is right.", e.Number, f.numbers([]find.Place{h.Place}), f.path, h.others)
+		}
+		end = a.replace(f, h.lines, h.Place, h.margin)
 	}
 	if end == 0 && e.wasUnended != e.isUnended {
 		f.ended = e.wasUnended
@@ -225,18 +231,18 @@ func (a *applier) put(f *file, e *Edit, hits []hit) {
 
 // replace does to lines of a file what lines of a block say, and returns the line
 // below. What comes takes the line ending of what goes, or of the line above.
-func (a *applier) replace(f *file, lines []v4a.Line, at place, margin string) int32 {
-	id := at.first
+func (a *applier) replace(f *file, lines []v4a.Line, at find.Place, margin string) find.ID {
+	id := at.First
 	var gone []string // the endings of the lines that go here
 	for _, l := range lines {
 		switch l.Kind {
 		case v4a.Keep:
-			id, gone = f.lines[id].next, nil
+			id, gone = f.Next(id), nil
 		case v4a.Remove:
-			gone = append(gone, f.lines[id].ending)
-			id = f.delete(id)
+			gone = append(gone, f.endings[id])
+			id = f.Delete(id)
 		case v4a.Insert:
-			ending := f.lines[f.lines[id].prev].ending
+			ending := f.endings[f.Prev(id)]
 			if len(gone) > 0 {
 				ending = gone[0]
 				gone = gone[min(1, len(gone)-1):]
@@ -246,7 +252,7 @@ func (a *applier) replace(f *file, lines []v4a.Line, at place, margin string) in
 				text = strings.TrimPrefix(text, byteOrderMark)
 			}
 			if strings.TrimSpace(text) != "" {
-				text = at.offset + strings.TrimPrefix(text, margin)
+				text = at.Offset + strings.TrimPrefix(text, margin)
 			}
 			f.insert(id, text, ending)
 		}

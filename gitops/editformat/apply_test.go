@@ -201,7 +201,7 @@ func TestDiff(t *testing.T) {
 		},
 		{
 			name: "exact goes before other indentation", answer: fenced("a.go", "go", block("  one\n", "  1\n")), was: files{"a.go": "one\n  one\n"},
-			now: files{"a.go": "one\n  1\n"},
+			now: files{"a.go": "one\n  1\n"}, said: []string{"block 1 was applied at line 2 of a.go, where another place may be meant: line 1 fits too, with another indentation."},
 		},
 		{
 			name: "blank line too much above", answer: fenced("a.go", "go", block("\n  line1\n  line2\n", "  new1\n  new2\n")), was: files{"a.go": "    line1\n    line2\n    line3\n"},
@@ -354,6 +354,8 @@ func TestWhole(t *testing.T) {
 		{name: "byte order mark", answer: fenced("a.go", "go", "y\n"), was: files{"a.go": "\uFEFFx\n"}, now: files{"a.go": "\uFEFFy\n"}},
 		{name: "of UTF-16", answer: fenced("a.go", "go", "y\n"), was: files{"a.go": "\xff\xfex\x00\n\x00"}, said: []string{"the file is text in UTF-16LE, and edits are UTF-8"}},
 		{name: "twice", answer: fenced("a.go", "go", "x\n") + fenced("a.go", "go", "y\n"), now: files{"a.go": "y\n"}},
+		{name: "without an extension", answer: "It is now:\n\n" + fenced("file1", "", "x\n"), was: files{"file1": "y\n"}, now: files{"file1": "x\n"}},
+		{name: "a word, and no file", answer: fenced("Usage", "go", "x\n"), said: []string{"there is no file Usage; a new one is named by its path, ./Usage"}},
 		{name: "without a path", answer: "Like this:\n```go\nx\n```\n", now: files{}},
 		{name: "below a word", answer: fenced("Explanation:", "go", "x\n"), now: files{}},
 		{name: "below a sentence", answer: fenced("Change main.go so:", "go", "x\n"), now: files{}},

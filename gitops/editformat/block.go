@@ -40,22 +40,25 @@ func isCode(line string) bool {
 }
 
 // holdsBlocks reports whether the first of a fence is a SEARCH/REPLACE block, below
-// its path or not. A fence of plain text holds an example, unless the path of such a
-// text stands above the fence.
+// its path or not. A fence of plain text holds an example, unless the path stands in
+// it, or above it that of such a text.
 func (p *parser) holdsBlocks(f fence) bool {
-	above := f.path
-	if above == "" {
-		above = p.pathAbove(p.at)
-	}
+	named := false
 	for i := p.at + 1; i < min(p.at+5, len(p.lines)); i++ {
-		if p.begins(i) {
-			return !f.isText() || above != "" && isProse(above)
-		}
-		if strings.TrimSpace(p.lines[i]) == "" {
-			continue
-		}
-		if pathIn(p.lines[i]) == "" {
+		switch {
+		case p.begins(i) && f.isText() && !named:
+			above := p.pathAbove(p.at)
+			if above != "" && !isProse(above) {
+				p.passed.line, p.passed.why = i, "the block that begins there was not taken, since its fence is one of text; put it into a fence of code, or leave its path out where it is an example"
+			}
+			return above != "" && isProse(above)
+		case p.begins(i):
+			return true
+		case strings.TrimSpace(p.lines[i]) == "":
+		case pathIn(p.lines[i]) == "":
 			return false
+		default:
+			named = true
 		}
 	}
 	return false

@@ -8,11 +8,12 @@
 //
 // [Parse] takes only what is whole: a SEARCH/REPLACE block with its three markers, a
 // fence that is closed. What begins and does not end is told as a problem. What
-// stands in another fence is an example, a block in one of text too, unless the path of
-// a file of text stands above that. A fence with fences of its own that are no shorter
+// stands in another fence is an example, a block in one of text too, unless its path
+// stands in that, or the path of a file of text above it. A fence with fences of its own that are no shorter
 // may end elsewhere than it seems: what is asked for behind it is a problem. A path stands on a line of its own above a fence or block,
 // in the first line of a fence, or in place of its language; "#", "**", backticks and
-// a colon around it are of no account. A block without a path is of the file of the
+// a colon around it are of no account. A word above the fence of a whole file is the
+// name of one that is there. A block without a path is of the file of the
 // block before, or else of the only known file that it fits.
 //
 // The markers of a block have 5 to 9 characters. Lines of the file that look like
@@ -21,8 +22,8 @@
 //
 // # Places
 //
-// [Apply] looks for the lines of a block in the text that the blocks before it leave:
-// the same bytes; the same without blanks at the ends of lines; the same further in or
+// [Apply] looks for the lines of a block in the text that the blocks before it leave, by
+// package find: the same bytes; the same without blanks at the ends of lines; the same further in or
 // out, all by as much. After that the same without the blank lines at the ends of
 // the block, and pieces between lines "...", which both sides have. A hunk may lack
 // the blank in front of its lines that stay. Whatever fits must be in one place only:

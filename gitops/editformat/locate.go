@@ -4,40 +4,66 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/agent-ci/agent-ci/gitops/find"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
 // hit is a run of lines of a block at its place.
 type hit struct {
-	place
+	find.Place
 	lines  []v4a.Line
 	margin string
 	how    string // what was left aside for it to fit, or nothing
+	others string // where it fits too, with more left aside, or nothing
 }
 
 // reading is one way to read a block.
 type reading struct {
 	lines []v4a.Line
-	loose pass // the loosest pass in which it is looked for
+	ways  []find.Way // to look for it
 	how   string
 }
 
 var (
-	inFull   = []string{"", "with blanks at the ends of lines left aside", "with another indentation"}
+	anyWay   = []find.Way{find.Exact, find.Trailing, find.Indented}
+	inPlace  = anyWay[:2] // nothing may stand further in or out
 	atEnds   = "without the blank lines at its ends"
 	leftOver = "with the blank in front of its unchanged lines left out"
 )
+
+// newSeeker knows the lines of all blocks.
+func newSeeker(edits []Edit) *find.Seeker {
+	var wanted [][]string
+	for _, e := range edits {
+		for _, lines := range append([][]v4a.Line{e.lines, e.raw}, e.pieces...) {
+			wanted = append(wanted, oldTexts(lines))
+		}
+	}
+	return find.NewSeeker(wanted...)
+}
+
+// oldTexts are the lines that a file is to have.
+func oldTexts(lines []v4a.Line) []string {
+	var texts []string
+	for _, l := range lines {
+		if l.Kind != v4a.Insert {
+			texts = append(texts, l.Text)
+		}
+	}
+	return texts
+}
 
 // locate finds the only place of a block in a file, or says why it is not to be had.
 // A block that leaves lines out has several places. It returns nothing where the
 // block does not fit.
 func (a *applier) locate(f *file, e *Edit) (hits []hit, why string) {
 	for _, r := range []reading{
-		{e.lines, indented, ""},
-		{e.raw, trailing, leftOver},
-		{withoutBlankEnds(e.lines), indented, atEnds},
-		{withoutBlankEnds(e.raw), trailing, atEnds},
+		{e.lines, anyWay, ""},
+		{e.raw, inPlace, leftOver},
+		{withoutBlankEnds(e.lines), anyWay, atEnds},
+		{withoutBlankEnds(e.raw), inPlace, atEnds},
 	} {
 		h, why := a.seek(f, r)
 		if why != "" {
@@ -50,7 +76,7 @@ func (a *applier) locate(f *file, e *Edit) (hits []hit, why string) {
 	return a.locatePieces(f, e)
 }
 
-// seek finds the only place of lines, the stricter passes first.
+// seek finds the only place of lines.
 func (a *applier) seek(f *file, r reading) (*hit, string) {
 	texts := oldTexts(r.lines)
 	if len(texts) == 0 {
@@ -59,39 +85,64 @@ func (a *applier) seek(f *file, r reading) (*hit, string) {
 	if f.mark != "" {
 		texts[0] = strings.TrimPrefix(texts[0], byteOrderMark)
 	}
-	h := hit{lines: r.lines}
-	for p := exact; p <= r.loose; p++ {
-		if p == indented {
-			h.margin = margin(r.lines)
-		}
-		places := a.find(f, texts, p, h.margin)
-		switch {
-		case a.steps < 0:
-			return nil, "its lines occur too often in the file to look for the place; give lines with it that are rare"
-		case len(places) > 1:
-			return nil, fmt.Sprintf("it fits more than one place: %s; give lines above or below with it, so that only one is meant", f.numbers(places))
-		case len(places) == 1:
-			h.place, h.how = places[0], strings.Join(slices.DeleteFunc([]string{r.how, inFull[p]}, func(how string) bool { return how == "" }), " and ")
-			return &h, ""
-		}
+	h := hit{lines: r.lines, margin: margin(r.lines)}
+	places, others := f.Find(find.Block{Lines: texts, Margin: h.margin}, 0, r.ways...)
+	switch {
+	case a.GaveUp():
+		return nil, "its lines occur too often in the file to look for the place; give lines with it that are rare"
+	case len(places) > 1:
+		return nil, fmt.Sprintf("it fits more than one place: %s; give lines above or below with it, so that only one is meant", f.numbers(places))
+	case len(places) == 0:
+		return nil, ""
 	}
-	return nil, ""
+	h.Place, h.how = places[0], r.how
+	if left := h.Way.String(); left != "" {
+		h.how = strings.TrimPrefix(r.how+" and with "+left, " and ")
+	}
+	if h.Way != find.Indented {
+		h.margin = ""
+	}
+	if len(others) > 0 {
+		h.others = fmt.Sprintf("%s fits too, with %s", f.numbers(others), others[0].Way)
+	}
+	return &h, ""
 }
 
 // numbers tells places by the numbers that their lines have before all edits.
-func (f *file) numbers(places []place) string {
+func (f *file) numbers(places []find.Place) string {
 	var told []string
 	for i, at := range places {
-		switch was := f.lines[at.first].was; {
-		case i == fewPlaces-1:
-			told = append(told, "…")
-		case was == 0:
+		switch {
+		case i == find.Few-2:
+			return strings.Join(append(told, "…"), ", ")
+		case at.First > f.was:
 			told = append(told, "what a block above adds")
 		default:
-			told = append(told, fmt.Sprintf("line %d", was))
+			told = append(told, fmt.Sprintf("line %d", at.First))
 		}
 	}
 	return strings.Join(told, ", ")
+}
+
+// margin is the blanks that all lines begin with.
+func margin(lines []v4a.Line) string {
+	common, found := "", false
+	for _, l := range lines {
+		text := strings.TrimLeftFunc(l.Text, unicode.IsSpace)
+		if text == "" {
+			continue
+		}
+		blanks := l.Text[:len(l.Text)-len(text)]
+		if !found {
+			common, found = blanks, true
+		}
+		same := 0
+		for same < min(len(common), len(blanks)) && common[same] == blanks[same] {
+			same++
+		}
+		common = common[:same]
+	}
+	return common
 }
 
 // withoutBlankEnds leaves out blank lines above and below the others of a block
@@ -121,32 +172,22 @@ func withoutBlankEnds(lines []v4a.Line) []v4a.Line {
 // locatePieces finds the places of what a block says between the lines that stand
 // for others: each piece has one place only, and they are in order.
 func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, why string) {
-	var below int32
+	var below find.ID
 	for i, lines := range e.pieces {
-		h, why := a.seek(f, reading{lines, trailing, `with lines left out at "..."`})
+		h, why := a.seek(f, reading{lines, inPlace, `with lines left out at "..."`})
 		if why != "" {
 			return nil, fmt.Sprintf(`part %d of it, between lines "...": %s`, i+1, why)
 		}
-		if h == nil || i > 0 && !a.follows(f, below, h.first) {
+		if h == nil || i > 0 && !f.Follows(below, h.First) {
 			return nil, ""
 		}
-		below = h.first
+		below = h.First
 		for range len(oldTexts(lines)) - 1 {
-			below = f.lines[below].next
+			below = f.Next(below)
 		}
 		hits = append(hits, *h)
 	}
 	return hits, ""
-}
-
-// follows reports whether a line stands below another one.
-func (a *applier) follows(f *file, above, below int32) bool {
-	for id := f.lines[above].next; id != 0; id = f.lines[id].next {
-		if a.steps--; id == below {
-			return true
-		}
-	}
-	return false
 }
 
 // mismatch says why a block has no place, with the lines that are most like it.

@@ -18,6 +18,9 @@ func Parse(f Format, text string) Answer {
 	if p.unclear > 0 && p.asked() > p.before {
 		p.problem(p.unclear-1, "the fence that opens there has fences of its own, and so it is not clear what stands in it; put it between longer ones")
 	}
+	if p.passed.why != "" && p.asked()+len(p.answer.Reads) == 0 {
+		p.problem(p.passed.line, "%s", p.passed.why)
+	}
 	p.answer.Reads = distinct(p.answer.Reads)
 	return p.answer
 }
@@ -32,6 +35,10 @@ type parser struct {
 
 	unclear int // the line, from 1, of the first fence of words that may go on behind its end; else 0
 	before  int // what was asked for by then
+	passed  struct {
+		line int
+		why  string
+	} // the last block that was taken for an example and may be none
 }
 
 // asked counts what edits and runs something.
@@ -141,6 +148,7 @@ func (p *parser) readFence(f fence) {
 		as(p, open, end)
 	case !f.isText():
 		p.lateBlock(open, end)
+		p.passUnnamed(open)
 	}
 	if nested && p.unclear == 0 {
 		p.unclear, p.before = open+1, p.asked()
@@ -153,6 +161,23 @@ func (p *parser) lateBlock(open, end int) {
 		if p.begins(i) {
 			p.problem(i, "a SEARCH/REPLACE block begins there, below other lines of its fence; only the path may stand above it. An example stands in a fence of text")
 			return
+		}
+	}
+}
+
+// passUnnamed takes the text of a whole file for an example that has no path of its own, while the
+// words above it name a file.
+func (p *parser) passUnnamed(open int) {
+	above := open - 1
+	for above > 0 && strings.TrimSpace(p.lines[above]) == "" {
+		above--
+	}
+	if p.format != Whole || above < 0 {
+		return
+	}
+	for i, word := range strings.Split(p.lines[above], "`") {
+		if i%2 == 1 && looksLikePath(word) && !strings.Contains(word, " ") {
+			p.passed.line, p.passed.why = open, "the fence that opens there was not taken, since the line above it is no path; write the path alone there if it is a whole file, and ```text if it is an example"
 		}
 	}
 }
@@ -196,9 +221,12 @@ func (p *parser) reader(f fence) func(p *parser, open, end int) {
 		if path == "" && p.at > 0 {
 			path = pathIn(p.lines[p.at-1])
 		}
+		if name := p.bareName(); path == "" && name != "" && ask == nil && !f.isText() {
+			return func(p *parser, open, end int) { p.readWhole(f, name, true, open, end) }
+		}
 		// A command with blanks, between backticks, may stand above what it says.
 		if path != "" && !strings.Contains(path, " ") && (ask == nil || isScript(f.language, path)) {
-			return func(p *parser, open, end int) { p.readWhole(f, path, open, end) }
+			return func(p *parser, open, end int) { p.readWhole(f, path, false, open, end) }
 		}
 	}
 	return ask

@@ -70,10 +70,12 @@ func TestNoWholeBlock(t *testing.T) {
 		edits   int
 		problem string
 	}{
-		"example":                {editformat.Diff, fenced("a.go", "text", edit), 0, ""},
+		"example":                {editformat.Diff, fenced("For example", "text", edit), 0, ""},
+		"example, or not":        {editformat.Diff, fenced("a.go", "text", edit), 0, "its fence is one of text"},
+		"example beside another": {editformat.Diff, fenced("a.go", "text", edit) + fenced("b.go", "go", edit), 1, ""},
 		"example in Markdown":    {editformat.Diff, "````markdown\n" + fenced("a.go", "go", edit) + "````\n", 0, ""},
 		"below other lines":      {editformat.Diff, "```go\nfunc main() {\n}\n" + edit + "```\n", 0, "line 4"},
-		"example with its path":  {editformat.Diff, "```text\na.md\n" + edit + "```\n", 0, ""},
+		"text with its path":     {editformat.Diff, "```txt\na.md\n" + edit + "```\n", 1, ""},
 		"far in, as code":        {editformat.Diff, "    a.go\n    <<<<<<< SEARCH\n    two\n    =======\n    2\n    >>>>>>> REPLACE\n", 0, ""},
 		"quoted":                 {editformat.Diff, "> a.go\n> <<<<<<< SEARCH\n> two\n> =======\n> 2\n> >>>>>>> REPLACE\n", 0, ""},
 		"behind fences in words": {editformat.Diff, "```text\n```go\nx\n```\nand\n" + fenced("a.go", "go", edit) + "```\n", 1, "line 1 of the answer: the fence that opens there has fences of its own"},
@@ -91,6 +93,7 @@ func TestNoWholeBlock(t *testing.T) {
 		"diff of another":        {editformat.Diff, "```diff\n--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n```\n", 0, ""},
 		"open diff":              {editformat.Udiff, "```diff\n--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n", 0, "not closed"},
 		"diff without a fence":   {editformat.Udiff, "--- a/x\n+++ b/x\n@@ @@\n-x\n+y\n", 0, ""},
+		"file named in words":    {editformat.Whole, "Here is `a.go` again:\n\n```go\nx\n```\n", 0, "Line 3 of the answer: the fence that opens there was not taken"},
 		"open file":              {editformat.Whole, "a.go\n```go\nx\n", 0, "not closed"},
 	} {
 		t.Run(name, func(t *testing.T) {

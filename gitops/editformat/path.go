@@ -78,6 +78,18 @@ func (p *parser) pathAbove(line int) string {
 	return ""
 }
 
+// bareName is the word alone above a fence, with nothing or a blank line above it.
+func (p *parser) bareName() string {
+	if p.at == 0 || p.at > 1 && strings.TrimSpace(p.lines[p.at-2]) != "" {
+		return ""
+	}
+	name := p.lines[p.at-1]
+	if len(name) > longestPath || strings.ContainsFunc(name, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		return ""
+	}
+	return name
+}
+
 // isProse reports whether a file is one of text for people, which may hold
 // examples of anything.
 func isProse(name string) bool {

@@ -9,14 +9,15 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// readWhole takes what a fence holds for the text of a file.
-func (p *parser) readWhole(f fence, name string, open, end int) {
+// readWhole takes what a fence holds for the text of a file. Where the name may be a
+// word as well, there has to be such a file.
+func (p *parser) readWhole(f fence, name string, isWord bool, open, end int) {
 	content := p.lines[open+1 : end]
 	if slices.ContainsFunc(content, f.opensInside) || p.goesOn(f, name, end) {
 		p.problem(open, "it is not clear where the text of %s ends, since it has fences of its own; put it between longer ones, of %s", name, f.longer())
 		return
 	}
-	e := Edit{act: write}
+	e := Edit{act: write, isWord: isWord}
 	for _, line := range content {
 		e.lines = append(e.lines, v4a.Line{Kind: v4a.Insert, Text: line})
 	}

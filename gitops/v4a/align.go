@@ -3,6 +3,8 @@ package v4a
 import (
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/find"
 )
 
 // align compares a few lines: those that are wanted go, those that are there come,
@@ -72,7 +74,7 @@ func divergences(rows []Line) []int {
 	return at
 }
 
-func sameLine(a, b string) bool { return folded.normal(a) == folded.normal(b) }
+func sameLine(a, b string) bool { return find.Folded.Normal(a) == find.Folded.Normal(b) }
 
 // commonLines holds, for each pair of tails, how many lines they have in common
 // in order.

@@ -23,7 +23,7 @@ func TestBareAsTheAgentsSDK(t *testing.T) {
 		"two anchors":                          {v4a.Update, "class A:\n    def f():\n        pass\n\ndef main():\n    a.f()\n", "@@ class A:\n-    def f():\n+    def g():\n         pass\n@@ def main():\n-    a.f()\n+    a.g()", "class A:\n    def g():\n        pass\n\ndef main():\n    a.g()\n"},
 		"stacked anchors, in order":            {v4a.Update, "class A\n    f\n        x\nclass B\n    f\n        x\n", "@@ class A\n@@     f\n-        x\n+        1\n@@ class B\n@@     f\n-        x\n+        2", "class A\n    f\n        1\nclass B\n    f\n        2\n"},
 		"stacked anchors narrow the place":     {v4a.Update, "A\n f\n x\nB\n g\n x\n f\n x\n", "@@ B\n@@  f\n- x\n+ y", "A\n f\n x\nB\n g\n x\n f\n y\n"},
-		"stacked anchors that are nowhere":     {v4a.Update, "a\nb\n", "@@ no\n@@ nor this\n-b\n+B", "a\nB\n"},
+		"an anchor that is nowhere":            {v4a.Update, "a\nb\n", "@@ no\n-b\n+B", "a\nB\n"},
 		"stacked on an anchor, an empty one":   {v4a.Update, "A\n f\n x\n", "@@ A\n@@\n- x\n+ y", "A\n f\n y\n"},
 		"parent above the place reached":       {v4a.Update, "A\nf\nx\ng\nx\n", "@@ A\n f\n-x\n+1\n@@ A\n g\n-x\n+2", "A\nf\n1\ng\n2\n"},
 		"line numbers":                         {v4a.Update, "one\ntwo\n", "@@ -1,2 +1,2 @@\n one\n-two\n+2", "one\n2\n"},

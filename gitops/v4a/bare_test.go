@@ -18,9 +18,8 @@ func TestBareUpdate(t *testing.T) {
 		"without @@":                      {"a\nb\n", "-a\n+A\n", "A\nb\n"},
 		"diff without a final newline":    {"a\nb\n", "@@\n-a\n+A", "A\nb\n"},
 		"anchor":                          {"f\nx\ng\nx\n", "@@ g\n-x\n+y\n", "f\nx\ng\ny\n"},
-		"anchor that is nowhere":          {"f\nx\n", "@@ nowhere\n-x\n+y\n", "f\ny\n"},
 		"anchor that is above":            {"f\nx\nx\n", "@@\n f\n-x\n+1\n@@ f\n-x\n+2\n", "f\n1\n2\n"},
-		"end of file":                     {"x\na\nx\n", "@@\n-x\n+y\n*** End of File\n", "y\na\nx\n"},
+		"end of file":                     {"x\na\nx\n", "@@\n-x\n+y\n*** End of File\n", "x\na\ny\n"},
 		"end of file, without newline":    {"x\na\nx", "@@\n-x\n+y\n*** End of File\n", "x\na\ny"},
 		"end of file, empty line written": {"x\na\nx\n", "@@\n-x\n+y\n \n*** End of File\n", "x\na\ny\n"},
 		"CRLF stays":                      {"a\r\nb\r\n", "@@\n a\n-b\n+B\n+C\n", "a\r\nB\r\nC\r\n"},
@@ -87,6 +86,10 @@ func TestBareMismatch(t *testing.T) {
 	tests := map[string]string{
 		"empty line to go is not there":   "@@\n-a\n+A\n-\n",
 		"empty line to stay is not there": "@@\n-a\n+A\n\n",
+		"stacked anchors, none there":     "@@ no\n@@ nor this\n-b\n+B\n",
+		"stacked anchors, first missing":  "@@ no\n@@ a\n-b\n+B\n",
+		"stacked anchors, second missing": "@@ a\n@@ no\n-b\n+B\n",
+		"missing anchor and an empty one": "@@ no\n@@\n-b\n+B\n",
 		"after an addition at the end":    "@@\n+c\n*** End of File\n@@\n-a\n",
 	}
 	for name, diff := range tests {

@@ -10,9 +10,9 @@ type edit struct {
 	text     string
 }
 
-// edits turns placed hunks into edits, in order and apart. After them every
-// line is terminated; after those of a bare diff the last line is not, as in
-// the text before, whose end counts as an empty line.
+// edits turns placed hunks into edits, in order and apart. Every line that comes is
+// terminated; in a bare diff the last line is not, as in the text before, whose end
+// counts as an empty line.
 func edits(t *text, placed []placement, bare bool) []edit {
 	e := &editor{text: t}
 	for _, p := range placed {
@@ -20,8 +20,6 @@ func edits(t *text, placed []placement, bare bool) []edit {
 	}
 	if bare {
 		e.dropLastEnding()
-	} else {
-		e.endLastLine()
 	}
 	e.close()
 	return e.done

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/gitops/find"
 )
 
 // ParseError is a patch that does not follow the format.
@@ -118,7 +120,7 @@ func divergence(a, b string) (inA, inB int) {
 	for inA < len(a) && inB < len(b) {
 		ra, sizeA := utf8.DecodeRuneInString(a[inA:])
 		rb, sizeB := utf8.DecodeRuneInString(b[inB:])
-		if foldRune(ra) != foldRune(rb) || ra == utf8.RuneError && a[inA] != b[inB] {
+		if find.FoldRune(ra) != find.FoldRune(rb) || ra == utf8.RuneError && a[inA] != b[inB] {
 			break
 		}
 		inA, inB = inA+sizeA, inB+sizeB

@@ -42,9 +42,9 @@ func TestMatchErrorTeaches(t *testing.T) {
 			"@@ -1,2 +1,2 @@\n+\ttwo()\n",
 			"f: hunk 1 (line 3 of the patch) names a line that is not in the file: \"-1,2 +1,2 @@\"; \"@@\" takes no line numbers: a whole line of the file follows it, or nothing",
 		},
-		"line numbers alone say where": {
-			"@@ -9 +9 @@\n-\tone()\n",
-			"f: hunk 1 (line 4 of the patch) fits more than one place; line numbers after \"@@\" are not read, and its lines are at line 4 and line 9: name a line above them, \"@@ \" and the whole line",
+		"more than one place": {
+			"@@\n-\tone()\n",
+			"f: hunk 1 (line 4 of the patch) fits more than one place; its lines are at line 4 and line 9: name a line above those that are meant, \"@@ \" and the whole line",
 		},
 		"part of a line": {
 			"@@ func g\n-\ttwo()\n",
@@ -52,7 +52,7 @@ func TestMatchErrorTeaches(t *testing.T) {
 		},
 		"context above": {
 			"@@ func g() {\n@@ func f() {\n-\ttwo()\n",
-			"f: hunk 1 (line 4 of the patch) names a line that is not in the file below line 8, where the hunk or \"@@\" line before it is: \"func f() {\"; it is line 3: put hunks in the order of the file",
+			"f: hunk 1 (line 5 of the patch) expects lines that are not in the file below line 8, where the hunk or \"@@\" line before it is; they are at line 5: put hunks in the order of the file, and \"@@\" lines above what they are for",
 		},
 		"context below an empty one": {
 			"@@\n@@ func f() {\n@@\n@@ func h() {\n-\ttwo()\n",

@@ -7,24 +7,25 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/gitops/find"
 )
 
 // mismatch explains why the old lines of a hunk have no place.
 func (p *placer) mismatch(i int) error {
 	h := &p.section.Hunks[i]
-	want := p.sought[i].old
 	e := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.first, want: oldLines(h.Lines), below: p.cursor}
-	if at, ok := p.seek(want, p.cursor); ok {
+	if at, ok := p.seek(e.want, p.cursor); ok {
 		e.hint = fmt.Sprintf(`they are at line %d, which is not the end of the file: leave "%s" out`, at+1, endOfFileMarker)
 		return e
 	}
-	if at, ok := p.seek(want, 0); ok {
+	if at, ok := p.seek(e.want, 0); ok {
 		e.hint = fmt.Sprintf("they are at line %d: put hunks in the order of the file, and \"@@\" lines above what they are for", at+1)
 		return e
 	}
-	line, diff, missing := p.nearest(want.lines)
+	line, diff, missing := p.nearest(e.want)
 	e.near, e.diff, e.patchLine = line, diff, h.patchLine(missing)
-	e.hint = otherEncoding(p.text.data, want.lines)
+	e.hint = otherEncoding(p.text.data, e.want)
 	return e
 }
 
@@ -39,11 +40,14 @@ func otherEncoding(text string, want []string) string {
 	return "the file is not UTF-8, so only its ASCII lines can be matched; change the others with a command, or convert it with iconv and back"
 }
 
-// unclear explains that line numbers alone would say which place of a hunk is meant.
-func (p *placer) unclear(i, at int) error {
+// unclear explains why none of the places of a hunk is taken.
+func (p *placer) unclear(i int, hint string) error {
 	h := &p.section.Hunks[i]
-	return &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.first, want: oldLines(h.Lines), unclear: true, hint: fmt.Sprintf(
-		`line numbers after "@@" are not read, and its lines are at line %d and line %d: name a line above them, "@@ " and the whole line`, at+1, p.last(p.sought[i].old)+1)}
+	return &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.first, want: oldLines(h.Lines), unclear: true, hint: hint}
+}
+
+func (p *placer) tooMany(i int) error {
+	return p.unclear(i, "its lines occur too often in the file to look at all of them: give rarer ones with it")
 }
 
 // Nearest finds the place of a text that is most like some lines. It returns the
@@ -53,7 +57,7 @@ func Nearest(text string, want []string) (line int, diff string) {
 	if len(want) == 0 {
 		return 0, ""
 	}
-	p := newPlacer(newFinder(context.Background(), newText(text)), &Section{})
+	p := &placer{ctx: context.Background(), text: newText(text)}
 	line, diff, _ = p.nearest(want)
 	return line, diff
 }
@@ -72,7 +76,7 @@ func (h *Hunk) patchLine(old int) int {
 	return h.first
 }
 
-var lineNumbers = regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
+var lineNumbers = regexp.MustCompile(`^-(\d+)(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
 
 // missingContext explains why an "@@" line has no place.
 func (p *placer) missingContext(i, k int) error {
@@ -83,7 +87,7 @@ func (p *placer) missingContext(i, k int) error {
 		e.hint = `"@@" takes no line numbers: a whole line of the file follows it, or nothing`
 		return e
 	}
-	if at, ok := p.seek(p.sought[i].contexts[k], 0); ok {
+	if at, ok := p.seek([]string{want}, 0); ok {
 		e.hint = fmt.Sprintf("it is line %d: put hunks in the order of the file", at+1)
 		return e
 	}
@@ -95,17 +99,24 @@ func (p *placer) missingContext(i, k int) error {
 	return e
 }
 
+// linesPerLook is how many lines are gone through between two looks at whether
+// to go on.
+const linesPerLook = 1 << 14
+
+// giveUp looks now and then, at some lines, whether to go on.
+func (p *placer) giveUp(line int) bool { return line%linesPerLook == 0 && p.ctx.Err() != nil }
+
 // containing finds the first line that holds part as a part, below the cursor
 // before above it.
 func (p *placer) containing(part string) (int, bool) {
-	part = folded.normal(part)
+	part = find.Folded.Normal(part)
 	if part == "" {
 		return 0, false
 	}
 	n := p.text.lines()
 	for i := 0; i < n && !p.giveUp(i); i++ {
 		at := (p.cursor + i) % n
-		if strings.Contains(folded.normal(p.text.line(at)), part) {
+		if strings.Contains(find.Folded.Normal(p.text.line(at)), part) {
 			return at, true
 		}
 	}
@@ -177,7 +188,7 @@ func (p *placer) around() (from, to int) {
 func (p *placer) mostEqual(want []string) (start int, ok bool) {
 	places := map[string][]int{}
 	for i, w := range want {
-		w = folded.normal(w)
+		w = find.Folded.Normal(w)
 		if w != "" && len(places[w]) < maxVotes {
 			places[w] = append(places[w], i)
 		}
@@ -187,7 +198,7 @@ func (p *placer) mostEqual(want []string) (start int, ok bool) {
 	votes := make([]int32, to-first)
 	best := 0
 	for i := from; i < to && !p.giveUp(i); i++ {
-		for _, k := range places[folded.normal(p.text.line(i))] {
+		for _, k := range places[find.Folded.Normal(p.text.line(i))] {
 			at := i - k - first
 			votes[at]++
 			if votes[at] > votes[best] || votes[at] == votes[best] && p.nearer(at+first, best+first) {
@@ -248,7 +259,7 @@ func newLikeness(line string) *likeness {
 }
 
 func comparable3(line string) string {
-	line = folded.normal(line)
+	line = find.Folded.Normal(line)
 	return line[:min(len(line), comparedBytes)]
 }
 

@@ -258,6 +258,8 @@ func (p *parser) openHunk(context string) error {
 	}
 	if p.hunk == nil {
 		p.hunk = &Hunk{Line: p.number}
+	} else {
+		p.hunk.stacked = true
 	}
 	if context != "" {
 		p.hunk.Context = append(p.hunk.Context, context)

@@ -41,6 +41,7 @@ type Hunk struct {
 	EndOfFile bool // its lines are the last of the file
 
 	contextLines []int // the lines of the patch that hold Context
+	stacked      bool  // its "@@" lines are several, one without a line too
 	first        int   // line of the patch that holds Lines[0]
 }
 

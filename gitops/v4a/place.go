@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/agent-ci/agent-ci/gitops/find"
 )
 
 // placement is a hunk at its place in a text.
@@ -15,28 +19,38 @@ type placement struct {
 	lines []Line // what to do from there on
 }
 
+// spot is where a hunk is placed, and where it may have been meant to be.
+type spot struct {
+	placement
+	others []find.Place // where it fits as well, below what its "@@" lines name
+	looser []find.Place // where it fits with more left aside
+	higher []find.Place // where it fits above the hunk before it
+	// named says that something but the order of hunks tells the place from others: an "@@" line. With
+	// settled, no other place counts.
+	named, settled bool
+}
+
 // place finds where the hunks of a section belong in a text, sorted by place, and
 // what is to be said of hunks that were placed. An error is a [*MatchError] or
 // that of ctx.
 func place(ctx context.Context, t *text, s *Section) ([]placement, []string, error) {
-	pl := newPlacer(newFinder(ctx, t), s)
+	p := newPlacer(ctx, t, s)
 	placed := make([]placement, 0, len(s.Hunks))
-	starts := make([]int, 0, len(s.Hunks))
-	var notes []string
+	spots := make([]spot, 0, len(s.Hunks))
 	for i := range s.Hunks {
-		p, err := pl.place(i)
+		spot, err := p.place(i)
 		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return nil, nil, err
 		}
-		if note := p.loose(t); note != "" {
-			notes = append(notes, note)
-		}
-		starts = append(starts, p.at)
-		placed = p.appendTo(placed, t.lines())
+		p.tellLoose(spot.placement)
+		spots = append(spots, spot)
+		placed = spot.appendTo(placed, t.lines())
+	}
+	if err := p.compare(spots); err != nil {
+		return nil, nil, err
 	}
 	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
-	notes = append(notes, pl.notes...)
-	return placed, append(notes, pl.ambiguous(starts)...), nil
+	return placed, p.told(), nil
 }
 
 // appendTo splits what a hunk adds below the last line of the file from the rest
@@ -55,172 +69,182 @@ func (p placement) appendTo(placed []placement, end int) []placement {
 
 // placer walks through a file hunk by hunk.
 type placer struct {
-	*finder
+	ctx     context.Context
+	text    *text
+	seeker  *find.Seeker
+	lines   *find.Text // those of text, of which the first is 1
 	section *Section
-	sought  []sought
-	cursor  int      // the next hunk starts here or below
-	notes   []string // of "@@" lines that are none of those which the format has
-	// The hunk that is placed has line numbers after "@@", which were read over.
-	numbered bool
+	cursor  int   // the next hunk starts here or below
+	starts  []int // of the hunks that are placed
+
+	notes     []string            // sentences about the section
+	loose     map[string][]string // lines at which hunks add something, by what was left aside
+	ambiguous []string            // places that are not the only ones
 }
 
-// sought is what is looked for to place a hunk.
-type sought struct {
-	contexts []*needle
-	old      *needle
-	shorter  *needle // old without an empty last line, in an envelope, or nil
-}
+// anyWay is how hunks and "@@" lines are compared with the text.
+var anyWay = []find.Way{find.Exact, find.Trailing, find.Ends, find.Folded}
 
-func newPlacer(f *finder, s *Section) *placer {
-	p := &placer{finder: f, section: s, sought: make([]sought, len(s.Hunks))}
-	for i := range s.Hunks {
-		p.sought[i] = p.seeking(&s.Hunks[i])
+func newPlacer(ctx context.Context, t *text, s *Section) *placer {
+	p := &placer{ctx: ctx, text: t, section: s, loose: map[string][]string{}}
+	var wanted [][]string
+	for _, h := range s.Hunks {
+		wanted = append(wanted, h.Context, oldLines(h.Lines))
 	}
+	all := make([]string, t.lines())
+	for i := range all {
+		all[i] = t.line(i)
+	}
+	p.seeker = find.NewSeeker(wanted...)
+	p.lines = p.seeker.Text(all)
 	return p
 }
 
-func (p *placer) seeking(h *Hunk) sought {
-	var s sought
-	for _, c := range h.Context {
-		s.contexts = append(s.contexts, p.needle([]string{p.unmarked(c)}))
+// find looks for lines at or below another one, which is counted from 0.
+func (p *placer) find(lines []string, from int, ways ...find.Way) (fit, others []find.Place) {
+	if len(lines) > 0 && p.text.marked { // a byte order mark belongs to no line of the file
+		lines = append([]string{strings.TrimPrefix(lines[0], byteOrderMark)}, lines[1:]...)
 	}
+	return p.lines.Find(find.Block{Lines: lines}, find.ID(from+1), ways...)
+}
+
+// seek finds the first place of lines at or below a line.
+func (p *placer) seek(lines []string, from int) (at int, ok bool) {
+	fit, _ := p.find(lines, from, anyWay...)
+	if len(fit) == 0 {
+		return 0, false
+	}
+	return line(fit[0]), true
+}
+
+// line is the first line of a place, from 0.
+func line(p find.Place) int { return int(p.First) - 1 }
+
+func (p *placer) place(i int) (spot, error) {
+	h := &p.section.Hunks[i]
+	start := p.cursor
+	n, err := p.narrow(i)
 	old := oldLines(h.Lines)
-	if len(old) > 0 {
-		old[0] = p.unmarked(old[0])
-	}
-	s.old = p.needle(old)
-	if last := len(old) - 1; last >= 0 && old[last] == "" && !p.section.bare {
-		s.shorter = p.needle(old[:last])
-	}
-	return s
-}
-
-// unmarked is a line of the patch as the first line of the file has it, whose
-// byte order mark belongs to no line.
-func (p *placer) unmarked(line string) string {
-	if p.text.marked {
-		return strings.TrimPrefix(line, byteOrderMark)
-	}
-	return line
-}
-
-func (p *placer) needle(lines []string) *needle {
-	n := &needle{lines: lines}
-	p.needles = append(p.needles, n)
-	return n
-}
-
-func (p *placer) place(i int) (placement, error) {
-	h, s := &p.section.Hunks[i], &p.sought[i]
-	parent, err := p.narrow(i)
-	if err != nil {
-		return placement{}, err
-	}
-	if parent != nil && p.hides(parent, s.old) {
-		return placement{}, p.missingContext(i, parent.context)
-	}
-	if len(s.old.lines) == 0 {
-		return placement{at: p.additionLine(h), lines: h.Lines}, nil
-	}
-	if at, ok := p.locate(h, s.old); ok {
-		if p.numbered && !h.EndOfFile && p.last(s.old) > at {
-			return placement{}, p.unclear(i, at)
+	switch {
+	case p.seeker.GaveUp():
+		return spot{}, p.tooMany(i)
+	case err != nil:
+		return spot{}, err
+	case len(old) == 0:
+		if n.above != nil {
+			return spot{}, p.missingContext(i, n.above.context)
 		}
-		p.cursor = at + len(s.old.lines)
-		return placement{at: at, lines: h.Lines}, nil
+		return spot{placement: placement{p.additionLine(h), h.Lines}, named: true, others: n.others, looser: n.looser, settled: h.EndOfFile}, nil
 	}
-	if s.shorter != nil {
-		if at, ok := p.locate(h, s.shorter); ok && (parent == nil || !p.hides(parent, s.shorter)) {
-			p.cursor = at + len(s.shorter.lines)
-			return placement{at: at, lines: withoutLastEmpty(h.Lines)}, nil
-		}
+	found, ok := p.locate(h, n, h.Lines)
+	if last := len(old) - 1; !ok && old[last] == "" && !p.section.bare {
+		found, ok = p.locate(h, n, withoutLastEmpty(h.Lines))
 	}
-	return placement{}, p.mismatch(i)
+	if ok && n.above != nil {
+		p.judge(&found, n.above, old, start)
+	}
+	if ok && !found.named && !found.settled {
+		found.higher = p.higher(oldLines(found.lines), start)
+	}
+	switch {
+	case p.seeker.GaveUp():
+		return spot{}, p.tooMany(i)
+	case !ok:
+		return spot{}, p.mismatch(i)
+	}
+	p.cursor = found.at + len(oldLines(found.lines))
+	p.starts = append(p.starts, found.at)
+	return found, nil
+}
+
+// higher are places of lines above the hunk before, where no hunk is: hunks may be out of order.
+func (p *placer) higher(old []string, start int) []find.Place {
+	if start == 0 {
+		return nil
+	}
+	fit, _ := p.find(old, 0, anyWay...)
+	return slices.DeleteFunc(fit, func(place find.Place) bool { return line(place) >= start || slices.Contains(p.starts, line(place)) })
+}
+
+// judge says what an "@@" line is worth that stands above the hunk before. It names what the hunk is
+// in, if it stands in one place and the hunk's lines are not between the two.
+func (p *placer) judge(s *spot, above *parent, old []string, start int) {
+	at, hidden := p.seek(old, above.line+1)
+	hidden = hidden && at < start
+	s.named = above.only && !hidden
+	if first, _ := p.seek(old, 0); first < start || len(s.others)+len(s.looser) > 0 {
+		p.note(fmt.Sprintf(`an "@@" line names line %d, above the hunk before it; the hunk was looked for further below.`, above.line+1))
+	}
+}
+
+// narrowed is what the "@@" lines of a hunk say.
+type narrowed struct {
+	named  bool    // one names a line
+	number int     // the line, from 1, that one gives by its number; or 0
+	above  *parent // the last one stands above the hunk before
+
+	others, looser []find.Place // where the last line named is too
 }
 
 // parent is an "@@" line that stands above the cursor.
-type parent struct{ context, line int }
+type parent struct {
+	context, line int
+	only          bool // there is no line like it
+}
 
-// narrow moves the cursor below the hunk's "@@" lines. One that has line numbers, as
-// in other formats, is read over. One that stands above the cursor, and nowhere
-// else, names what the hunk is in: it is returned, and what it says is true as long
-// as what is looked for next is not between the two.
-func (p *placer) narrow(i int) (in *parent, err error) {
-	p.numbered = false
-	for k, n := range p.sought[i].contexts {
-		if p.section.bare {
-			p.narrowBare(n, k > 0)
-			continue
-		}
-		at, ok := p.seek(n, p.cursor)
-		switch {
-		case ok && in != nil && p.hides(in, n):
-			return nil, p.missingContext(i, in.context)
-		case ok:
-			p.cursor, in, p.numbered = at+1, nil, false
-		case p.isNumbered(i, k):
-			p.numbered = true
-			p.note(`line numbers after "@@" were read over; the lines of a hunk alone say where it is.`)
-		default:
-			line, above := p.above(n)
-			if !above || in != nil && line < in.line {
-				return nil, p.missingContext(i, k)
+// narrow moves the cursor below the hunk's "@@" lines.
+func (p *placer) narrow(i int) (n narrowed, err error) {
+	h := &p.section.Hunks[i]
+	for k, context := range h.Context {
+		if p.section.bare && k == 0 {
+			if n.others, n.named = p.narrowBare(context); n.named {
+				continue
 			}
-			in = &parent{k, line}
-			p.note(fmt.Sprintf(`an "@@" line names line %d, above the hunk before it; the hunk was looked for further below.`, line+1))
+		}
+		fit, looser := p.find([]string{context}, p.cursor, anyWay...)
+		number := lineNumbers.FindStringSubmatch(context)
+		switch {
+		case len(fit) > 0:
+			p.cursor, n = line(fit[0])+1, narrowed{named: true, others: fit[1:], looser: looser}
+		case number != nil && (len(oldLines(h.Lines)) > 0 || p.text.lines() == 0):
+			n.number, _ = strconv.Atoi(number[1])
+		case p.section.bare && !h.stacked:
+			p.note(fmt.Sprintf(`the "@@" line %q is not in the file and was passed over.`, clip(context)))
+		default:
+			in := p.above(context)
+			if in == nil || p.section.bare || n.above != nil && in.line < n.above.line {
+				return n, p.missingContext(i, k)
+			}
+			in.context, n.above = k, in
 		}
 	}
-	return in, nil
+	return n, nil
 }
 
 // note tells of something once.
 func (p *placer) note(note string) {
-	if len(p.notes) < fewHunks && !slices.Contains(p.notes, note) {
+	if !slices.Contains(p.notes, note) {
 		p.notes = append(p.notes, note)
 	}
 }
 
-// isNumbered reports whether an "@@" line has line numbers that nothing hangs on.
-func (p *placer) isNumbered(i, k int) bool {
-	return lineNumbers.MatchString(p.section.Hunks[i].Context[k]) && (len(p.sought[i].old.lines) > 0 || p.text.lines() == 0)
-}
-
-// above finds an "@@" line which stands in one place only, above the cursor.
-func (p *placer) above(n *needle) (line int, ok bool) {
-	p.index(folded)
-	span := n.spans[folded]
-	return span.first, span.first >= 0 && span.first == span.last && span.first < p.cursor
-}
-
-// last is where lines stand last, however loosely they are compared.
-func (p *placer) last(n *needle) int {
-	p.index(folded)
-	return n.spans[folded].last
-}
-
-// hides reports whether lines stand between a parent and the cursor, where they may
-// be meant as well as below. Lines that are none are there.
-func (p *placer) hides(in *parent, n *needle) bool {
-	at, ok := p.seek(n, in.line+1)
-	return ok && at < p.cursor
-}
-
-// narrowBare moves the cursor below an anchor unless the anchor is nowhere or, being
-// the first one of a hunk, already above the cursor.
-func (p *placer) narrowBare(n *needle, stacked bool) {
-	for _, pass := range [...]pass{exact, ends} {
-		p.index(pass)
-		switch span := n.spans[pass]; {
-		case span.first >= p.cursor:
-			p.cursor = span.first + 1
-			return
-		case stacked && span.last >= p.cursor:
-			if at, ok := p.scan(n, pass, p.cursor); ok {
-				p.cursor = at + 1
-			}
-			return
-		}
+// above finds an "@@" line above the cursor: the last one there that is among the first few.
+func (p *placer) above(context string) *parent {
+	fit, looser := p.find([]string{context}, 0, anyWay...)
+	if len(fit) == 0 {
+		return nil
 	}
+	return &parent{line: line(fit[len(fit)-1]), only: len(fit)+len(looser) == 1}
+}
+
+// narrowBare moves the cursor below the first anchor of a hunk, unless it stands above the cursor
+// already. It reports whether the anchor is in the file, and where else.
+func (p *placer) narrowBare(context string) (others []find.Place, named bool) {
+	fit, _ := p.find([]string{context}, 0, anyWay...)
+	if len(fit) > 0 && line(fit[0]) >= p.cursor {
+		p.cursor, others = line(fit[0])+1, fit[1:]
+	}
+	return others, len(fit) > 0
 }
 
 // additionLine says where a hunk without old lines adds its own. In a bare diff
@@ -238,17 +262,138 @@ func (p *placer) additionLine(h *Hunk) int {
 
 // locate finds the old lines of a hunk. Those that end the file are there or,
 // in an envelope, nowhere.
-func (p *placer) locate(h *Hunk, n *needle) (int, bool) {
-	if len(n.lines) > 0 && h.EndOfFile {
-		end := p.text.lines() - len(n.lines)
-		if end >= p.cursor && p.at(n, end) {
-			return end, true
+func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
+	old := oldLines(lines)
+	s = spot{placement: placement{p.cursor, lines}, named: n.named}
+	if len(old) == 0 {
+		return s, true
+	}
+	if h.EndOfFile {
+		end := p.text.lines() - len(old)
+		if p.section.bare && p.text.line(p.text.lines()-1) == "" && old[len(old)-1] != "" {
+			end-- // the empty line behind the last ending is left out
+		}
+		if at, is := p.seek(old, max(end, 0)); is && end >= p.cursor {
+			s.at, s.settled = at, true
+			return s, true
 		}
 		if !p.section.bare {
-			return 0, false
+			return s, false
 		}
 	}
-	return p.seek(n, p.cursor)
+	fit, looser := p.find(old, p.cursor, anyWay...)
+	if len(fit) == 0 {
+		return s, false
+	}
+	if n.number > 0 && len(fit) > 1 {
+		fit, s.named = p.byNumber(old, fit, n.number-1), true
+	}
+	s.settled = line(fit[0]) == n.number-1
+	s.at, s.others, s.looser = line(fit[0]), fit[1:], looser
+	return s, true
+}
+
+// byNumber has the place first that is nearest to a line, the others few.
+func (p *placer) byNumber(old []string, few []find.Place, number int) []find.Place {
+	way := few[0].Way
+	if at, _ := p.find(old, max(number, p.cursor), way); len(at) > 0 && line(at[0]) == number {
+		return at[:1]
+	}
+	all := few
+	for more := few; len(more) == find.Few; all = append(all, more...) {
+		more, _ = p.find(old, line(more[find.Few-1])+1, way)
+	}
+	nearest := 0
+	for i, place := range all {
+		if distance(line(place), number) < distance(line(all[nearest]), number) {
+			nearest = i
+		}
+	}
+	others := slices.Delete(slices.Clone(all), nearest, nearest+1)
+	return append(all[nearest:nearest+1:nearest+1], others[:min(len(others), find.Few-1)]...)
+}
+
+// compare looks at hunks that fit other places as well, where these are between the hunk above and
+// the last place where the one below may be. What has no "@@" line is refused then, and all else
+// told.
+func (p *placer) compare(spots []spot) error {
+	below := p.text.lines() // where the hunk below may start at the latest
+	var told []string
+	for i, s := range slices.Backward(spots) {
+		size := len(oldLines(s.lines))
+		own := s.at
+		if size == 0 { // it adds lines below one that an "@@" line names
+			own--
+		}
+		if size == 0 && (s.settled || len(s.others)+len(s.looser) == 0) {
+			continue
+		}
+		latest := own
+		within := func(places []find.Place) (in []find.Place) {
+			for _, other := range places {
+				if at := line(other); at+size <= below && at != own {
+					in, latest = append(in, other), max(latest, at)
+				}
+			}
+			return in
+		}
+		others := within(s.others)
+		looser := within(s.looser)
+		if s.settled {
+			below = s.at
+			continue
+		}
+		if len(others) > 0 && !s.named {
+			return p.unclear(i, fmt.Sprintf(`its lines are at line %d and %s: name a line above those that are meant, "@@ " and the whole line`, s.at+1, numbers(others)))
+		}
+		switch {
+		case len(others) > 0:
+			told = append(told, fmt.Sprintf("line %d (%s fits too)", own+1, numbers(others)))
+		case len(looser) > 0:
+			told = append(told, fmt.Sprintf("line %d (%s fits too, with %s)", own+1, numbers(looser), looser[0].Way))
+		case len(s.higher) > 0:
+			told = append(told, fmt.Sprintf("line %d (%s fits too, above the hunk before)", own+1, numbers(s.higher)))
+		}
+		if below -= size; len(s.others) < find.Few-1 && len(s.looser) < find.Few {
+			below = latest
+		}
+	}
+	slices.Reverse(told)
+	p.ambiguous = told
+	return nil
+}
+
+// numbers tells the lines of places.
+func numbers(places []find.Place) string {
+	var told []string
+	for i, at := range places {
+		if i == find.Few-2 {
+			told = append(told, "…")
+			break
+		}
+		told = append(told, fmt.Sprintf("line %d", at.First))
+	}
+	return strings.Join(told, ", ")
+}
+
+// mostTold is how many hunks a note tells of one by one.
+const mostTold = 40
+
+// told are all notes.
+func (p *placer) told() (notes []string) {
+	list := func(places []string) string {
+		if more := len(places) - mostTold; more > 0 {
+			places = append(places[:mostTold:mostTold], fmt.Sprintf("%d more", more))
+		}
+		return strings.Join(places, ", ")
+	}
+	if len(p.ambiguous) > 0 {
+		notes = append(notes, fmt.Sprintf("a hunk was applied where others may be meant: %s. Make sure that the place is right.", list(p.ambiguous)))
+	}
+	for _, aside := range slices.Sorted(maps.Keys(p.loose)) {
+		notes = append(notes, fmt.Sprintf("a hunk fits %s only with %s left aside; what it adds stands as the patch has it, so look at that.", list(p.loose[aside]), aside))
+	}
+	return append(notes, p.notes...)
 }
 
 // withoutLastEmpty takes the last old line, an empty one that the file does not
@@ -283,24 +428,24 @@ func lastLine(lines []Line, not Kind) int {
 	return i
 }
 
-// loose tells of a hunk that adds lines where the lines around them fit only
+// tellLoose tells of a hunk that adds lines where the lines around them fit only
 // with something left aside, since what is added may lack it as well. Blanks at
 // the ends of lines are of no account.
-func (p placement) loose(t *text) string {
-	if !p.addsWords() {
-		return ""
+func (p *placer) tellLoose(at placement) {
+	if !at.addsWords() {
+		return
 	}
-	at := p.at
-	for _, l := range p.lines {
+	line := at.at
+	for _, l := range at.lines {
 		if l.Kind == Insert {
 			continue
 		}
-		if aside := leftAside(t.line(at), l.Text); aside != "" {
-			return fmt.Sprintf("a hunk fits line %d only with %s left aside; what it adds stands as the patch has it, so look at that.", at+1, aside)
+		if aside := leftAside(p.text.line(line), l.Text); aside != "" {
+			p.loose[aside] = append(p.loose[aside], fmt.Sprintf("line %d", line+1))
+			return
 		}
-		at++
+		line++
 	}
-	return ""
 }
 
 func (p placement) addsWords() bool {
@@ -319,27 +464,4 @@ func leftAside(file, patch string) string {
 		return "indentation"
 	}
 	return "the kind of its dashes, quotes or spaces"
-}
-
-// fewHunks is in how many hunks of a section each is looked for a second time:
-// that costs the rest of the file for each.
-const fewHunks = 8
-
-// ambiguous tells of hunks which start at those lines and fit further below too,
-// where no other hunk belongs, while no "@@" line says which place is meant.
-func (p *placer) ambiguous(starts []int) []string {
-	if len(starts) > fewHunks {
-		return nil
-	}
-	var notes []string
-	for i, at := range starts {
-		h, old := &p.section.Hunks[i], p.sought[i].old
-		if len(h.Context) > 0 || h.EndOfFile || len(old.lines) == 0 {
-			continue
-		}
-		if again, ok := p.scan(old, exact, at+1); ok && !slices.Contains(starts, again) {
-			notes = append(notes, fmt.Sprintf(`a hunk without an "@@" line of its own fits line %d and line %d; the first was changed.`, at+1, again+1))
-		}
-	}
-	return notes
 }

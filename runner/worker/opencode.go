@@ -26,7 +26,7 @@ func (s toolset) openCode() bool { return s.family == job.ToolsOpenCode }
 // commands, under the names of OpenCode. apply_patch answers beside them, untold.
 func (a *Agent) openCodeTools(box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool {
 	all := opencode.New(opencode.Options{
-		Files: o, Seen: &a.files, Patcher: patcher, Take: a.takePlan, Plan: a.currentPlan,
+		Files: o, Seen: &a.files, Sees: a.suits.sees, Patcher: patcher, Take: a.takePlan, Plan: a.currentPlan,
 	})
 	return append([]tools.Tool{box.commands.Bash()}, append(all, patcher.Tool())...)
 }

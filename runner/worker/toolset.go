@@ -308,7 +308,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
 	reading := files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view, Since: a.since}
 	if a.suits.openCode() {
-		return opencode.New(opencode.Options{Files: reading, Seen: &a.files})
+		return opencode.New(opencode.Options{Files: reading, Seen: &a.files, Sees: a.suits.sees})
 	}
 	return files.New(reading)
 }

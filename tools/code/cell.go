@@ -178,6 +178,9 @@ func (c *cell) call(call message.Call) error {
 	c.calls.Start(c.ctx, tools.Call{Name: name, Input: call.Input, Form: form}, func(r tools.Result) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if r.Object != nil && r.Notes != "" {
+			c.items = append(c.items, message.Item{Kind: message.Text, Value: strings.TrimSuffix(r.Notes, "\n")})
+		}
 		c.answer(call.ID, r)
 	})
 	return nil

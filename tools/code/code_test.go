@@ -56,13 +56,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// echo gives its input back, as an object.
+// echo gives its input back, as an object, and has a note where that is asked for.
 var echo = tools.Tool{
 	Spec: tools.Spec{Name: "echo", Description: "Says it again.", Parameters: json.RawMessage(`{"type":"object","properties":{"say":{}},"additionalProperties":false}`)},
 	Run: func(_ context.Context, call tools.Call) (tools.Result, error) {
 		var object any
 		err := json.Unmarshal([]byte(call.Input), &object)
-		return tools.Result{Output: "said", Object: object}, err
+		result := tools.Result{Output: "said", Object: object}
+		if strings.Contains(call.Input, "note") {
+			result.Notes = "Note: look at that.\n"
+		}
+		return result, err
 	},
 }
 
@@ -161,6 +165,7 @@ func TestScripts(t *testing.T) {
 		{"syntax", `let x = ;`, head("failed") + "\nScript error:\nSyntaxError: unexpected token in expression: ';' (line 1, column 9)"},
 		{"unknown tool", `await tools.x()`, head("failed") + "\nScript error:\nTypeError: tools.x is not a function\n    at exec_main.mjs:1:14"},
 		{"object", `const r = await tools.echo({say: {a: [1, "ü"]}}); text(r.say.a[1])`, head("completed") + "\nü"},
+		{"a note that the script does not show", `await tools.echo({say: "note"}); text("b")`, head("completed") + "\nNote: look at that.\nb"},
 		{"no input", `text(await tools.echo())`, head("completed") + "\n{}"},
 		{"freeform", `text(await tools.plain("a\nb"))`, head("completed") + "\ngot a\nb"},
 		{"name", `text(await tools.mcp__a_b__c_d())`, head("completed") + "\nstrange"},

@@ -3,12 +3,22 @@ package files
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 )
+
+// longestShown is how many bytes of a line are shown as OpenCode shows lines.
+const longestShown = 2000
 
 // Page is a part of a text file, with what is known of all of it.
 type Page struct {
@@ -30,11 +40,11 @@ func (o Options) Page(ctx context.Context, name string, first, most int) (Page, 
 func (p place) page(ctx context.Context, name string, first, most int) (Page, error) {
 	file, err := p.open(name)
 	if err != nil {
-		return Page{}, err
+		return Page{}, p.withNear(name, err)
 	}
 	defer file.Close()
 	sum := sha256.New()
-	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(until{ctx, file}, sum), 64<<10)}
+	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(until{ctx, file}, sum), 64<<10), longest: longestShown}
 	if why := lines.notText(name); why != "" {
 		return Page{}, refusal(why)
 	}
@@ -59,6 +69,51 @@ func (p place) page(ctx context.Context, name string, first, most int) (Page, er
 	}
 	sum.Sum(shown.Sum[:0])
 	return shown, nil
+}
+
+const (
+	mostNear   = 3    // names like one that is missing
+	shortNear  = 3    // bytes that a name has at least to be like a longer one
+	lookedNear = 1000 // entries of its folder that are looked at
+)
+
+// withNear adds to a refusal the names in the same folder that are like one where no file is.
+func (p place) withNear(name string, err error) error {
+	refused, is := errors.AsType[refusal](err)
+	if !is || refused != notOpened("file", name, fs.ErrNotExist) {
+		return err
+	}
+	folder, base := filepath.Split(filepath.Clean(name))
+	at, notFound := p.find(cmp.Or(folder, "."))
+	if notFound != nil {
+		return err
+	}
+	defer at.close()
+	dir, notOpen := at.root.OpenFile(at.inside, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if notOpen != nil {
+		return err
+	}
+	defer dir.Close()
+	if at.base != "" || at.mayShow(dir) != nil {
+		return err
+	}
+	entries, _ := dir.ReadDir(lookedNear)
+	var near []string
+	for _, entry := range entries {
+		have, want := strings.ToLower(entry.Name()), strings.ToLower(base)
+		if !strings.Contains(have, want) && (len(have) < shortNear || !strings.Contains(want, have)) || inGitDirectory(entry.Name()) {
+			continue
+		}
+		if beside, hidden := p.find(folder + entry.Name()); hidden == nil { // which commands see
+			beside.close()
+			near = append(near, oneLine(folder+entry.Name()))
+		}
+	}
+	if len(near) == 0 {
+		return err
+	}
+	slices.Sort(near)
+	return refused + refusal("; did you mean "+strings.Join(near[:min(len(near), mostNear)], ", ")+"?")
 }
 
 // Refused are the words of an error that is for the model.
@@ -134,7 +189,7 @@ func (g grepFiles) lines(ctx context.Context, name string, q query, most int) (a
 	}
 	defer file.Close()
 	read := bufio.NewReaderSize(until{ctx, file}, 64<<10)
-	lines := &lineReader{from: read}
+	lines := &lineReader{from: read, longest: longestShown}
 	for {
 		ok, err := lines.next()
 		if err != nil || !ok {

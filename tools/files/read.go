@@ -96,7 +96,7 @@ func (p place) read(ctx context.Context, a readArguments) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	lines := &lineReader{from: bufio.NewReaderSize(until{ctx, file}, 64<<10)}
+	lines := &lineReader{from: bufio.NewReaderSize(until{ctx, file}, 64<<10), longest: longestLine}
 	if why := lines.notText(a.Path); why != "" {
 		return "", refusal(why)
 	}
@@ -187,10 +187,11 @@ func (p *page) String() string {
 
 // lineReader reads line by line and holds no more of a line than is shown.
 type lineReader struct {
-	from   *bufio.Reader
-	number int    // of the line read last, from 1
-	line   []byte // its beginning
-	length int    // all of its bytes, without its ending
+	from    *bufio.Reader
+	longest int    // how many bytes of a line are shown
+	number  int    // of the line read last, from 1
+	line    []byte // its beginning
+	length  int    // all of its bytes, without its ending
 }
 
 // notText says why a file is not shown as lines, or nothing where it is.
@@ -231,7 +232,7 @@ func (l *lineReader) next() (ok bool, err error) {
 
 func (l *lineReader) add(piece []byte) {
 	l.length += len(piece)
-	room := longestLine + utf8.UTFMax - len(l.line)
+	room := l.longest + utf8.UTFMax - len(l.line)
 	l.line = append(l.line, piece[:min(room, len(piece))]...)
 }
 
@@ -241,11 +242,11 @@ func (l *lineReader) text() string {
 	if l.length == len(l.line) {
 		l.line = bytes.TrimSuffix(l.line, []byte("\r"))
 	}
-	if len(l.line) <= longestLine {
+	if len(l.line) <= l.longest {
 		return string(l.line)
 	}
-	end := longestLine
-	for end > longestLine-utf8.UTFMax && !utf8.RuneStart(l.line[end]) {
+	end := l.longest
+	for end > l.longest-utf8.UTFMax && !utf8.RuneStart(l.line[end]) {
 		end--
 	}
 	return fmt.Sprintf("%s… (line cut; it has %d bytes)", l.line[:end], l.length)

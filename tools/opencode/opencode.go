@@ -19,6 +19,8 @@ type Options struct {
 	Files files.Options
 	// Seen is what the model was read so far, and is added to.
 	Seen *Seen
+	// Sees says that the model can be shown images.
+	Sees bool
 	// Patcher changes files; nil leaves edit and write out.
 	Patcher *patch.Patcher
 	// Take gets each plan, and Plan is the one that was taken last. Without them there is no todo list.
@@ -28,11 +30,15 @@ type Options struct {
 
 // New makes the tools.
 func New(o Options) []tools.Tool {
-	all := []tools.Tool{readTool(o.Files, o.Seen)}
 	inner := map[string]tools.Tool{}
 	for _, tool := range files.New(o.Files) {
 		inner[tool.Spec.Name] = tool
 	}
+	var view *tools.Tool
+	if o.Sees {
+		view = new(inner["view_image"])
+	}
+	all := []tools.Tool{readTool(o.Files, o.Seen, view)}
 	all = append(all, globTool(inner["grep_files"]), grepTool(o.Files), listTool(inner["list_dir"]), inner["view_image"])
 	if o.Patcher != nil {
 		e := editor{o.Patcher, o.Files.Dir, o.Seen}

@@ -45,7 +45,7 @@ func newBench(t *testing.T, texts map[string]string) *bench {
 	}
 	dir := toolstest.Folder(t, b.dir)
 	all := opencode.New(opencode.Options{
-		Files: files.Options{Dir: dir, Outputs: t.TempDir()}, Seen: new(opencode.Seen), Patcher: patch.New(patch.Options{Dir: dir}),
+		Files: files.Options{Dir: dir, Outputs: t.TempDir()}, Seen: new(opencode.Seen), Sees: true, Patcher: patch.New(patch.Options{Dir: dir}),
 		Take: func(p plan.Plan) error { b.plan = p; return nil }, Plan: func() plan.Plan { return b.plan },
 	})
 	b.tools = &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}
@@ -113,7 +113,7 @@ func (b *bench) tree() map[string]string {
 }
 
 func TestWhatToolsShow(t *testing.T) {
-	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree", "empty": "", "src/b.go": "func b()\n", "src/deep/c.go": "x\n\nfunc c()\n", "src/a/b/c/d": "", "bin": "\x00func\n"})
+	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree", "empty": "", "src/b.go": "func b()\n", "src/deep/c.go": "x\n\nfunc c()\n", "src/a/b/c/d": "", "bin": "\x00func\n", "long": strings.Repeat("x", 2001), "dot.gif": "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"})
 	for _, test := range []struct {
 		tool string
 		args args
@@ -124,6 +124,8 @@ func TestWhatToolsShow(t *testing.T) {
 		{"read", args{"filePath": "a.txt", "offset": -1, "limit": 0}, "<path>a.txt</path>\n<type>file</type>\n<content>\n1: one\n\n(Showing lines 1-1 of 3. Use offset=2 to continue.)\n</content>"},
 		{"read", args{"filePath": "link.txt", "limit": 1e300}, "<path>link.txt</path>\n<type>file</type>\n<content>\n1: one\n2: two\n3: three\n\n(End of file - total 3 lines)\n</content>"},
 		{"read", args{"filePath": "empty"}, "<path>empty</path>\n<type>file</type>\n<content>\n\n(End of file - total 0 lines)\n</content>"},
+		{"read", args{"filePath": "long"}, "<path>long</path>\n<type>file</type>\n<content>\n1: " + strings.Repeat("x", 2000) + "… (line cut; it has 2001 bytes)\n\n(End of file - total 1 lines)\n</content>"},
+		{"read", args{"filePath": "dot.gif"}, "dot.gif: 1×1, png, 89 bytes"},
 		{"glob", args{"pattern": "*.go"}, "src/b.go\nsrc/deep/c.go"},
 		{"glob", args{"pattern": "*.go", "path": "src/deep"}, "src/deep/c.go"},
 		{"glob", args{"pattern": "*.rs"}, "No files found"},
@@ -172,7 +174,9 @@ func TestRefusals(t *testing.T) {
 		{"read", args{"filePath": "../outside/secret.txt"}, "read: "},
 		{"read", args{"filePath": "out/secret.txt"}, "read: "},
 		{"read", args{"filePath": "d"}, "read: "},
-		{"read", args{"filePath": "bin"}, "read: "},
+		{"read", args{"filePath": "bin"}, "read: bin is a binary file"},
+		{"read", args{"filePath": "unread"}, "there is no file unread; did you mean unread.txt?"},
+		{"read", args{"filePath": "none.png"}, "read: there is no file none.png"},
 		{"read", args{"filePath": "wide"}, "wide is text in UTF-16LE"},
 		{"read", args{"filePath": "a\x00"}, "read: "},
 		{"grep", args{"pattern": "(["}, "grep: "},

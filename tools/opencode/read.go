@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -14,7 +16,7 @@ const defaultLines = 2000
 
 var readSpec = tools.Spec{
 	Name: "read",
-	Description: "Reads a text file, and returns its lines as \"<number>: <text>\". Long files come in pages: the answer says at which offset to go on. " +
+	Description: "Reads a text file, and returns its lines as \"<number>: <text>\", or shows a PNG, JPEG or GIF image. Long files come in pages: the answer says at which offset to go on. " +
 		"A file has to be read before it can be changed by edit or write.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{` +
 		`"filePath":{"type":"string","description":"Path of the file, absolute or relative to the working directory."},` +
@@ -29,8 +31,15 @@ type readArguments struct {
 	Limit  *float64 `json:"limit"`
 }
 
-func readTool(o files.Options, s *Seen) tools.Tool {
+// pictures are the endings of files that are shown as images.
+var pictures = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
+
+// readTool reads text, and images by view, which shows them; nil shows none.
+func readTool(o files.Options, s *Seen, view *tools.Tool) tools.Tool {
 	return tool(readSpec, func(ctx context.Context, a readArguments) (tools.Result, error) {
+		if view != nil && slices.Contains(pictures, strings.ToLower(filepath.Ext(a.Path))) {
+			return called(ctx, *view, readSpec.Name, map[string]any{"path": a.Path})
+		}
 		first, most := count(a.Offset, 1), count(a.Limit, defaultLines)
 		page, err := o.Page(ctx, a.Path, first, most)
 		if err != nil {

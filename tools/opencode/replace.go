@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/find"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
@@ -15,12 +16,6 @@ type replacement struct {
 	old, new string
 	all      bool
 }
-
-// What is overlooked to find the old text, for the model. Nothing looser than this is tried.
-const (
-	trimmedNote  = "oldString was found with the space around its lines left aside"
-	indentedNote = "oldString was found with its indentation left aside"
-)
 
 // span is a part of a text, in bytes.
 type span struct{ from, to int }
@@ -56,26 +51,62 @@ func (r replacement) in(text string) (now, note string, err error) {
 	if text == "" {
 		return "", "", errors.New("the file is empty; give an empty oldString to fill it")
 	}
+	now, note, err = r.asWritten(text)
+	plain := replacement{old: escapes.Replace(r.old), new: r.new}
+	if !errors.Is(err, errNotThere) || plain.old == r.old || r.all {
+		return now, note, err
+	}
+	note = "oldString was found with its backslashes taken for escapes"
+	if slices.ContainsFunc(escaped, func(s string) bool { return strings.Contains(r.old, s) && strings.Contains(r.new, s) }) {
+		plain.new = escapes.Replace(r.new)
+		note += ", and so were those of newString"
+	}
+	now, more, plainErr := plain.asWritten(text)
+	if errors.Is(plainErr, errNotThere) {
+		return "", "", err
+	}
+	return now, joinedNotes(note, more), plainErr
+}
+
+// escaped are what a text has more backslashes in that was quoted twice, escapes what they stand for.
+var (
+	escaped = []string{`\\`, `\n`, `\t`, `\r`, `\'`, `\"`, "\\`", `\$`}
+	escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\'`, "'", `\"`, `"`, "\\`", "`", `\$`, "$")
+)
+
+// joinedNotes are notes in one sentence.
+func joinedNotes(notes ...string) string {
+	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
+}
+
+// looser are the ways in which whole lines are looked for that are not there byte for byte.
+var looser = []find.Way{find.Trailing, find.Indented, find.Ends, find.Spaced}
+
+// errNotThere is why a text is replaced nowhere.
+var errNotThere = errors.New("oldString is not in the file")
+
+// asWritten replaces the text as it is.
+func (r replacement) asWritten(text string) (now, note string, err error) {
+	lines := newLines(text, r.old)
 	if places := r.exactly(text); len(places) > 0 {
 		if err := r.mayReplace(text, places); err != nil {
 			return "", "", err
 		}
-		return r.put(text, places, nil)
+		if !r.all {
+			note = joinedNotes(lines.others(strings.Count(text[:places[0].from], "\n")), r.behind(text, places[0]))
+		}
+		now, more, err := r.put(text, places, nil)
+		return now, joinedNotes(note, more), err
 	}
-	places, note := r.trimmed(text), trimmedNote
+	places, note := r.loosely(lines)
 	if len(places) == 0 {
 		return "", "", r.unfit(text)
-	}
-	if len(places) > 1 && len(places) <= shownPlaces && !r.all {
-		if alike := r.indented(text, places); len(alike) == 1 {
-			places, note = alike, indentedNote
-		}
 	}
 	if err := r.mayReplace(text, places); err != nil {
 		return "", "", err
 	}
 	now, more, err := r.put(text, places, r.indentation(text, places))
-	return now, note + more, err
+	return now, joinedNotes(note, more), err
 }
 
 // exactly finds the old text byte for byte, whichever line endings it has: they are not shown to
@@ -127,66 +158,84 @@ func (r replacement) occurrences(text, old string, apart int) []span {
 	return all
 }
 
-// trimmed finds whole lines that are the same but for the space around each. Blank lines alone are
-// alike everywhere, and not found.
-func (r replacement) trimmed(text string) []span {
-	file, want := linesOf(text), linesOf(r.old)
-	have, sought := joined(file), joined(want)
-	if strings.TrimSpace(sought) == "" {
-		return nil
+// behind tells of lines of which the first was given without its indentation: others may lack theirs.
+func (r replacement) behind(text string, at span) string {
+	before := text[strings.LastIndexByte(text[:at.from], '\n')+1 : at.from]
+	if before == "" || strings.TrimSpace(strings.TrimPrefix(before, byteOrderMark)) != "" || !strings.Contains(strings.TrimSpace(r.old), "\n") || !strings.Contains(r.new, "\n") {
+		return ""
 	}
-	var places []span
-	number, at := 0, 0 // of the line that is reached, and where it is in have
-	for _, found := range r.occurrences(have, sought, len(sought)-1) {
-		number += strings.Count(have[at:found.from], "\n")
-		at = found.from
-		last := file[number+len(want)-1]
-		place := span{file[number].from, last.from + len(last.text)}
-		if strings.HasSuffix(r.old, "\n") {
-			place.to = last.to
-		}
-		places = append(places, place)
-	}
-	return places
+	return "oldString begins behind the indentation of its first line, and newString was put there as it is"
 }
 
-// joined are lines without the space around each, between newlines.
-func joined(lines []line) string {
-	var b strings.Builder
-	b.WriteByte('\n')
-	for _, l := range lines {
-		b.WriteString(strings.TrimSpace(l.text))
-		b.WriteByte('\n')
-	}
-	return b.String()
+// wholeLines are the lines of a file in which a block is looked for.
+type wholeLines struct {
+	file  []line
+	text  *find.Text
+	block find.Block
 }
 
-// indented are those places of whole lines that are the same as the old ones once all are moved to
-// the left as far as they go together.
-func (r replacement) indented(text string, places []span) (alike []span) {
-	want := outdented(linesOf(r.old))
-	for _, p := range places {
-		if slices.Equal(outdented(linesOf(text[p.from:p.to])), want) {
-			alike = append(alike, p)
+func newLines(text, old string) wholeLines {
+	w := wholeLines{file: linesOf(text), block: find.Block{Lines: texts(linesOf(old))}}
+	for i, l := range w.block.Lines {
+		if indent := indentOf(l); i == 0 || len(indent) < len(w.block.Margin) && strings.TrimSpace(l) != "" {
+			w.block.Margin = indent
 		}
 	}
-	return alike
+	w.text = find.NewSeeker(w.block.Lines).Text(texts(w.file))
+	return w
 }
 
-func outdented(lines []line) []string {
-	least := -1
-	for _, l := range lines {
-		if space := len(indentOf(l.text)); space < len(l.text) && (least < 0 || space < least) {
-			least = space
-		}
-	}
-	moved := make([]string, len(lines))
+func texts(lines []line) []string {
+	all := make([]string, len(lines))
 	for i, l := range lines {
-		if strings.TrimSpace(l.text) != "" {
-			moved[i] = l.text[min(max(least, 0), len(l.text)):]
+		all[i] = l.text
+	}
+	return all
+}
+
+// others tells of lines that are like the block, but for those at a place.
+func (w wholeLines) others(at int) string {
+	fit, more := w.text.Find(w.block, 0, looser...)
+	var numbers []string
+	for _, place := range append(fit, more...) {
+		if int(place.First) != at+1 {
+			numbers = append(numbers, fmt.Sprint(place.First))
 		}
 	}
-	return moved
+	if len(numbers) == 0 || strings.TrimSpace(strings.Join(w.block.Lines, "")) == "" {
+		return ""
+	}
+	return fmt.Sprintf("line %d was changed, where oldString stands exactly; but for blanks it stands at line %s too, so make sure that the place is right", at+1, strings.Join(numbers, ", "))
+}
+
+// loosely finds whole lines that are the same but for blanks. Blank lines alone are alike everywhere,
+// and not found.
+func (r replacement) loosely(w wholeLines) (places []span, note string) {
+	fit, others := w.text.Find(w.block, 0, looser...)
+	if len(fit) == 0 || strings.TrimSpace(r.old) == "" || r.all && fit[0].Way == find.Spaced {
+		return nil, ""
+	}
+	way := fit[0].Way
+	if r.all { // each begins behind the one before
+		all := fit[:1:1]
+		for next := fit; len(next) > 0; all = append(all, next[:min(1, len(next))]...) {
+			next, _ = w.text.Find(w.block, all[len(all)-1].First+find.ID(len(w.block.Lines)), way)
+		}
+		fit = all
+	}
+	for _, place := range fit {
+		last := w.file[int(place.First)-1+len(w.block.Lines)-1]
+		at := span{w.file[place.First-1].from, last.from + len(last.text)}
+		if strings.HasSuffix(r.old, "\n") {
+			at.to = last.to
+		}
+		places = append(places, at)
+	}
+	note = "oldString was found with " + way.String()
+	if len(others) > 0 && !r.all {
+		note += fmt.Sprintf("; line %d is like it too, with %s", others[0].First, others[0].Way)
+	}
+	return places, note
 }
 
 func indentOf(text string) string {
@@ -247,7 +296,7 @@ func (r replacement) indentation(text string, places []span) map[string]string {
 func (r replacement) put(text string, places []span, moved map[string]string) (now, note string, err error) {
 	next := strings.ReplaceAll(r.new, crlf, "\n")
 	if moved != nil {
-		next, note = movedBy(next, moved), "; newString was indented as the lines that it replaces are"
+		next, note = movedBy(next, moved), "newString was indented as the lines that it replaces are"
 	}
 	var b strings.Builder
 	at := 0
@@ -302,14 +351,9 @@ func movedBy(lines string, moved map[string]string) string {
 
 // unfit says that the old text is not there, and what is most like it.
 func (r replacement) unfit(text string) error {
-	var want []string
-	for _, l := range linesOf(r.old) {
-		want = append(want, l.text)
-	}
-	words := "oldString is not in the file"
-	near, diff := v4a.Nearest(text, want)
+	near, diff := v4a.Nearest(text, texts(linesOf(r.old)))
 	if near == 0 {
-		return errors.New(words + ", and nothing like it; read the file again")
+		return fmt.Errorf("%w, and nothing like it; read the file again", errNotThere)
 	}
-	return fmt.Errorf("%s\nnearest place: line %d (- in oldString, + in the file)\n%s", words, near, strings.TrimSuffix(diff, "\n"))
+	return fmt.Errorf("%w\nnearest place: line %d (- in oldString, + in the file)\n%s", errNotThere, near, strings.TrimSuffix(diff, "\n"))
 }

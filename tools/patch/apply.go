@@ -160,7 +160,10 @@ func changing(plan *tree.Plan) []string {
 
 func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
-	done := tools.Result{Output: plan.Notes() + p.ignoredNote(plan), Detail: map[string]any{"files": files(plan)}}
+	var notes strings.Builder
+	_ = plan.WriteNotes(&notes) // which can't fail
+	notes.WriteString(p.ignoredNote(plan))
+	done := tools.Result{Output: notes.String(), Notes: notes.String(), Detail: map[string]any{"files": files(plan)}}
 	var leftover *tree.LeftoverError
 	switch {
 	case err == nil:

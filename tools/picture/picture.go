@@ -4,8 +4,10 @@ package picture
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/draw"
@@ -65,6 +67,9 @@ func Fit(data []byte) (Picture, error) {
 	if err != nil {
 		return Picture{}, err
 	}
+	if k.mediaType == "image/png" {
+		data = withoutBroken(data)
+	}
 	config, err := k.config(bytes.NewReader(data))
 	if err != nil {
 		return Picture{}, err
@@ -99,6 +104,27 @@ func kindOf(data []byte) (kind, error) {
 		return kind{}, ErrWebP
 	}
 	return kind{}, ErrUnknown
+}
+
+// withoutBroken is a PNG without the ancillary chunks that have a wrong checksum: decoders refuse
+// them, though the picture is whole. The first bit of a chunk's name that is 32 marks it as ancillary.
+func withoutBroken(data []byte) []byte {
+	const around = 12 // a length, a name and a checksum
+	at := len(kinds[0].magic)
+	whole := append([]byte(nil), data[:at]...)
+	for len(data)-at >= around {
+		size := int64(binary.BigEndian.Uint32(data[at:]))
+		if size > int64(len(data)-at-around) {
+			break
+		}
+		chunk := data[at : at+around+int(size)]
+		body, sum := chunk[4:len(chunk)-4], binary.BigEndian.Uint32(chunk[len(chunk)-4:])
+		if body[0]&32 == 0 || crc32.ChecksumIEEE(body) == sum {
+			whole = append(whole, chunk...)
+		}
+		at += len(chunk)
+	}
+	return append(whole, data[at:]...)
 }
 
 // pixelBytes is how much memory a decoded pixel takes at most.

@@ -10,6 +10,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -98,6 +99,19 @@ func TestFit(t *testing.T) {
 				t.Errorf("it is %s of %d×%d, %v", kind, config.Width, config.Height, err)
 			}
 		})
+	}
+}
+
+// A chunk that is not needed may have a wrong checksum: it is left out.
+func TestBrokenAncillaryChunk(t *testing.T) {
+	whole := pngOf(t, checks(10, 20, 2))
+	end := len(whole) - 12 // of IEND
+	chunk := append([]byte{0, 0, 0, 1}, "tEXtx\x00\x00\x00\x00"...)
+	for name, at := range map[string]int{"behind the header": 33, "at the end": end} {
+		got, err := Fit(slices.Concat(whole[:at], chunk, whole[at:]))
+		if err != nil || !bytes.Equal(got.Data, whole) {
+			t.Errorf("%s: %d bytes, %v", name, len(got.Data), err)
+		}
 	}
 }
 

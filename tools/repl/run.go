@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -30,6 +31,9 @@ type running struct {
 	calls  *tools.Calls
 	open   chan struct{} // has room for mostOpen calls
 	images tools.Images
+
+	mu    sync.Mutex
+	notes string // of calls
 }
 
 // run runs a cell to its end. over says that the kernel is of no use any more.
@@ -52,14 +56,16 @@ func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (resul
 		words = r.stopped(timedOut)
 	}
 	k.prints.end()
-	result = tools.Result{Output: words, Printed: capture.Take(), Images: r.images.Shown, Failed: failed || !done, Detail: r.images.Detail()}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	result = tools.Result{Output: r.notes + words, Printed: capture.Take(), Images: r.images.Shown, Failed: failed || !done, Detail: r.images.Detail()}
 	if ctx.Err() != nil {
 		return result, true, ctx.Err()
 	}
 	if timedOut && !done {
 		result.Detail = with(result.Detail, "timed_out", true)
 	}
-	if result.Printed.Bytes() == 0 && done {
+	if result.Printed.Bytes() == 0 && done && result.Output == "" {
 		result.Output = "Nothing was printed, and the value is undefined.\n"
 	}
 	return result, !done, nil
@@ -143,6 +149,11 @@ func (r *running) call(f frame) {
 	}
 	r.calls.Start(r.ctx, call, func(result tools.Result) {
 		<-r.open
+		if result.Object != nil {
+			r.mu.Lock()
+			r.notes += result.Notes
+			r.mu.Unlock()
+		}
 		r.tell(answer{Type: "answer", Call: f.Call, Failed: result.Failed, Text: result.Output, Object: result.Object})
 	})
 }

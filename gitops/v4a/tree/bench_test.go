@@ -65,8 +65,12 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	for _, lines := range []int{50_000, 200_000, 800_000} {
 		b.Run(fmt.Sprintf("equal_lines/%d", lines), func(b *testing.B) {
-			hunk := "@@\n" + strings.Repeat(" \treturn nil\n", 50) + "-\treturn nil\n+\treturn err\n"
-			benchmark(b, equalLines(lines), strings.Repeat(hunk, lines/100)+"*** End of File\n")
+			hunk := strings.Repeat(" \treturn nil\n", 50) + "-\treturn nil\n+\treturn err\n"
+			var hunks strings.Builder
+			for at := 1; at+51 < lines; at += 100 {
+				fmt.Fprintf(&hunks, "@@ -%d,51 +%d,51 @@\n%s", at, at, hunk)
+			}
+			benchmark(b, equalLines(lines), hunks.String())
 		})
 	}
 	for _, lines := range []int{50_000, 200_000, 800_000} {
@@ -143,11 +147,4 @@ func BenchmarkDiff(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// BenchmarkSections is one section for each of 100 hunks: each looks through
-// the file again.
-func BenchmarkSections(b *testing.B) {
-	text, hunks := repeatedHunks(200_000, 100)
-	benchmark(b, text, strings.ReplaceAll(strings.TrimPrefix(hunks, "@@\n"), "@@\n", "*** Update File: f\n@@\n"))
 }

@@ -54,7 +54,7 @@ func TestDiff(t *testing.T) {
 		},
 		"a final newline": {
 			folder{"f": "x\ny"},
-			"*** Update File: f\n@@\n x\n",
+			"*** Update File: f\n@@\n x\n-y\n+y\n",
 			"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n x\n-y\n\\ No newline at end of file\n+y\n",
 		},
 		"nothing": {folder{"f": "x\n"}, "*** Update File: f\n@@\n-x\n+x\n", ""},

@@ -3,6 +3,8 @@ package tree
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -83,17 +85,18 @@ func (p *Plan) Summary() string {
 	return b.String()
 }
 
-// mostNotes is how many hunks are told of.
-const mostNotes = 10
+// Notes tell who wrote the patch what to look at although it was applied, a sentence
+// or two each.
+func (p *Plan) Notes() []string { return p.notes }
 
-// Notes tell who wrote the patch what to look at although it was applied, a line
-// each; they are empty when there is nothing.
-func (p *Plan) Notes() string {
-	var b strings.Builder
-	for _, note := range p.notes[:min(len(p.notes), mostNotes)] {
-		b.WriteString("Note: " + note + "\n")
+// WriteNotes writes them, a line each.
+func (p *Plan) WriteNotes(w io.Writer) error {
+	for _, note := range p.notes {
+		if _, err := fmt.Fprintln(w, "Note:", note); err != nil {
+			return err
+		}
 	}
-	return b.String()
+	return nil
 }
 
 // Change is what a plan does to one file of the tree, all sections taken

@@ -1,0 +1,91 @@
+package find_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/find"
+)
+
+// A place is told with the first way in which it fits; those of the first way that fits anywhere come
+// before others.
+func TestFind(t *testing.T) {
+	all := []find.Way{find.Exact, find.Trailing, find.Indented, find.Ends, find.Folded, find.Spaced}
+	for name, test := range map[string]struct {
+		text, block string
+		from        find.ID
+		ways        []find.Way
+		want        string
+	}{
+		"exact before loose":       {text: " a|a ", block: "a ", ways: all, want: `2 0; 1 2 " "`},
+		"below a line":             {text: "a|b|a|b", block: "a|b", from: 2, ways: all, want: "3 0;"},
+		"a few":                    {text: "a|a|a|a|a|a", block: "a", ways: all, want: "1 0, 2 0, 3 0, 4 0;"},
+		"that lie across":          {text: "a|b|a|b|a", block: "a|b|a", ways: all, want: "1 0, 3 0;"},
+		"one way after another":    {text: "“a”|a  b|\t\ta|\tb|a|  b|b |a b ", block: "a|b", ways: all, want: "3 3, 5 3;"},
+		"further in, all the same": {text: "\ta|\t\tb|", block: "a|\tb|", ways: all, want: `1 2 "\t";`},
+		"further in, not the same": {text: "\ta|\tb", block: "a|\tb", ways: all[:3], want: ";"},
+		"further out":              {text: "a||\tb", block: "  a|  |  \tb", ways: all, want: "1 2;"},
+		"kinds of quotes":          {text: "‘a’ – b", block: "'a' - b", ways: all, want: "1 4;"},
+		"number of blanks":         {text: "a \t b", block: "a b", ways: all, want: "1 5;"},
+		"not in this way":          {text: "a  b", block: "a b", ways: all[:5], want: ";"},
+		"longer than the text":     {text: "a", block: "a|a", ways: all, want: ";"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			block := find.Block{Lines: strings.Split(test.block, "|")}
+			if strings.HasPrefix(test.block, "  ") {
+				block.Margin = "  "
+			}
+			fit, others := find.NewSeeker(block.Lines).Text(strings.Split(test.text, "|")).Find(block, test.from, test.ways...)
+			if got := strings.TrimSpace(shown(fit) + "; " + shown(others)); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func shown(places []find.Place) string {
+	var all []string
+	for _, p := range places {
+		text := fmt.Sprintf("%d %d", p.First, p.Way)
+		if p.Offset != "" {
+			text += fmt.Sprintf(" %q", p.Offset)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// Lines that came are found, and those that went are not.
+func TestFindInAChangedText(t *testing.T) {
+	block := find.Block{Lines: []string{"a", "b"}}
+	text := find.NewSeeker(block.Lines).Text([]string{"a", "b", "x", "a", "b"})
+	text.Insert(text.Delete(1), "c")
+	text.Insert(3, "b")
+	text.Insert(text.Prev(3), "a")
+	fit, _ := text.Find(block, 0, find.Exact)
+	if got := shown(fit); got != "4 0, 8 0" {
+		t.Errorf("%s", got)
+	}
+	for range 100 {
+		text.Delete(text.Insert(0, "a"))
+	}
+	if fit, _ := text.Find(block, 0, find.Exact); len(fit) != 2 || text.Len() != 7 {
+		t.Errorf("%s of %d lines", shown(fit), text.Len())
+	}
+}
+
+// Lines that all occur often, but never in a row, end the search.
+func TestGivingUp(t *testing.T) {
+	half := strings.Split(strings.Repeat("a|", 20_000)+"b", "|")
+	block := find.Block{Lines: append(append([]string{}, half...), half...)}
+	seeker := find.NewSeeker(block.Lines)
+	lines := strings.Split(strings.Repeat(strings.Repeat("a|", 19_999)+"b|", 20)+strings.Repeat("b|a|", 20_000), "|")
+	text := seeker.Text(lines)
+	for range 10_000 {
+		if text.Find(block, 0, find.Exact); seeker.GaveUp() {
+			return
+		}
+	}
+	t.Error("it never gave up")
+}

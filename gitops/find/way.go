@@ -1,0 +1,78 @@
+package find
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Way is one way to compare lines.
+type Way int
+
+const (
+	Exact    Way = iota
+	Trailing     // blanks at the ends of lines do not count
+	Indented     // nor does it that all lines stand further in, or further out, by the same
+	Ends         // blanks at both ends of lines do not count
+	Folded       // and dashes, quotes and spaces of Unicode count as those of ASCII
+	Spaced       // blanks at both ends do not count, and others count as one
+)
+
+// String is what is left aside, or nothing.
+func (w Way) String() string {
+	return [...]string{
+		"", "blanks at the ends of lines left aside", "another indentation", "the blanks around each line left aside",
+		"the kind of its dashes, quotes or spaces left aside", "the blanks in its lines left aside",
+	}[w]
+}
+
+// Normal is what of a line counts; [Indented] is of a whole block.
+func (w Way) Normal(line string) string {
+	switch w {
+	case Trailing:
+		return strings.TrimRightFunc(line, unicode.IsSpace)
+	case Ends:
+		return strings.TrimSpace(line)
+	case Folded:
+		return Fold(strings.TrimSpace(line))
+	case Spaced:
+		return strings.Join(strings.Fields(line), " ")
+	}
+	return line
+}
+
+// key is the same for all lines that are equal in any way.
+func key(line string) string {
+	line = strings.TrimSpace(line)
+	plain := true
+	for i := 0; i < len(line) && plain; i++ {
+		c := line[i]
+		plain = c > ' ' && c < utf8.RuneSelf || c == ' ' && line[i+1] != ' '
+	}
+	if plain {
+		return line
+	}
+	return Spaced.Normal(Fold(line))
+}
+
+// Fold replaces dashes, quotes and spaces by those of ASCII that look like them.
+func Fold(line string) string {
+	if !utf8.ValidString(line) {
+		return line
+	}
+	return strings.Map(FoldRune, line)
+}
+
+func FoldRune(r rune) rune {
+	switch {
+	case r >= 0x2010 && r <= 0x2015, r == 0x2212:
+		return '-'
+	case r >= 0x2018 && r <= 0x201B:
+		return '\''
+	case r >= 0x201C && r <= 0x201F:
+		return '"'
+	case r == 0x00A0, r >= 0x2002 && r <= 0x200A, r == 0x202F, r == 0x205F, r == 0x3000:
+		return ' '
+	}
+	return r
+}
