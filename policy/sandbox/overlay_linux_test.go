@@ -141,7 +141,7 @@ func TestOverlaysAboveFrozenChanges(t *testing.T) {
 	own := tempDir(t)
 	put(t, filepath.Join(own, "HEAD"), "own\n", 0o644)
 	withGit, _ := later(own)
-	if got := run(t, withGit, of, `cat .git/HEAD; { echo x >.git/HEAD; } 2>/dev/null || echo refused`); got != "own\nrefused\n" {
+	if got := run(t, withGit, of, `cat .git/HEAD; echo x >.git/HEAD; cat .git/HEAD`); got != "own\nx\n" {
 		t.Errorf("one with a git folder of its own sees %q", got)
 	}
 	if got := namesIn(t, grants.Upper(o.Overlay)); !slices.Equal(got, []string{"file", "made"}) {
