@@ -165,7 +165,9 @@ func TestMaterialiseHasSubmodules(t *testing.T) {
 		t.Errorf("a submodule that is not checked out: %v, %v", entries, err)
 	}
 	for _, command := range [][]string{
-		{"status", "--porcelain"}, {"submodule", "status", "--recursive"}, {"-C", "deep/sub", "log", "--format=%H %D"},
+		{"status", "--porcelain"},
+		{"submodule", "status", "--recursive"},
+		{"-C", "deep/sub", "log", "--format=%H %D"},
 		{"-C", "deep/sub/below", "status", "--branch", "--porcelain"},
 	} {
 		gittest.Same(t, strings.Join(command, " "), r.Git(command...), fresh.Git(command...))
