@@ -102,7 +102,6 @@ var roomKnows = map[string][]string{
 	"gitops/internal/program":     {"policy/outside"},
 	"gitops/internal/regularfile": nil,
 	"gitops/internal/repository":  {"gitops/internal/eol", "gitops/internal/index", "gitops/internal/program", "gitops/internal/regularfile", "gitops/rules", "policy/outside"},
-	"gitops/internal/unified":     {"gitops/internal/index", "gitops/internal/objects"},
 }
 
 type goPackage struct {

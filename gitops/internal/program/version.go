@@ -2,8 +2,10 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/outside"
@@ -44,6 +46,8 @@ func Check(ctx context.Context, path string) (version string, err error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE): // that says nothing of git
+		return "", fmt.Errorf("ask git for its version: %w", err)
 	case err != nil:
 		return "", &UnusableError{Path: path, Err: err}
 	}
