@@ -3,6 +3,9 @@ package runner
 import (
 	"context"
 	"errors"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +32,16 @@ func recorded(t *testing.T) *record.Record {
 		t.Fatal(err)
 	}
 	t.Cleanup(rec.Close)
+	return rec
+}
+
+// begun is the record of a run of a job that has its checkout.
+func begun(t *testing.T, job string) *record.Record {
+	t.Helper()
+	rec := recorded(t)
+	if err := errors.Join(rec.Begin(transcript.RunStarted{RunID: "run-1", Job: []byte(job)}), rec.Append(transcript.TypeWorkspace, transcript.Workspace{BaseSHA: "c0ffee"})); err != nil {
+		t.Fatal(err)
+	}
 	return rec
 }
 
@@ -136,10 +149,7 @@ func TestAResultTellsOfTheChangeThatWasPublished(t *testing.T) {
 }
 
 func TestWhichRunsCanGoOn(t *testing.T) {
-	rec := recorded(t)
-	if err := rec.Begin(transcript.RunStarted{}); err != nil {
-		t.Fatal(err)
-	}
+	rec := begun(t, "{}")
 	ws := workspace.Folder(rec, t.TempDir())
 	for name, c := range map[string]struct {
 		in   invocation
@@ -159,9 +169,55 @@ func TestWhichRunsCanGoOn(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	in, so := invocation{rec: rec}, reached{workspace: ws}
-	if hint := in.resumeHint(&so, outcome.BudgetExceeded, "cost"); !strings.Contains(hint, "agent-ci resume "+rec.Path()+" --set limits.cost_usd=…") {
-		t.Errorf("the hint is %q", hint)
+}
+
+// reasons returns the reasons of an outcome that docs/outcomes.md lists.
+func reasons(t *testing.T, o outcome.Outcome) (all []string) {
+	t.Helper()
+	page, err := os.ReadFile("../docs/outcomes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(page), "\n## "+string(o)+"\n")
+	part, _, _ = strings.Cut(part, "\n## ")
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)`").FindAllStringSubmatch(part, -1) {
+		all = append(all, row[1])
+	}
+	if len(all) == 0 {
+		t.Errorf("no reason of %s is listed", o)
+	}
+	return all
+}
+
+// TestOffersToResume goes through every end of a run: an offer names a limit that --set takes, and is not
+// made where the run would come to the same end.
+func TestOffersToResume(t *testing.T) {
+	rec := begun(t, "{}")
+	in, so := invocation{rec: rec}, reached{workspace: workspace.Folder(rec, t.TempDir())}
+	for _, o := range goesOn {
+		all := reasons(t, o)
+		for _, reason := range inVain[o] {
+			if !slices.Contains(all, reason) {
+				t.Errorf("no run ends as %s/%s", o, reason)
+			}
+		}
+		for _, reason := range all {
+			hint := in.resumeHint(&so, o, reason)
+			if want := !slices.Contains(inVain[o], reason); want != strings.Contains(hint, "agent-ci resume "+rec.Path()) {
+				t.Errorf("%s/%s offers %q", o, reason, hint)
+			}
+			if o != outcome.BudgetExceeded {
+				continue
+			}
+			_, key, _ := strings.Cut(hint, " --set ")
+			if _, err := settings.SetLimits(job.Limits{}, []string{strings.TrimSuffix(key, "=….") + "=1"}); err != nil && !strings.HasSuffix(key, ".time=….") {
+				t.Errorf("%s/%s offers %q: %v", o, reason, hint, err)
+			}
+		}
+	}
+	in = invocation{rec: begun(t, `{"task":{"prompt":"`+redactedMark+`X]"}}`)}
+	if hint := in.resumeHint(&so, outcome.Cancelled, "sigint"); hint != "" {
+		t.Errorf("a run whose job holds a secret offers %q", hint)
 	}
 }
 

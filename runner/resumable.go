@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -14,6 +15,15 @@ import (
 // goesOn are the outcomes of runs that were stopped: something around them ended
 // them, not their work.
 var goesOn = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
+
+// inVain are the ends after which the same run would come to the same end: its next request is the one
+// that was refused, and resume changes nothing but limits.
+var inVain = map[outcome.Outcome][]string{
+	outcome.ModelFailed: {
+		string(model.InvalidRequest), string(model.Refused), string(model.ContextLength), string(model.HistoryGone), string(model.TierUnknown),
+	},
+	outcome.ExtensionFailed: {"git_filter"}, // the checkout of the run keeps the filter
+}
 
 // redactedMark begins what stands in a transcript in the place of a secret.
 const redactedMark = "[secret "
@@ -101,15 +111,19 @@ func (h *history) withinLimit() error {
 	return workspace.CannotResume("%s is used up; raise it with --set %s=…", key, key)
 }
 
-// canGoOn says whether a run that ended so can go on. What a record answered to, or what
-// joined a person's branch, cannot.
+// canGoOn says whether a run that ended so can go on: as resume decides by the transcript so far. What a
+// record answered to, or what joined a person's branch, cannot.
 func (in *invocation) canGoOn(so *reached, o outcome.Outcome) bool {
-	return in.rec.Begun() && so.workspace != nil && !so.replays && so.task.Mode != intake.Join && so.task.Repair == nil && slices.Contains(goesOn, o)
+	if !in.rec.Begun() || so.workspace == nil || so.replays || so.task.Mode == intake.Join || so.task.Repair != nil || !slices.Contains(goesOn, o) {
+		return false
+	}
+	h, err := readHistory(in.rec)
+	return err == nil && h.mayGoOn(false) == nil
 }
 
 // resumeHint tells a person how a run that was stopped goes on.
 func (in *invocation) resumeHint(so *reached, o outcome.Outcome, reason string) string {
-	if !in.canGoOn(so, o) || so.workspace.Moving() { // the message says it already
+	if slices.Contains(inVain[o], reason) || !in.canGoOn(so, o) || so.workspace.Moving() { // the message says it already
 		return ""
 	}
 	command := "agent-ci resume " + in.rec.Path()

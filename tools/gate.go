@@ -70,6 +70,7 @@ func (d *Dispatcher) judged(ctx context.Context, t target, ran bool, result Resu
 func (r Result) replacing(was Result) Result {
 	fields, _ := r.Object.(map[string]any)
 	printed, isText := fields["output"].(string)
+	words, isWords := r.Object.(string)
 	behind, longer := strings.CutPrefix(r.Output, was.Output)
 	switch {
 	case longer && behind == "":
@@ -78,6 +79,8 @@ func (r Result) replacing(was Result) Result {
 		r.Parts = append(r.Parts, Part{Text: strings.TrimPrefix(behind, "\n")})
 	case longer && isText:
 		fields["output"] = printed + behind
+	case longer && isWords:
+		r.Object = words + behind
 	case longer: // the object says what it said
 	default:
 		r.Parts, r.Object = nil, nil

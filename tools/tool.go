@@ -111,7 +111,7 @@ type Result struct {
 	// them, and makes Output all texts together, for whoever reads the run.
 	Parts []Part
 	// Object is what a script gets in the place of Output, as encoding/json decodes it into any; nil
-	// for Output. The dispatcher removes secrets from its texts, and puts what was Printed under
+	// for Output. A call that Failed rejects with it if it is a string. The dispatcher removes secrets from its texts, and puts what was Printed under
 	// "output".
 	Object any
 	// Notes are the part of Output that the model is to read although a script gets Object: the

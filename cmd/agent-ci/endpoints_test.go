@@ -618,9 +618,20 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 	return warned
 }
 
-// The job names the same quirks as there are.
+// The job and docs/model.md name the same quirks as there are.
 func TestQuirksOfJobs(t *testing.T) {
 	t.Parallel()
+	_, table, _ := strings.Cut(documents(t)["docs/model.md"], "\n| quirk | what is done |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var listed []string
+	for row := range strings.Lines(table) {
+		for _, name := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(strings.Split(row, " | ")[0], -1) {
+			listed = append(listed, name[1])
+		}
+	}
+	if diff := gocmp.Diff(model.Quirks(), listed); diff != "" {
+		t.Errorf("quirks (-of the model +of docs/model.md):\n%s", diff)
+	}
 	if diff := gocmp.Diff(model.Quirks(), job.ChatQuirks()); diff != "" {
 		t.Errorf("quirks (-of the model +of jobs):\n%s", diff)
 	}

@@ -25,6 +25,8 @@ import (
 const (
 	everythingServer = "@modelcontextprotocol/server-everything@2026.8.31"
 	filesystemServer = "@modelcontextprotocol/server-filesystem@2026.8.31"
+	// conformance needs Node 22.
+	conformance = "@modelcontextprotocol/conformance@0.1.16"
 )
 
 // npmSession calls the tools of npmServers: over standard streams and at an address, with the
@@ -73,6 +75,46 @@ func TestNPMServers(t *testing.T) {
 	}
 	for i, job := range npmJobs(t) {
 		t.Run(fmt.Sprintf("job %d of the guide", i+1), func(t *testing.T) { runOfGuide(t, job) })
+	}
+}
+
+// conformanceScenarios are the core scenarios for clients of the conformance suite, each with the call that
+// it waits for and the words with which it ends. The last one wants every question of a server accepted
+// with its defaults, and agent-ci declines questions: nobody is there to answer.
+var conformanceScenarios = []struct{ name, call, want string }{
+	{"initialize", `exec_command, arguments: {cmd: "true"}`, "OVERALL: PASSED"},
+	{"tools_call", "mcp__s__add_numbers, arguments: {a: 5, b: 3}", "OVERALL: PASSED"},
+	{"sse-retry", "mcp__s__test_reconnection, arguments: {}", "OVERALL: PASSED"},
+	{"elicitation-sep1034-client-defaults", "mcp__s__test_client_elicitation_defaults, arguments: {}", "Expected action 'accept', got 'decline'"},
+}
+
+// TestConformance has runs be the clients of the conformance suite.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	if !everything() {
+		t.Skip("the conformance suite is run in make e2e only (AGENT_CI_E2E=1)")
+	}
+	if version, err := exec.Command("node", "--version").Output(); err != nil || strings.HasPrefix(string(version), "v20.") {
+		t.Skipf("the conformance suite needs Node 22: %s %v", version, err)
+	}
+	suite := filepath.Join(installFromNPM(t, t.TempDir(), conformance), "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
+	for _, scenario := range conformanceScenarios {
+		t.Run(scenario.name, func(t *testing.T) {
+			// The server is at localhost, which has two addresses; a URL in a job names one.
+			client := filepath.Join(t.TempDir(), "client")
+			r := newNPMRun(t, "", "version: 1\nturns:\n  - output: [{call: "+scenario.call+"}]\n  - output: [{say: Done.}]\n")
+			script := "#!/bin/sh\ncd " + r.dir + "\n" +
+				`printf 'version: 1\ntask: {prompt: x}\nmcp_servers:\n  s: {url: "%s", tools: ["*"]}\n' "$(echo "$1" | sed s/localhost/127.0.0.1/)" >job.yml` + "\n" +
+				binary + " run job.yml --repo checkout --replay session.yml --out out --publish none\n"
+			if err := os.WriteFile(client, []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			run := exec.Command("node", suite, "client", "--command", client, "--scenario", scenario.name, "-o", filepath.Join(r.dir, "results"))
+			run.Dir, run.Env = r.dir, r.env
+			if out, _ := run.CombinedOutput(); !strings.Contains(string(out), scenario.want) { // it exits with 1 after a scenario that failed
+				t.Errorf("no %q in\n%s", scenario.want, out)
+			}
+		})
 	}
 }
 

@@ -33,7 +33,8 @@ type child struct {
 	// With the lock of the team.
 	status   agents.Status
 	reason   string
-	closed   bool
+	closed   bool // resume_agent opens it again
+	dropped  bool // its copy was removed
 	mail     []string
 	reserved agent.Used // its share that is not used yet
 	mostUSD  float64    // that it might cost, with that

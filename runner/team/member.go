@@ -95,12 +95,15 @@ func (m *Member) Resume(_ context.Context, id string) (agents.Status, error) {
 		return agents.Status{}, err
 	case !c.closed:
 		return c.status, nil
-	case c.place != nil:
+	case c.dropped:
 		return agents.Status{}, agents.Refusef("The copy of the tree that %s worked on is gone. Start another agent.", c.id)
 	case t.open() >= t.job().Agents.Most:
 		return agents.Status{}, t.full()
 	}
 	c.closed = false
+	if c.status.State == agents.Shutdown {
+		c.status = agents.Status{State: agents.PendingInit}
+	}
 	return c.status, nil
 }
 
@@ -160,22 +163,20 @@ func (m *Member) Close(_ context.Context, id string) (agents.Status, error) {
 	previous := c.status
 	for _, each := range append([]*child{c}, c.below()...) {
 		each.end(ending{agents.Status{State: agents.Shutdown}, "closed"})
-		each.shut()
+		each.closed = true
 	}
 	m.forgetNews(c)
 	t.tell()
 	return previous, nil
 }
 
-// shut closes an agent that has ended, and forgets its copy. The caller has the lock.
-func (c *child) shut() {
-	if c.closed {
-		return
-	}
+// drop closes an agent that has ended, and removes its copy. The caller has the lock.
+func (c *child) drop() {
 	c.closed = true
-	if c.place == nil {
+	if c.place == nil || c.dropped {
 		return
 	}
+	c.dropped = true
 	if err := c.by.team.options.Sandboxes.Remove(*c.place); err != nil {
 		c.by.team.options.Record.Warn("agent_copy", "The copy of the workspace that the agent %s had could not be removed: %v.", c.name, err)
 	}
@@ -288,13 +289,13 @@ func (m *Member) End() {
 	}
 	var lost []string
 	for _, c := range t.children {
-		if !m.leads(c) || c.closed {
+		if !m.leads(c) {
 			continue
 		}
-		if c.hasUnmerged() {
+		if !c.closed && c.hasUnmerged() {
 			lost = append(lost, c.name)
 		}
-		c.shut()
+		c.drop()
 	}
 	if len(ended) > 0 {
 		t.options.Record.Warn("agents_ended", "The agent ended while others that it had started still worked (%s); they were ended, and what they did is not in the change.", strings.Join(ended, ", "))

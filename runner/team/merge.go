@@ -93,7 +93,7 @@ func (m *Member) mergeable(id string) (*child, error) {
 	case c.place == nil:
 		return nil, agents.Refusef("%s has no copy of the tree, and so no change to take over.", c.id)
 	case c.closed:
-		return nil, agents.Refusef("%s is closed, and its copy of the tree is gone.", c.id)
+		return nil, agents.Refusef("%s is closed. Open it by resume_agent first.", c.id)
 	case c.stop != nil:
 		return nil, agents.Refusef("%s still works. Wait for it, or interrupt it, before you take its change over.", c.id)
 	}

@@ -131,7 +131,7 @@ func (c *child) mine(name string) bool {
 func (m *Member) dismiss(c *child) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	c.shut()
+	c.drop()
 	m.started--
 	m.team.children = slices.DeleteFunc(m.team.children, func(other *child) bool { return other == c })
 }

@@ -203,7 +203,7 @@ func TestDirect(t *testing.T) {
 		{"wait a moment", "wait_agent", `{"targets":["done"],"timeout_ms":1}`, `{"status":{"done":{"completed":"It is <b>done</b>."}},"timed_out":false}`, "wait [done] 10s"},
 		{"wait for ever", "wait_agent", `{"targets":["done"],"timeout_ms":1e300}`, `{"status":{"done":{"completed":"It is <b>done</b>."}},"timed_out":false}`, "wait [done] 1h0m0s"},
 		{"wait a while", "wait", `{"ids":"mute","timeout_ms":60000}`, `{"status":{"mute":{"completed":null}},"timed_out":false}`, "wait [mute] 1m0s"},
-		{"wait for nobody", "wait_agent", `{"targets":["gone"]}`, "refused: There is no agent gone. Use the id of one that you started.", ""},
+		{"wait for nobody", "wait_agent", `{"targets":["gone"]}`, `refused: {"status":{"gone":"not_found"},"timed_out":false}`, ""},
 		{"wait for no one in particular", "wait_agent", `{"targets":[]}`, "refused: wait_agent: targets is empty; name the agents to wait for by the ids or nicknames that spawn_agent returned.", ""},
 		{"wait for some who are there", "wait_agent", `{"targets":["gone","mute"]}`, `{"status":{"gone":"not_found","mute":{"completed":null}},"timed_out":false}`, ""},
 		{"close", "close_agent", `{"target":"busy"}`, `{"previous_status":"running"}`, "close busy"},

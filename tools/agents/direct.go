@@ -14,7 +14,7 @@ var directGroup = tools.Namespace{Name: "multi_agent_v1", Description: "Tools th
 func Direct(s Setup) []tools.Tool {
 	l := newLead(s, directGroup)
 	return []tools.Tool{
-		l.tool("spawn_agent", whenToSpawn+" Returns the agent's id at once, while it works; you are told when it ends."+s.about(), closed(
+		l.tool("spawn_agent", whenToSpawn+" Returns the agent's id at once, while it works; you are told when it ends."+s.about()+howToLead, closed(
 			[]string{
 				messageSchema, itemsSchema, roleSchema, `"fork_context":{"type":"boolean","description":"Whether the agent knows this conversation. Defaults to false: tell it all that it needs."}`,
 				modelSchema, tierSchema, pathsSchema,
@@ -22,7 +22,7 @@ func Direct(s Setup) []tools.Tool {
 		l.unordered("send_input", "Gives an agent a message. One that has ended goes on with it.", closed(
 			[]string{targetSchema, messageSchema, itemsSchema, `"interrupt":{"type":"boolean","description":"Whether to break off what the agent is doing. Defaults to false: it reads the message when it can."}`},
 			"target"), l.sendInput),
-		l.tool("resume_agent", "Opens an agent again that was closed. Give it a task by send_input.", closed([]string{idSchema}, "id"), l.resume),
+		l.tool("resume_agent", "Opens an agent again that was closed: it still knows its conversation, and a worker has its copy. Give it a task by send_input.", closed([]string{idSchema}, "id"), l.resume),
 		l.scripted("wait_agent", "Waits until one of some agents has ended, and returns the status of those that have. "+
 			"Wait only when you can't go on without them. The change of a worker that has completed is taken over into your tree then, and merged says what came of it.",
 			closed([]string{`"targets":{"type":"array","items":{"type":"string"},"description":"Ids or nicknames of agents."}`, timeoutSchema}, "targets"), l.waitDirect),
@@ -101,29 +101,27 @@ func (l *lead) waitDirect(ctx context.Context, call tools.Call) (tools.Result, e
 	if err != nil {
 		return refused(err)
 	}
-	if id := nowhere(statuses); id != "" {
-		return refused(Unknown(id))
-	}
 	shown := make(map[string]Status, len(statuses))
 	for id, status := range statuses {
 		shown[id] = status.shown(mostText / len(statuses))
 	}
-	return answer(struct {
+	result, err := answer(struct {
 		Statuses map[string]Status `json:"status"`
 		TimedOut bool              `json:"timed_out"`
 		Merged   map[string]string `json:"merged,omitempty"`
 	}{shown, timedOut, said(l.mergeAll(ctx, a.Targets))})
+	result.Failed = nowhere(statuses)
+	return result, err
 }
 
-// nowhere is the id of an agent that is not there, where none of them is.
-func nowhere(statuses map[string]Status) (id string) {
-	for other, status := range statuses {
+// nowhere reports whether none of some agents exists.
+func nowhere(statuses map[string]Status) bool {
+	for _, status := range statuses {
 		if status.State != NotFound {
-			return ""
+			return false
 		}
-		id = max(id, other)
 	}
-	return id
+	return len(statuses) > 0
 }
 
 func (l *lead) close(ctx context.Context, call tools.Call) (tools.Result, error) {

@@ -24,6 +24,21 @@ type Setup struct {
 const whenToSpawn = "Starts another agent on a task. Do so only where the task, AGENTS.md or a skill asks for it, or where the work clearly falls into parts that can go on side by side; " +
 	"do all else yourself. Give each agent one task with an end, and those that write paths that do not overlap."
 
+// howToLead ends what a model is told of spawn_agent where it leads agents by ids.
+const howToLead = `
+
+Before you start one:
+- Plan first. Keep the step that your own next step needs, and give away what can go on beside it.
+- A small or tightly coupled task is quicker done by yourself.
+The message:
+- The agent sees only the message, unless fork_context is true: name the goal, the files, what was tried, and what to answer with.
+- Ask an explorer one question with an answer, and trust the answer: do not look for the same again.
+- Tell a worker which files are its own, that others work in the same repository, and that it must not undo their changes.
+While it works:
+- Do other work. Wait for it only when you can't go on without it, and then for a long time instead of many short ones.
+- Give an agent that knows the subject the next question by send_input, instead of starting another.
+- Close agents that you no longer need.`
+
 // about tells of the roles, and of how many agents there may be.
 func (s Setup) about() string {
 	var words strings.Builder

@@ -204,7 +204,10 @@ func size(s message.Settled) int64 { return int64(len(s.Value) + len(s.Error)) }
 // settledBy is what a script gets of a result.
 func settledBy(id int, r tools.Result) message.Settled {
 	value := r.Object
+	words, worded := value.(string)
 	switch {
+	case worded && r.Failed:
+		return message.Settled{ID: id, Error: words}
 	case value != nil:
 	case r.Failed:
 		return message.Settled{ID: id, Error: orElse(r.Output, "the call failed")}

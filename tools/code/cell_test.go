@@ -59,7 +59,7 @@ func TestCellsGoOn(t *testing.T) {
 		if got := said(r.waitFor(t, "1")); got != head("completed")+"\nopened" {
 			t.Errorf("got %s", got)
 		}
-		if got := r.call(t.Context(), "wait", `{"cell_id":"1"}`); !got.Failed || said(got) != head("failed")+"\nScript error:\nexec cell 1 not found\nNo cell is running." {
+		if got := r.call(t.Context(), "wait", `{"cell_id":"1"}`); !got.Failed || said(got) != head("failed")+"\nScript error:\nexec cell 1 not found" {
 			t.Errorf("got %s", said(got))
 		}
 	})
@@ -74,7 +74,7 @@ func TestCellsGoOn(t *testing.T) {
 		if got := said(r.call(t.Context(), "exec", `text("other")`)); got != head("completed")+"\nother" {
 			t.Errorf("got %s", got)
 		}
-		if got := said(r.call(t.Context(), "wait", `{"cell_id":"99"}`)); got != head("failed")+"\nScript error:\nexec cell 99 not found\nThe cells are 1." {
+		if got := said(r.call(t.Context(), "wait", `{"cell_id":"99"}`)); got != head("failed")+"\nScript error:\nexec cell 99 not found" {
 			t.Errorf("got %s", got)
 		}
 	})

@@ -190,18 +190,14 @@ func (t *Tools) makeRoom() (problem string) {
 	return fmt.Sprintf("exec: %d scripts are running already, cells %s. Wait for one of them, or end it by wait with terminate.", mostCells, ids(t.cells))
 }
 
-// find is the cell of an id, or nil; where there is none, words name those that there are.
-func (t *Tools) find(id string) (c *cell, words string) {
+// find returns the cell of an id, or nil.
+func (t *Tools) find(id string) *cell {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := slices.IndexFunc(t.cells, func(c *cell) bool { return c.id == id })
-	switch {
-	case i >= 0:
-		return t.cells[i], ""
-	case len(t.cells) == 0:
-		return nil, "No cell is running."
+	if i := slices.IndexFunc(t.cells, func(c *cell) bool { return c.id == id }); i >= 0 {
+		return t.cells[i]
 	}
-	return nil, "The cells are " + ids(t.cells) + "."
+	return nil
 }
 
 func (t *Tools) forget(c *cell) {

@@ -46,9 +46,9 @@ func (t *Tools) wait(ctx context.Context, call tools.Call) (tools.Result, error)
 		return tools.Result{}, err
 	}
 	began, id := time.Now(), strings.Trim(string(a.Cell), `" `)
-	c, words := t.find(id)
+	c := t.find(id)
 	if c == nil {
-		return layout(statusFailed, began, []tools.Part{failure(fmt.Sprintf("exec cell %.20s not found", id)), {Text: words}}), nil
+		return layout(statusFailed, began, []tools.Part{failure(fmt.Sprintf("exec cell %.20s not found", id))}), nil
 	}
 	if a.Terminate {
 		c.stop("by the model")

@@ -22,7 +22,7 @@ SCRIPT: /[\s\S]+/
 const usage = `Runs a script in JavaScript that calls tools. Write the script itself: no JSON, no quotes, no Markdown fence around it.
 
 How to use it:
-- All tools are methods of tools: const r = await tools.exec_command({ cmd: "ls" }). A call gives a promise. One that fails rejects with an Error whose message says why: catch it where you can go on.
+- All tools are methods of tools: const r = await tools.exec_command({ cmd: "ls" }). A call gives a promise. One that fails rejects with a string that says why: catch it where you can go on.
 - Make calls that don't need each other side by side, with Promise.all; calls that change files still run one by one, in the order in which they were made. Do loops, filters and counts here rather than in one call after the other.
 - You see only what the script shows, by text(value) and image(dataUrl): show the part that matters.
 - The script is a module with await at its top. It is fresh each time: keep what a later script needs by store(key, value) and get it by load(key). Await all calls, since the end of the script ends those that are under way.

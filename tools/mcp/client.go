@@ -161,6 +161,9 @@ func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *b
 }
 
 func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	if besideCalls(request) {
+		return b.listen(request), nil
+	}
 	ctx, cancel := context.WithCancel(request.Context())
 	release := context.AfterFunc(b.ctx, cancel)
 	done := func() {

@@ -142,9 +142,6 @@ func (s *Session) reachURL() (*link, sdk.Transport, error) {
 	held, way := boundedClient(client, s.lost)
 	transport := &sdk.StreamableClientTransport{
 		Endpoint: s.server.URL, HTTPClient: held, MaxEventSize: mostLine,
-		// The stream that revisions before 2026-07-28 have beside the calls may hold the connection
-		// from the start on, and gives nothing that counts here.
-		DisableStandaloneSSE: true,
 	}
 	return &link{
 		stop: func() error {

@@ -253,6 +253,65 @@ func TestChangedToolsInAnAnswer(t *testing.T) {
 	}
 }
 
+// TestRequestsBesideTheCalls is about servers that ask on the stream beside the calls while a call
+// waits for the answer, and about streams that are refused, hold, or carry what is no request.
+func TestRequestsBesideTheCalls(t *testing.T) {
+	t.Parallel()
+	const question = `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"May I?","requestedSchema":{"type":"object","properties":{}}}}`
+	stream := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, text)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		stream http.HandlerFunc
+		asks   bool
+	}{
+		{"a question", stream("event: message\ndata: " + question + "\n\n"), true},
+		{"a question behind noise", stream(": hello\n\ndata: no message\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\ndata: " + question + "\n\n"), true},
+		{"a refusal", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, false},
+		{"a page", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }, false},
+		{"silence", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, false},
+		{"a stream that breaks", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			answered := make(chan string, 1)
+			rest := scriptedHTTP(false, func(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
+				said := "done"
+				if test.asks {
+					select {
+					case said = <-answered:
+					case <-r.Context().Done():
+						return
+					}
+				}
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%q}]}}`, id, said)
+			})
+			address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					test.stream(w, r)
+					return
+				}
+				raw, _ := io.ReadAll(r.Body)
+				if strings.Contains(string(raw), `"id":"q"`) {
+					answered <- string(raw)
+				}
+				r.Body = io.NopCloser(strings.NewReader(string(raw)))
+				rest.ServeHTTP(w, r)
+			}))
+			s := open(t, Server{URL: address, Protocol: older, Client: clientOf(t, Remote{URL: address})})
+			r := call(t, s, "x", "{}")
+			if want := map[bool]string{true: `"action":"decline"`, false: "done"}[test.asks]; r.Failed || !strings.Contains(r.Output, want) || s.Ended() != nil {
+				t.Errorf("got %+v, ended %v", r, s.Ended())
+			}
+		})
+	}
+}
+
 func TestChangedToolsOverHTTP(t *testing.T) {
 	t.Parallel()
 	server := exampleServer()

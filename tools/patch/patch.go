@@ -103,10 +103,11 @@ func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error
 	}
 	began := time.Now()
 	result, err := p.Apply(ctx, p.options.Dir.Path, text)
-	result.Output = layout(result.Failed, time.Since(began), result.Output)
-	if !result.Failed {
-		result.Object = map[string]any{}
+	result.Object = map[string]any{}
+	if result.Failed {
+		result.Object = strings.TrimSuffix(result.Output, "\n")
 	}
+	result.Output = layout(result.Failed, time.Since(began), result.Output)
 	return result, err
 }
 

@@ -371,6 +371,9 @@ func TestRefusedPatchesChangeNothing(t *testing.T) {
 			if !got.Failed || !strings.HasPrefix(got.Output, "Exit code: 1\n") || !strings.Contains(got.Output, test.want) || got.Detail != nil {
 				t.Errorf("got %+v, want a failure with %s", got, test.want)
 			}
+			if words, _ := got.Object.(string); words == "" || !strings.HasSuffix(got.Output, "\nOutput:\n"+words+"\n") {
+				t.Errorf("a script gets %q of %q", words, got.Output)
+			}
 			if diff := cmp.Diff(before, treeOf(t, w.dir)); diff != "" {
 				t.Errorf("the tree has changed (-before +after):\n%s", diff)
 			}

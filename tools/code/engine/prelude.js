@@ -4,7 +4,10 @@
 (() => {
   'use strict'
   const { parse, stringify } = JSON
-  const { freeze, setPrototypeOf, getOwnPropertyNames } = Object
+  const { freeze, setPrototypeOf, getOwnPropertyNames, defineProperty } = Object
+  const { iterator, asyncIterator } = Symbol
+  const { trunc } = Math
+  const apply = Function.prototype.call.bind(Function.prototype.call)
   const { isFinite } = Number
   const startsWith = Function.prototype.call.bind(String.prototype.startsWith)
   const toLowerCase = Function.prototype.call.bind(String.prototype.toLowerCase)
@@ -18,6 +21,32 @@
   }
   const limits = parse(globalThis.agent_limits)
   delete globalThis.agent_limits
+
+  // fromAsync is Array.fromAsync, which the language has since ES2026.
+  const fromAsync = async function fromAsync(items, map = undefined, self = undefined) {
+    if (map !== undefined && typeof map !== 'function') throw new TypeError('the second argument of Array.fromAsync is a function')
+    const made = typeof this === 'function' ? this : Array
+    const add = (array, i, value) => defineProperty(array, i, { value, writable: true, enumerable: true, configurable: true })
+    let i = 0
+    if (items[asyncIterator] != null || items[iterator] != null) {
+      const array = new made()
+      for await (const item of items) {
+        add(array, i, map ? await apply(map, self, item, i) : item)
+        i++
+      }
+      array.length = i
+      return array
+    }
+    const length = trunc(+items.length) || 0
+    const array = new made(length > 0 ? length : 0)
+    for (; i < length; i++) {
+      const item = await items[i]
+      add(array, i, map ? await apply(map, self, item, i) : item)
+    }
+    array.length = i
+    return array
+  }
+  defineProperty(Array, 'fromAsync', { value: fromAsync, writable: true, configurable: true, enumerable: false })
 
   // Recursion without end, and no memory, are range errors in other engines.
   setPrototypeOf(InternalError.prototype, RangeError.prototype)
@@ -38,9 +67,6 @@
   const offer = (name, value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false })
   const waiting = { __proto__: null } // calls, by their number
   const timers = { __proto__: null }
-  const refused = new WeakSet() // errors that tell what a tool said
-  const isRefused = WeakSet.prototype.has.bind(refused)
-  const addRefused = WeakSet.prototype.add.bind(refused)
   let calls = 0
   let underWay = 0
   let inputs = 0 // bytes of those under way
@@ -51,10 +77,7 @@
 
   const shown = (value) => {
     if (typeof value === 'string') return value
-    if (isObject(value) || typeof value === 'function') {
-      const written = stringify(value)
-      return written === undefined ? text(value) : written
-    }
+    if (isObject(value) || typeof value === 'function') return text(stringify(value)) // undefined for a function
     return text(value)
   }
 
@@ -138,11 +161,10 @@
     let words = 'an error that cannot be shown'
     let stack = ''
     try {
-      if (isObject(thrown) && thrown instanceof Error) {
-        words = text(thrown)
-        if (!isRefused(thrown)) stack = text(thrown.stack)
-      } else {
-        words = shown(thrown)
+      words = text(thrown)
+      if (isObject(thrown) && typeof thrown.stack === 'string') {
+        if (thrown instanceof Error) stack = thrown.stack
+        else words = thrown.stack
       }
     } catch {}
     try {
@@ -152,8 +174,14 @@
     }
   }
 
-  const start = (names, all) => {
-    const tools = { __proto__: null }
+  // start runs the script. missing are names that the script calls as methods of tools although
+  // there is no such tool: the language's own error does not name them.
+  const start = (names, missing, all) => {
+    const none = {}
+    for (const name of missing) {
+      if (!(name in none)) defineProperty(none, name, { value: () => { throw new TypeError(`tools.${name} is not a function`) } })
+    }
+    const tools = { __proto__: freeze(none) }
     for (const name of names) tools[name] = { [name]: (input) => makeCall(name, input) }[name]
     offer('tools', freeze(tools))
     for (const tool of all) freeze(tool)
@@ -173,10 +201,7 @@
         call.resolve(value)
         continue
       }
-      const refusal = new Error(error)
-      refusal.stack = text(refusal)
-      addRefused(refusal)
-      call.reject(refusal)
+      call.reject(error)
     }
   }
 
@@ -197,7 +222,7 @@
 
   return (kind, message) => {
     const given = parse(message)
-    if (kind === 'start') start(given.names, given.all)
+    if (kind === 'start') start(given.names, given.missing, given.all)
     else if (kind === 'settle') settle(given)
     else fire(given)
   }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -213,7 +215,24 @@ func (s *script) begin(run message.Run) {
 	for i, tool := range run.Tools {
 		names[i] = tool.Name
 	}
-	s.goOn("start", map[string]any{"names": names, "all": run.Tools})
+	s.goOn("start", map[string]any{"names": names, "missing": missing(run.Source, names), "all": run.Tools})
+}
+
+// missing returns the names that a script calls as methods of tools and that are not among names. A
+// name that the script mentions in any other way, such as in a test whether the tool exists, is left out.
+func missing(source string, names []string) []string {
+	all := []string{}
+	calls := map[string]int{}
+	for _, call := range made().method.FindAllStringSubmatch(source, -1) {
+		calls[call[1]]++
+	}
+	for name, count := range calls {
+		mentions := regexp.MustCompile(`(?:^|[^\w$])`+regexp.QuoteMeta(name)+`(?:$|[^\w$])`).FindAllStringIndex(source, -1)
+		if !slices.Contains(names, name) && len(mentions) == count {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // settle goes on with what became of calls.

@@ -12,15 +12,16 @@ import (
 const mostFrames = 10
 
 // patterns find places in stacks, and names in scripts.
-type patterns struct{ frame, parsing, place, callee *regexp.Regexp }
+type patterns struct{ frame, parsing, place, callee, method *regexp.Regexp }
 
-// made makes them once an error is told.
+// made compiles them when they are first needed.
 var made = sync.OnceValue(func() patterns {
 	return patterns{
 		frame:   regexp.MustCompile(`^    at (.*) \((exec_main\.mjs:\d+:\d+)\)$`),
 		parsing: regexp.MustCompile(`^    at exec_main\.mjs:(\d+):(\d+)$`),
 		place:   regexp.MustCompile(`exec_main\.mjs:(\d+):(\d+)`),
 		callee:  regexp.MustCompile(`[\p{L}_$][\p{L}\p{N}_$]*(?:\s*\.\s*#?[\p{L}_$][\p{L}\p{N}_$]*)*\s*$`),
+		method:  regexp.MustCompile(`\btools\s*\.\s*([A-Za-z_$][\w$]*)\s*\(`),
 	}
 })
 

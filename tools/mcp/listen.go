@@ -1,0 +1,92 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// Pauses before the stream beside the calls is opened again.
+const (
+	firstPause   = time.Second
+	longestPause = time.Minute
+)
+
+// besideCalls reports whether a request opens the stream that revisions before 2026-07-28 have beside
+// the calls. A request for the rest of a broken answer names its last event.
+func besideCalls(request *http.Request) bool {
+	return request.Method == http.MethodGet && request.Header.Get("Last-Event-ID") == ""
+}
+
+// listen answers besideCalls at once, with a stream that lasts as long as the session. The library
+// would wait for the server's answer, and would end the session if the stream fails. Here, a server
+// that refuses the stream, holds or breaks it loses nothing but its own requests.
+func (b *bounded) listen(request *http.Request) *http.Response {
+	from, to := io.Pipe()
+	ctx, cancel := context.WithCancel(request.Context())
+	release := context.AfterFunc(b.ctx, cancel)
+	go func() {
+		defer release()
+		defer cancel()
+		left := int64(mostUnasked)
+		for pause := firstPause; left > 0 && b.forward(request.Clone(ctx), to, &left); pause = min(2*pause, longestPause) {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
+		}
+		<-ctx.Done()
+		to.CloseWithError(ctx.Err())
+	}()
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: from, Request: request,
+	}
+}
+
+// forward opens the stream and hands on the requests and notifications in it until it ends. It
+// reports whether to open the stream again.
+func (b *bounded) forward(request *http.Request, to *io.PipeWriter, left *int64) (again bool) {
+	if request.Context().Err() != nil {
+		return false
+	}
+	response, err := b.base.RoundTrip(request)
+	if err != nil {
+		return true
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		return false // the server has no such stream
+	}
+	events := rewrittenBody{from: bufio.NewReader(response.Body)}
+	for {
+		event, err := events.event()
+		if *left -= int64(len(event)); err != nil || *left <= 0 {
+			return true
+		}
+		message, err := jsonrpc.DecodeMessage(dataOf(event))
+		if asked, is := message.(*jsonrpc.Request); err != nil || !is || asked.Method == "" {
+			continue
+		}
+		if _, err := to.Write(event); err != nil {
+			return false
+		}
+	}
+}
+
+// dataOf returns the data of an event.
+func dataOf(event []byte) []byte {
+	var data [][]byte
+	for line := range bytes.Lines(event) {
+		if value, is := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); is {
+			data = append(data, bytes.TrimSpace(value))
+		}
+	}
+	return bytes.Join(data, []byte("\n"))
+}
