@@ -307,7 +307,7 @@ func (in *invocation) judge(ctx context.Context, so *reached) error {
 
 func (in *invocation) judged(so *reached, j *job.Job, change *gitops.ChangeSet) judge.Case {
 	checkout := so.workspace.Checkout()
-	return judge.Case{Record: in.rec, Job: j, Change: change, Blob: checkout.Blob, Kept: checkout.OpenLFS, Written: so.writtenHere, Repairs: so.repaired()}
+	return judge.Case{Record: in.rec, Job: j, Change: change, Blob: checkout.Blob, Kept: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, Written: so.writtenHere, Repairs: so.repaired()}
 }
 
 // judging judges a change that follows its base.

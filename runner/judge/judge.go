@@ -25,6 +25,8 @@ type Case struct {
 	// Kept opens the content of a Git LFS file by the blob that is its pointer; nil for any other blob.
 	// A Kept that is nil knows none.
 	Kept func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
+	// Unfiltered returns the filters of git that are missing for files of the change; nil for none.
+	Unfiltered func(*gitops.ChangeSet) ([]gitops.Unfiltered, error)
 	// Written says which paths of the change the runner wrote itself, and not the agent: nothing
 	// protects these from it. It is nil for none.
 	Written func(*gitops.ChangeSet) ([]string, error)
@@ -254,6 +256,27 @@ func (c Case) warn() error {
 			break
 		}
 		c.Record.Warn("change", "%s.", f)
+	}
+	return c.warnOfFilters()
+}
+
+// warnOfFilters tells of files that are committed as they are because git has no filter of the name that
+// their attributes give.
+func (c Case) warnOfFilters() error {
+	if c.Unfiltered == nil {
+		return nil
+	}
+	missing, err := c.Unfiltered(c.Change)
+	if err != nil {
+		return err
+	}
+	for _, m := range missing {
+		configure := "configure filter." + m.Filter
+		if m.Filter == "lfs" {
+			configure = "install Git LFS and run `git lfs install` (actions/checkout: lfs: true)"
+		}
+		c.Record.Warn("filter_missing", "%s: .gitattributes asks for the filter %s, which git's configuration does not have, so that git commits the content as it is; %s before the run.",
+			markdown.SomeFiles(m.Paths), m.Filter, configure)
 	}
 	return nil
 }

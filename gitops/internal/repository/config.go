@@ -337,10 +337,11 @@ func (s *Settings) FilterNames() (names []string) {
 	return names
 }
 
-// FilterOf returns the name of the filter that these attributes ask for and that runs a program;
-// empty for none.
+// FilterOf returns the name of the filter that these attributes ask for, if it runs a program or is
+// required; empty for none.
 func (s *Settings) FilterOf(attrs rules.Resolved) string {
-	if name := attrs["filter"].Text(); s.Filters[name].Active() {
+	name := attrs["filter"].Text()
+	if driver := s.Filters[name]; driver.Active() || driver.Required() {
 		return name
 	}
 	return ""

@@ -93,6 +93,18 @@ func (w *Worktree) LFSPaths(tree plumbing.Hash) func(path string) bool {
 	return w.filteredBy(tree, repository.FilterDriver.LFS)
 }
 
+// MissingFilters returns by path which filter the attributes of a tree ask for that git's configuration
+// does not have; empty for none.
+func (w *Worktree) MissingFilters(tree plumbing.Hash) func(path string) string {
+	attributes := w.treeAttributes(tree)
+	return func(path string) string {
+		if name := attributes.of(path)["filter"].Text(); !w.repo.Settings.Filters[name].Active() {
+			return name
+		}
+		return ""
+	}
+}
+
 func (w *Worktree) filteredBy(tree plumbing.Hash, driver func(repository.FilterDriver) bool) func(path string) bool {
 	attributes := w.treeAttributes(tree)
 	return func(path string) bool {
@@ -129,6 +141,12 @@ func (p *places) check(ctx context.Context, name string) error {
 	driver := p.repo.Settings.Filters[name]
 	if driver.LFS() {
 		return nil
+	}
+	if !driver.Active() {
+		return &FilterError{
+			Key: "filter." + name, Why: "the filter is required, and it has no command",
+			Remedy: fmt.Sprintf("configure filter.%s.clean and filter.%[1]s.smudge, or take filter.%[1]s.required out of git's configuration", name),
+		}
 	}
 	place, err := p.place(ctx, name)
 	if err != nil {
@@ -255,6 +273,9 @@ func (p *places) run(ctx context.Context, name string, to direction, path string
 	case driver.LFS():
 		return p.filters.LFS.Smudge(ctx, content, result)
 	}
+	if driver[string(to)] == "" && driver["process"] == "" && driver.Required() {
+		return &FilterError{Key: "filter." + name, Why: fmt.Sprintf("%q needs the filter, which is required, and filter.%s.%s is not set", path, name, to)}
+	}
 	place, err := p.place(ctx, name)
 	if err != nil {
 		return err
@@ -264,8 +285,6 @@ func (p *places) run(ctx context.Context, name string, to direction, path string
 		return askProcess(ctx, place, driver["process"], to, path, content, result)
 	case command != "":
 		return place.Run(ctx, expand(command, path), regularfile.Until(ctx, content), result)
-	case driver.Required():
-		return &CommandError{Words: "the required filter has no command"}
 	}
 	_, err = io.Copy(result, regularfile.Until(ctx, content))
 	return err
