@@ -224,7 +224,7 @@ func TestServersThatFallSilentAtEveryEvent(t *testing.T) {
 func fallsSilent(t *testing.T, turn, events int) bool {
 	t.Helper()
 	f, server := talk(t, threeTurns, modeltest.Options{Trusting: true})
-	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: 200 * time.Millisecond})
+	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: 500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
