@@ -161,7 +161,10 @@ func changeMounts(w World) error {
 		if slices.Contains(own, point) || unix.Stat(point, &now) != nil {
 			continue
 		}
-		if w.ownGit() && strings.HasPrefix(point+"/", filepath.Join(tree, ".git")+"/") && filepath.Base(point) != "objects" {
+		inGit := slices.ContainsFunc([]string{tree, w.Workspace}, func(at string) bool { // which are two names of a tree that was checked out
+			return strings.HasPrefix(point+"/", filepath.Join(at, ".git")+"/")
+		})
+		if w.ownGit() && inGit && filepath.Base(point) != "objects" {
 			continue // of the checkout's are only the objects that are lent to it
 		}
 		if err := unix.Chmod(point, now.Mode&0o7777); err == nil {
