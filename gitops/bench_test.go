@@ -86,16 +86,23 @@ func BenchmarkTreeOfACheck(b *testing.B) {
 	snap := snapshot(b, c)
 	r.Write("d00/e00/file00000.txt", "change\n")
 	cs := changes(b, c, snap)
+	shown := gitops.Shown{Tree: cs.Tree, Snapshot: snap, Head: &gitops.Head{Branch: "change", Commit: func() (gitops.CommitOptions, error) {
+		return gitops.CommitOptions{Message: "change"}, nil
+	}}}
 	b.Run("git folder", func(b *testing.B) {
 		for b.Loop() {
-			if err := c.MakeGitFolder(b.Context(), gitops.GitFolder{Dir: filepath.Join(b.TempDir(), ".git"), Shown: gitops.Shown{Tree: cs.Tree, Snapshot: snap}}); err != nil {
+			folder := gitops.GitFolder{Dir: filepath.Join(b.TempDir(), ".git"), Shown: shown}
+			if err := c.MakeGitFolder(b.Context(), folder); err != nil {
+				b.Fatal(err)
+			}
+			if err := c.Stage(b.Context(), folder, nil); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("checked out", func(b *testing.B) {
 		for b.Loop() {
-			if err := c.Materialise(b.Context(), gitops.MaterialiseOptions{Dir: filepath.Join(b.TempDir(), "tree"), Shown: gitops.Shown{Tree: cs.Tree}}); err != nil {
+			if err := c.Materialise(b.Context(), gitops.MaterialiseOptions{Dir: filepath.Join(b.TempDir(), "tree"), Shown: shown}); err != nil {
 				b.Fatal(err)
 			}
 		}
