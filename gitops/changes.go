@@ -30,6 +30,21 @@ type ChangeSet struct {
 // Empty says that there is nothing to commit. A nil ChangeSet is empty.
 func (cs *ChangeSet) Empty() bool { return cs == nil || len(cs.Files) == 0 }
 
+// brought are the files, no links, whose content the change brings. Files that only move are not among them.
+func (cs *ChangeSet) brought() (files []File) {
+	had := map[string]bool{}
+	for _, f := range cs.Files {
+		had[f.OldID] = true
+	}
+	regular, executable := fmt.Sprintf("%06o", index.Regular), fmt.Sprintf("%06o", index.Executable)
+	for _, f := range cs.Files {
+		if f.NewID != "" && !had[f.NewID] && (f.NewMode == regular || f.NewMode == executable) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
 // Status is what happened to a file, in git's letters.
 type Status string
 

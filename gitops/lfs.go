@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
@@ -67,14 +66,10 @@ func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 // only move are not among them.
 func (c *Checkout) LFSFiles(cs *ChangeSet) ([]LFSFile, error) {
 	paths := c.work.LFSPaths(cs.Tree.hash())
-	had, seen := map[string]bool{}, map[string]bool{}
-	for _, f := range cs.Files {
-		had[f.OldID] = true
-	}
+	seen := map[string]bool{}
 	var list []LFSFile
-	for _, f := range cs.Files {
-		mode := f.NewMode
-		if f.NewID == "" || had[f.NewID] || mode != fmt.Sprintf("%06o", index.Regular) && mode != fmt.Sprintf("%06o", index.Executable) || !paths(f.Path) {
+	for _, f := range cs.brought() {
+		if !paths(f.Path) {
 			continue
 		}
 		file, is, err := c.lfsFile(f.NewID)

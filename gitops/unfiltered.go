@@ -2,10 +2,7 @@ package gitops
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-
-	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
 // Unfiltered is a filter that the attributes of a change ask for and that git's configuration does not
@@ -19,16 +16,9 @@ type Unfiltered struct {
 // Files that only move are left out, and so are pointers of Git LFS, which are what is to be committed.
 func (c *Checkout) Unfiltered(cs *ChangeSet) ([]Unfiltered, error) {
 	missing := c.work.MissingFilters(cs.Tree.hash())
-	had, paths := map[string]bool{}, map[string][]string{}
-	for _, f := range cs.Files {
-		had[f.OldID] = true
-	}
-	for _, f := range cs.Files {
-		regular := f.NewMode == fmt.Sprintf("%06o", index.Regular) || f.NewMode == fmt.Sprintf("%06o", index.Executable)
-		name := ""
-		if regular && !had[f.NewID] {
-			name = missing(f.Path)
-		}
+	paths := map[string][]string{}
+	for _, f := range cs.brought() {
+		name := missing(f.Path)
 		if name == "" {
 			continue
 		}

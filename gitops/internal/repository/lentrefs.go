@@ -15,8 +15,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // ofWorkTree begin the names of references that belong to the work of a person in one work tree, or
@@ -66,6 +64,9 @@ func (l Layout) references() (references, error) {
 	}
 	root := filepath.Join(l.CommonDir, "refs")
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it was deleted at this moment; the others count
+		}
 		if err != nil || !entry.Type().IsRegular() || strings.HasSuffix(file, ".lock") {
 			return err
 		}
@@ -76,9 +77,6 @@ func (l Layout) references() (references, error) {
 		refs.readFile(filepath.ToSlash(below), file)
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // one was deleted at this moment
-	}
 	if err != nil {
 		return refs, fmt.Errorf("read references: %w", err)
 	}
@@ -109,23 +107,8 @@ func lent(name string) bool {
 }
 
 func (l Layout) readPacked(refs *references) error {
-	f, err := regularfile.Open(filepath.Join(l.CommonDir, "packed-refs"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read references: %w", err)
-	}
-	defer f.Close()
 	last, begun := "", false
-	for lines := bufio.NewScanner(f); ; {
-		if !lines.Scan() {
-			if err := lines.Err(); err != nil {
-				return fmt.Errorf("read references: %w", err)
-			}
-			return nil
-		}
-		line := lines.Text()
+	return l.packedLines(func(line string) error {
 		if !begun {
 			begun, refs.peeled = true, strings.HasPrefix(line, "# pack-refs with:") && strings.Contains(line, " fully-peeled ")
 		}
@@ -134,13 +117,14 @@ func (l Layout) readPacked(refs *references) error {
 				one.peeled = to
 				refs.direct[last] = one
 			}
-			continue
+			return nil
 		}
 		id, name, ok := strings.Cut(line, " ")
 		if last = ""; ok && plumbing.IsHash(id) && strings.HasPrefix(name, "refs/") && lent(name) {
 			last, refs.direct[name] = name, packedRef{name: name, id: id}
 		}
-	}
+		return nil
+	})
 }
 
 // set makes a reference lead to a commit.

@@ -55,10 +55,8 @@ func (r *Repository) ResetPrivate() error {
 // fillGitDir makes dir a git folder with copies of the ignore and attribute rules that git would
 // read for this repository: what is changed there later does not count.
 func (r *Repository) fillGitDir(dir, config string) error {
-	for _, sub := range [...]string{"objects/info", "objects/pack", "refs/heads", "info"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			return err
-		}
+	if err := makeFolders(dir); err != nil {
+		return err
 	}
 	for _, file := range [...]struct{ from, to string }{
 		{filepath.Join(r.CommonDir, "info", "exclude"), "info/exclude"},
@@ -75,6 +73,16 @@ func (r *Repository) fillGitDir(dir, config string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600)
+}
+
+// makeFolders makes the folders by which git knows a git folder, and those that it gets files in.
+func makeFolders(gitDir string) error {
+	for _, sub := range [...]string{"objects/info", "objects/pack", "refs/heads", "info"} {
+		if err := os.MkdirAll(filepath.Join(gitDir, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // The user's own rules as they are kept in a git folder of ours.

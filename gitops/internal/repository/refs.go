@@ -63,6 +63,17 @@ func (l Layout) packed(name string) (plumbing.Hash, error) {
 }
 
 func (l Layout) eachPacked(visit func(name, id string) error) error {
+	return l.packedLines(func(line string) error {
+		id, name, ok := strings.Cut(line, " ")
+		if !ok || strings.HasPrefix(id, "#") {
+			return nil
+		}
+		return visit(name, id)
+	})
+}
+
+// packedLines reads the file of packed references, if there is one.
+func (l Layout) packedLines(visit func(line string) error) error {
 	f, err := regularfile.Open(filepath.Join(l.CommonDir, "packed-refs"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -73,11 +84,7 @@ func (l Layout) eachPacked(visit func(name, id string) error) error {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		id, name, ok := strings.Cut(lines.Text(), " ")
-		if !ok || strings.HasPrefix(id, "#") {
-			continue
-		}
-		if err := visit(name, id); err != nil {
+		if err := visit(lines.Text()); err != nil {
 			return err
 		}
 	}

@@ -209,10 +209,8 @@ func (r *Repository) FillModule(f TreeFolder, m Module) error {
 	if err != nil {
 		return err
 	}
-	for _, sub := range [...]string{"objects/info", "objects/pack", "refs/heads", "info"} {
-		if err := os.MkdirAll(filepath.Join(to, sub), 0o700); err != nil {
-			return err
-		}
+	if err := makeFolders(to); err != nil {
+		return err
 	}
 	for _, file := range [...]string{"info/exclude", "info/attributes", "info/sparse-checkout", "shallow", "index"} {
 		if err := regularfile.CopyIfThere(filepath.Join(from, file), filepath.Join(to, file), index.MaxSize); err != nil {
