@@ -52,8 +52,8 @@ func (c *Checkout) mergeTrees(ctx context.Context, old, now, onto Tree, name str
 	return m, err
 }
 
-// gather finds the paths that git has to know: those of the change, what is in their way, and, where
-// a file or folder is missing on one side that the other one changed, all that either side changed.
+// gather finds the paths that git needs: those of the change and what is in their way. If one side lacks
+// a file or folder that the other side changed, git looks for renames and needs all that either changed.
 func (m *treeMerge) gather(ctx context.Context) error {
 	changes, err := m.objects.Differences(ctx, m.old, m.now)
 	if err != nil {

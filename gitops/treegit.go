@@ -168,9 +168,8 @@ func (l lender) borrow(gitDir string) error {
 	return os.WriteFile(filepath.Join(own, "info", "alternates"), []byte(alternates.String()), 0o666)
 }
 
-// LentObjects are the folders of objects that the checkout reads, by the empty
-// folders that a fresh tree seen at dir has for them: there git looks for them where
-// something else stands in the checkout's place.
+// LentObjects returns the object folders of the checkout, each by the empty folder at which git looks
+// for it in a tree that is seen at dir.
 func (c *Checkout) LentObjects(dir string) map[string]string {
 	lent := map[string]string{}
 	for _, l := range c.lenders() {

@@ -29,9 +29,9 @@ type Place struct {
 // one that an edit is applied at.
 const Few = 4
 
-// Find returns the places of a block at or below a line: those where it fits in the first of the
-// ways in which it fits anywhere, and the others, where it fits in a later one; a few of each, the
-// first ones. Once lines have come into the text, from has to be 0.
+// Find looks for a block at or below a line. It tries the ways in their order. fit has the places of
+// the first way that fits anywhere, others those of later ways; a few of each, from the top. Once lines
+// have come into the text, from has to be 0.
 //
 // Both are empty where nothing is to be found, and where [Seeker.GaveUp].
 func (t *Text) Find(b Block, from ID, ways ...Way) (fit, others []Place) {

@@ -47,8 +47,8 @@ func (c Checks) showChange(ctx context.Context, row *transcript.VerifyRow, i int
 	return err
 }
 
-// worse says in what a check is worse than on the base, where it was red already: by what it
-// names, so that nothing is worse that fails there as well.
+// worse returns why a check that was red on the base is worse with the change. Failures that the
+// base has too do not count.
 func (c Checks) worse(was transcript.VerifyRow, r result, now *toldTests, became testresults.Change) (string, error) {
 	if r.state != "red" && r.state != "timeout" || was.Before == "green" || was.Before == "" {
 		return "", nil

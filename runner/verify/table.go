@@ -191,8 +191,8 @@ func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 	return s.String(), nil
 }
 
-// logsToAgent are the logs of a red check that the agent gets: that of the run that decided,
-// and of the next one that names another test.
+// logsToAgent are the logs of a red check for the agent: the log of the run that decided, and the next
+// log that names another test.
 func logsToAgent(row transcript.VerifyRow) []string {
 	logs := []string{row.Log}
 	for _, t := range row.Failing {

@@ -26,9 +26,8 @@ var presetOf = map[string]string{
 	"mvn": "maven", "mvnw": "maven", "gradle": "gradle", "gradlew": "gradle", "gem": "rubygems", "bundle": "rubygems", "dotnet": "nuget", "apt": "debian", "apt-get": "debian", "git": "github-read",
 }
 
-// networkAdvice says which setting gives a failed command a network, where its output looks as
-// if it had reached no host; empty for others. key is that of the setting, and network what it
-// has, or the job where it has none.
+// networkAdvice names the setting that gives a command a network, if its output looks as if it reached
+// no host; else it is empty. key is the setting's, and network its value, by default that of the job.
 func networkAdvice(key string, network job.Network, run, output string) string {
 	if network.Mode == "full" || !notReached().MatchString(output) {
 		return ""

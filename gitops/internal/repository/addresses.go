@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// resolveOrigin puts the address that git and ssh make of origin in the place of the one that is written,
-// unless that names the forge: git may fetch by a mirror.
+// resolveOrigin replaces the address of origin by the one that git and ssh use. An address that names
+// the forge stays: git may fetch from a mirror.
 func (r *Repository) resolveOrigin(ctx context.Context) error {
 	origin := &r.Settings.Origin
 	if r.forge != "" && strings.EqualFold(hostOf(*origin), r.forge) {

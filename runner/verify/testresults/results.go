@@ -51,9 +51,8 @@ type Results struct {
 	partial bool          // more tests may fail than those
 }
 
-// from takes a place of the trace of a failure. It is the test's own where it names the
-// file that the test has, or one that is called as its class is. Else the first one is only
-// where the test failed.
+// from takes a place of a failure's trace. The place is the test's own if its file is the test's file,
+// or has the name of the test's class. If no place is, the first one says where the test failed.
 func (t *Test) from(file string, line int) {
 	own := !t.Thrown && t.File != "" && strings.HasSuffix("/"+t.File, "/"+file) || t.inClass(file)
 	switch {
