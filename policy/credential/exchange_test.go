@@ -278,6 +278,9 @@ func TestValuesAreNowhereElse(t *testing.T) {
 				r.Header[name] = values
 			}
 		}
+		if rapid.Bool().Draw(t, "allowed") {
+			r.Method, r.URL, r.Header = "GET", &url.URL{Path: "/team/package"}, http.Header{"Authorization": {"Bearer " + h.Placeholder}}
+		}
 		x, refusal := g.Exchange(r, npm, false)
 		if refusal != nil {
 			return
