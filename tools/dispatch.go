@@ -146,7 +146,6 @@ func (d *Dispatcher) prepared(call Call) target {
 	t.Offered = slices.Contains(d.Offered, t.Tool)
 	if t.err = t.prepare(); t.err == nil && t.refusal == "" {
 		t.Mutates = t.entry.mutates(t.ready)
-		t.refusal = d.whyNotByProgram(t)
 	}
 	return t
 }

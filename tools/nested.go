@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -117,3 +118,13 @@ const NotFromScript = " cannot be called from a script. Call it yourself."
 
 // directOnly are tools beside those with Scripts and those of a Namespace that a model has to call itself.
 var directOnly = []string{"request_user_input"}
+
+// Direct says whether only the model itself may call the tool of that name, and no script.
+func (r *Registry) Direct(name string) bool {
+	e := r.byName[name]
+	return e != nil && e.onlyDirect()
+}
+
+func (e *entry) onlyDirect() bool {
+	return e.Scripts || e.Spec.Namespace.Name != "" || slices.Contains(directOnly, e.Spec.Name)
+}

@@ -29,8 +29,6 @@ type Spec struct {
 	// Namespace is the group in which the model is told of the tool. A model has to call such a tool
 	// itself; tools of one group may call each other.
 	Namespace Namespace
-	// Programs says that programs which the API runs may call the tool. A Registry sets it.
-	Programs bool
 	// Returns is the JSON Schema of what a script gets of a call; nil for a text.
 	Returns json.RawMessage
 }
@@ -41,15 +39,13 @@ type Namespace struct{ Name, Description string }
 // Call is one call that the model made.
 type Call struct {
 	ID     string
-	Number int // of the call in its run, from 1: an id may come twice; 0 where nobody counts
-	Caller int // of a call that a script makes: the number of the script's own call; Number then counts within it
-	// Program is the call_id of a program, which the API runs, that makes the call; empty for none.
-	Program string
-	Turn    int    // of the answer that it stands in, from 1; 0 where nobody counts
-	Agent   string // that makes the call, and counts its own; empty for the one of the run
-	Name    string
-	Input   string // as the model wrote it, in the call's form
-	Form    Form
+	Number int    // of the call in its run, from 1: an id may come twice; 0 where nobody counts
+	Caller int    // of a call that a script makes: the number of the script's own call; Number then counts within it
+	Turn   int    // of the answer that it stands in, from 1; 0 where nobody counts
+	Agent  string // that makes the call, and counts its own; empty for the one of the run
+	Name   string
+	Input  string // as the model wrote it, in the call's form
+	Form   Form
 	// Refused is why the call is not even looked at, in words for the model; empty
 	// for none.
 	Refused string

@@ -249,8 +249,6 @@ func (c *Conversation) again(s model.Settings) model.Settings {
 // explained is a failure with what the tools that are offered have to do with it.
 func (c *Conversation) explained(failure *model.Failure) *model.Failure {
 	switch {
-	case failure.Kind == model.InvalidRequest && byPrograms(c.Tools.Registry.Specs(c.Tools.Offered)):
-		failure.Advice = refusedWords
 	case !c.Settings.Wordy && failure.RefusesTools():
 		failure.Advice = "set model.tools: aider-diff, with which a model needs none. Else "
 	case failure.Kind == model.Incomplete && c.Settings.Wordy:
@@ -493,9 +491,6 @@ func (r *repeats) see(calls []tools.Call, results []tools.Result) {
 		failed := results[i].Failed
 		if failed && i > 0 && results[i-1].Failed && sameCall(calls[i-1], call) {
 			continue
-		}
-		if failed && r.count > 0 && call.Program != "" && call.Program == r.call.Program && sameCall(r.call, call) {
-			continue // the model has not seen it
 		}
 		switch {
 		case !failed:

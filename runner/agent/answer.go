@@ -26,7 +26,6 @@ type outputItem struct {
 	Operation   json.RawMessage `json:"operation"`
 	Action      json.RawMessage `json:"action"`
 	Environment *environment    `json:"environment"`
-	Caller      *caller         `json:"caller"`
 	Phase       string          `json:"phase"` // of a message: commentary, final_answer or nothing
 	Content     []struct {
 		Type    string `json:"type"`
@@ -37,15 +36,6 @@ type outputItem struct {
 
 // call is the call that the item makes of a tool that runs here.
 func (i outputItem) call() (call tools.Call, ours bool) {
-	call, ours = i.direct()
-	if i.Caller != nil && i.Caller.Type == programType {
-		call.Program = i.Caller.ID
-	}
-	return call, ours
-}
-
-// direct is the call as the model itself would make it.
-func (i outputItem) direct() (call tools.Call, ours bool) {
 	switch i.Type {
 	case "function_call":
 		return tools.Call{ID: i.CallID, Name: tools.Named(i.Namespace, i.Name), Input: i.arguments()}, true
@@ -73,7 +63,7 @@ func (i outputItem) arguments() string {
 }
 
 // hostedCalls are the items of calls that the API runs itself.
-var hostedCalls = []string{programType, "web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "image_generation_call"}
+var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "image_generation_call"}
 
 // hosted says whether the item is a call that the API runs itself, as it does
 // those of a shell in a container of its own.

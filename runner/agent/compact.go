@@ -83,11 +83,7 @@ func (c *Conversation) fit(ctx context.Context) error {
 		return err
 	}
 	trim := func(context.Context) (*compaction, error) { return c.byTrimming(int64(trimTo * float64(c.Window))) }
-	ways := []func(context.Context) (*compaction, error){c.byEndpoint, c.bySummary, trim}
-	if len(running(c.history)) > 0 { // an answer would be that of the program
-		ways = ways[2:]
-	}
-	for _, compact := range ways {
+	for _, compact := range []func(context.Context) (*compaction, error){c.byEndpoint, c.bySummary, trim} {
 		found, err := compact(ctx)
 		if err != nil {
 			return err
@@ -122,7 +118,7 @@ func (c *Conversation) shrink(ctx context.Context) (bool, error) {
 	if err := c.mayCompact(ctx, reasonLength); err != nil {
 		return false, err
 	}
-	if c.overflow == 1 && len(running(c.history)) == 0 {
+	if c.overflow == 1 {
 		found, err := c.byEndpoint(ctx)
 		if err != nil {
 			return false, err
@@ -319,7 +315,7 @@ func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
 func (c *Conversation) lastTurn() []json.RawMessage {
 	last := c.history[max(c.measure.lastAnswer, c.pinned):]
 	if estimate(last) < c.Window/10 {
-		return withPrograms(last)
+		return last
 	}
 	return nil
 }

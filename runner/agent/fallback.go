@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -64,25 +63,20 @@ var readable = map[string]bool{
 	"mcp_list_tools": true, "mcp_call": true, "mcp_approval_request": true, "mcp_approval_response": true,
 }
 
-// What another model is told of that it can't read, but for thoughts.
-const (
-	lostBeginning = "The beginning of the conversation was kept in a sealed form, and is gone"
-	lostPrograms  = "Programs that had run are gone from the conversation, with the calls that they made"
-)
+// lostBeginning tells another model of a compaction that it can't read.
+const lostBeginning = "The beginning of the conversation was kept in a sealed form, and is gone"
 
 // lostWords tell a model what of the conversation it can't be shown any more.
 const lostWords = "The API can't read all of this conversation any more. %s: look at the checkout and its changes for what is done, before you go on with the task."
 
-// unreadable are the places of items that the next model can't read, and what went with them of
-// what was done. Calls of a program name it, and go where it goes.
+// unreadable returns the places of the items that the next model can't read, and in words what was
+// lost with them.
 func unreadable(items []json.RawMessage) (places []int, lost string) {
 	for i, raw := range items {
 		kind := kindOf(raw)
 		switch {
 		case kind.Type == "compaction":
 			lost = lostBeginning
-		case kind.program() != "":
-			lost = cmp.Or(lost, lostPrograms)
 		case readable[kind.Type]:
 			continue
 		}

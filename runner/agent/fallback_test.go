@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +43,7 @@ func (f fixture) fallbacks(t *testing.T) (all []transcript.ModelFallback) {
 const begun = `[{"type":"message","role":"user","content":[{"type":"input_text","text":"The task."}]},
 	{"type":"compaction","id":"c","encrypted_content":"opaque"},
 	{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"thoughts"},
-	{"type":"program","id":"p","code":"1"},
+	{"type":"unheard_of","id":"p"},
 	{"type":"web_search_call","id":"ws","status":"completed"},
 	{"type":"function_call_output","call_id":"one","output":"found"}]`
 
@@ -59,7 +58,7 @@ func TestAnotherModelGoesOnWithWhatItCanRead(t *testing.T) {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
 	first, second := f.requests.bodies[0], f.requests.bodies[1]
-	for _, part := range []string{`"model":"first"`, `"effort":"high"`, "opaque", "thoughts", `"program"`} {
+	for _, part := range []string{`"model":"first"`, `"effort":"high"`, "opaque", "thoughts", `"unheard_of"`} {
 		if !strings.Contains(first, part) || strings.Contains(second, part) {
 			t.Errorf("%s: in the first request %t, in the second %t", part, strings.Contains(first, part), strings.Contains(second, part))
 		}
@@ -83,39 +82,6 @@ func TestAnotherModelGoesOnWithWhatItCanRead(t *testing.T) {
 	}
 }
 
-// What a program did goes with the program: no call may name one that is not there.
-func TestCallsOfAProgramGoWithIt(t *testing.T) {
-	t.Parallel()
-	f := converse(t, "version: 1\nturns: [{fail: {status: 404, code: model_not_found, message: gone}}, {output: [{say: Done.}]}]\n")
-	f.Use(agent.Speaker{Model: "first"})
-	f.Fallbacks = []agent.Speaker{{Model: "second"}}
-	past := pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[
-		{"type":"message","role":"user","content":[{"type":"input_text","text":"The task."}]},
-		{"type":"program","id":"prog_1","call_id":"p","code":"1","fingerprint":"sealed"},
-		{"type":"function_call","id":"fc_1","call_id":"one","name":"read","arguments":"{}","caller":{"type":"program","caller_id":"p"}},
-		{"type":"function_call_output","call_id":"one","output":"of the program","caller":{"type":"program","caller_id":"p"}},
-		{"type":"function_call","id":"fc_2","call_id":"two","name":"read","arguments":"{}","caller":{"type":"direct"}},
-		{"type":"function_call_output","call_id":"two","output":"of the model"}]}`))
-	f.Restore(past, nil, 1)
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	body := f.requests.bodies[1]
-	for _, gone := range []string{`"caller_id"`, "of the program"} {
-		if strings.Contains(body, gone) {
-			t.Errorf("the request has %s", gone)
-		}
-	}
-	for _, part := range []string{"of the model", "Programs that had run are gone from the conversation", "look at the checkout and its changes"} {
-		if !strings.Contains(body, part) {
-			t.Errorf("the request lacks %s:\n%s", part, body)
-		}
-	}
-	if got := f.fallbacks(t)[0].LeftOut; !slices.Equal(got, []int{1, 2, 3}) {
-		t.Errorf("left out are %v", got)
-	}
-}
-
 func TestARunGoesOnWithTheModelThatItHadComeTo(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
@@ -135,7 +101,7 @@ func TestARunGoesOnWithTheModelThatItHadComeTo(t *testing.T) {
 	if !strings.Contains(body, `"model":"third"`) || !strings.Contains(body, `"service_tier":"default"`) || !strings.Contains(body, "web_search_call") {
 		t.Errorf("the request is\n%s", body)
 	}
-	for _, gone := range []string{"opaque", "thoughts", `"program"`} {
+	for _, gone := range []string{"opaque", "thoughts", `"unheard_of"`} {
 		if strings.Contains(body, gone) {
 			t.Errorf("the request has %s", gone)
 		}

@@ -156,7 +156,7 @@ func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err
 func (t *intake) named(raw json.RawMessage) (json.RawMessage, error) {
 	var item outputItem
 	_ = json.Unmarshal(raw, &item) // whoever reads on tells what is wrong
-	if _, ours := item.call(); !ours || item.Caller != nil {
+	if _, ours := item.call(); !ours {
 		return raw, nil
 	}
 	own, err := t.ids.Own(raw, t.c.spent.Turns, len(t.calls)+1)

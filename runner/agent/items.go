@@ -31,12 +31,11 @@ func message(role, text string) inputMessage {
 type callOutput struct {
 	// ID is that of a local_shell_call. The description of the API asks for id and
 	// for call_id there, and means the id of the call by both.
-	ID     string  `json:"id,omitempty"`
-	Type   string  `json:"type"`
-	CallID string  `json:"call_id"`
-	Caller *caller `json:"caller,omitempty"` // that the call names, where it is a program
-	Output any     `json:"output"`
-	Status string  `json:"status,omitempty"` // of an apply_patch_call, and of a local_shell_call
+	ID     string `json:"id,omitempty"`
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output any    `json:"output"`
+	Status string `json:"status,omitempty"` // of an apply_patch_call, and of a local_shell_call
 }
 
 type inputImage struct {
@@ -59,7 +58,6 @@ type localShellText struct {
 type shellOutput struct {
 	Type   string          `json:"type"`
 	CallID string          `json:"call_id"`
-	Caller *caller         `json:"caller,omitempty"`
 	Status string          `json:"status"` // completed, incomplete
 	Length json.RawMessage `json:"max_output_length,omitempty"`
 	Output []shellContent  `json:"output"`
@@ -125,17 +123,17 @@ func outputOf(call tools.Call, result tools.Result, define define) (json.RawMess
 		if result.Failed {
 			status = "failed"
 		}
-		return model.Encode(callOutput{Type: "apply_patch_call_output", CallID: call.ID, Caller: callerOf(call), Output: result.Output, Status: status})
+		return model.Encode(callOutput{Type: "apply_patch_call_output", CallID: call.ID, Output: result.Output, Status: status})
 	case tools.ShellAction:
 		return model.Encode(shellOutputOf(call, result))
 	case tools.LocalShellAction:
 		return localShellOutputOf(call, result)
 	case tools.Freeform:
-		return model.Encode(callOutput{Type: "custom_tool_call_output", CallID: call.ID, Caller: callerOf(call), Output: content(result)})
+		return model.Encode(callOutput{Type: "custom_tool_call_output", CallID: call.ID, Output: content(result)})
 	case tools.Search:
 		return searchOutputOf(call, result, define)
 	}
-	return model.Encode(callOutput{Type: "function_call_output", CallID: call.ID, Caller: callerOf(call), Output: content(result)})
+	return model.Encode(callOutput{Type: "function_call_output", CallID: call.ID, Output: content(result)})
 }
 
 // content is a result's text, with its images in a list.
@@ -180,7 +178,7 @@ func shellOutputOf(call tools.Call, result tools.Result) shellOutput {
 	}
 	_ = json.Unmarshal([]byte(call.Input), &action) // a call that is no JSON has no length
 	commands, status := commandsOf(result)
-	out := shellOutput{"shell_call_output", call.ID, callerOf(call), status, action.Length, make([]shellContent, len(commands))}
+	out := shellOutput{"shell_call_output", call.ID, status, action.Length, make([]shellContent, len(commands))}
 	for i, ran := range commands {
 		outcome := shellOutcome{"exit", &ran.ExitCode}
 		if ran.TimedOut {
@@ -214,7 +212,6 @@ type definition struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty"`    // of a function
 	Format      *customFormat   `json:"format,omitempty"`        // of a custom tool
 	Environment *environment    `json:"environment,omitempty"`   // of a built-in tool
-	Callers     []string        `json:"allowed_callers,omitempty"`
 }
 
 // environment is where a shell runs.
@@ -231,8 +228,7 @@ type customFormat struct {
 	Definition string `json:"definition"`
 }
 
-// Definitions are the specs in the form in which a request carries them, with the tool for
-// programs behind them where those may call one.
+// Definitions are the specs in the form in which a request carries them.
 func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	definitions := make([]json.RawMessage, 0, len(specs))
 	groups := map[string]bool{}
@@ -250,11 +246,7 @@ func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 		}
 		definitions = append(definitions, raw)
 	}
-	if !byPrograms(specs) {
-		return definitions, nil
-	}
-	raw, err := model.Encode(programmatic)
-	return append(definitions, raw), err
+	return definitions, nil
 }
 
 // groupOf is a namespace with all of its tools.
@@ -274,7 +266,7 @@ func groupOf(group tools.Namespace, specs []tools.Spec) (json.RawMessage, error)
 }
 
 func definitionOf(spec tools.Spec) definition {
-	d := definition{Type: "function", Name: spec.Name, Description: spec.Description, Callers: callersOf(spec)}
+	d := definition{Type: "function", Name: spec.Name, Description: spec.Description}
 	switch {
 	case spec.Builtin == "tool_search":
 		d.Type, d.Name, d.Execution, d.Parameters = spec.Builtin, "", "client", spec.Accepts

@@ -141,3 +141,8 @@ func TestARunThatGoesOnKeepsItsNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// session returns a scripted session with one turn for each list of items.
+func session(answers ...string) string {
+	return "version: 1\nturns:\n  - output: [" + strings.Join(answers, "]\n  - output: [") + "]\n"
+}

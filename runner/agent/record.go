@@ -144,7 +144,7 @@ func (c *Conversation) recordRetry(f *model.Failure, wait time.Duration) error {
 // that is on disk. It makes the conversation a tools.Observer.
 func (c *Conversation) Started(s tools.Started) error {
 	_, err := c.Log.Append(transcript.TypeToolStarted, transcript.ToolStarted{
-		Turn: s.Call.Turn, Number: s.Call.Number, Caller: s.Call.Caller, Program: s.Call.Program, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
+		Turn: s.Call.Turn, Number: s.Call.Number, Caller: s.Call.Caller, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
 		Ready: s.Ready, Refused: s.Refused, Written: s.Call.Form == tools.Written,
 	})
 	if err == nil {
@@ -156,7 +156,7 @@ func (c *Conversation) Started(s tools.Started) error {
 // Finished writes how a call ended.
 func (c *Conversation) Finished(f tools.Finished) {
 	event := transcript.ToolFinished{
-		Turn: f.Call.Turn, Number: f.Call.Number, Caller: f.Call.Caller, Program: f.Call.Program, CallID: f.Call.ID, Tool: f.Tool, Failed: f.Result.Failed, Output: f.Result.Output,
+		Turn: f.Call.Turn, Number: f.Call.Number, Caller: f.Call.Caller, CallID: f.Call.ID, Tool: f.Tool, Failed: f.Result.Failed, Output: f.Result.Output,
 		Truncated: f.Whole.Truncated, File: f.Whole.File, Bytes: f.Whole.Bytes, Seconds: f.Duration.Seconds(), Detail: f.Result.Detail,
 		NotRun: !f.Ran, Made: f.Made,
 	}

@@ -11,9 +11,8 @@ import (
 
 // itemKind is what trimming must know of an item.
 type itemKind struct {
-	Type   string  `json:"type"`
-	CallID string  `json:"call_id"`
-	Caller *caller `json:"caller"`
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
 }
 
 func kindOf(item json.RawMessage) itemKind {
@@ -54,9 +53,8 @@ func (c *Conversation) byTrimming(target int64) (*compaction, error) {
 // emptyOutputs replaces outputs, the oldest first, until so many tokens are
 // saved.
 func emptyOutputs(items []json.RawMessage, save int64) error {
-	programs := running(items)
 	for i := 0; i < len(items) && save > 0; i++ {
-		if kind := kindOf(items[i]); !kind.isOutput() && !answersWriting(items[i]) || programs[kind.program()] || len(items[i]) < 4*len(removedOutput) {
+		if kind := kindOf(items[i]); !kind.isOutput() && !answersWriting(items[i]) || len(items[i]) < 4*len(removedOutput) {
 			continue
 		}
 		emptied, err := withoutOutput(items[i])
@@ -101,8 +99,8 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 // dropOldest leaves out items from the beginning until so many tokens are
 // saved, and then what lost its other half.
 func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
-	from, most := 0, beforeRunning(items)
-	for from < most && save > 0 {
+	from := 0
+	for from < len(items) && save > 0 {
 		save -= int64(weight(items[from])) / bytesInToken
 		from++
 	}
@@ -111,16 +109,14 @@ func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	}
 	// What a thought belongs to follows it, and what came of words follows those, so that neither is
 	// left alone.
-	for from < most && (kindOf(items[from-1]).Type == "reasoning" || answersWriting(items[from])) {
+	for from < len(items) && (kindOf(items[from-1]).Type == "reasoning" || answersWriting(items[from])) {
 		from++
 	}
 	return paired(items[from:])
 }
 
-// paired leaves out outputs without a call before them, calls without an output, and
-// what is of a program that is not there.
+// paired leaves out outputs without a call before them and calls without an output.
 func paired(items []json.RawMessage) []json.RawMessage {
-	items = withPrograms(items)
 	called, answered := map[string]bool{}, map[string]bool{}
 	for _, item := range items {
 		switch kind := kindOf(item); {

@@ -129,7 +129,7 @@ func (r *Rehearsal) started(ctx context.Context, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &d); err != nil || d.Refused {
 		return err
 	}
-	call := tools.Call{ID: d.CallID, Number: d.Number, Caller: d.Caller, Program: d.Program, Name: d.Tool, Input: cmp.Or(d.Ready, d.Input)}
+	call := tools.Call{ID: d.CallID, Number: d.Number, Caller: d.Caller, Name: d.Tool, Input: cmp.Or(d.Ready, d.Input)}
 	if !strings.HasPrefix(strings.TrimSpace(call.Input), "{") {
 		call.Form = tools.Freeform
 	}

@@ -95,7 +95,6 @@ type Model struct {
 	ContextWindow   int64             `json:"context_window"`    // 0 for the one of the model's profile
 	Tools           string            `json:"tools"`             // auto, freeform, function, builtin, code, ToolsOpenCode and so on
 	ParallelCalls   string            `json:"parallel_calls"`    // auto, on, off
-	Programmatic    bool              `json:"programmatic"`
 	Attempts        int               `json:"attempts"`
 	Pause           Duration          `json:"pause"`
 	LongestPause    Duration          `json:"longest_pause"`
@@ -158,12 +157,11 @@ type Rates struct {
 }
 
 type Tools struct {
-	Allow        []string         `json:"allow"` // empty for all
-	Deny         []string         `json:"deny"`
-	Programmatic []string         `json:"programmatic"` // that programs may call besides those that change nothing
-	Hosted       []map[string]any `json:"hosted"`       // as they stand in a request
-	Dynamic      []DynamicTool    `json:"dynamic"`
-	JSRepl       bool             `json:"js_repl"`
+	Allow   []string         `json:"allow"` // empty for all
+	Deny    []string         `json:"deny"`
+	Hosted  []map[string]any `json:"hosted"` // as they stand in a request
+	Dynamic []DynamicTool    `json:"dynamic"`
+	JSRepl  bool             `json:"js_repl"`
 }
 
 // Git says what git is allowed in the checkout.

@@ -45,7 +45,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Outage: Duration(10 * time.Minute), Idle: Duration(5 * time.Minute),
 			Price: Price{Tiers: []PriceTier{}, Service: map[string]Rates{}},
 		},
-		Tools:  Tools{Allow: []string{}, Deny: []string{}, Programmatic: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
+		Tools:  Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
 		Skills: Skills{Folders: []string{".agents/skills", ".claude/skills"}, Allow: []string{}},
 		Git:    Git{Filters: []GitFilter{}},
 		Policy: Policy{

@@ -72,10 +72,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		}},
 		{"quirks of another wire", start + "model: {chat: [alternate]}", []string{"job.yml:3:15: model.chat: goes with model.wire: chat alone; set that, or leave it out"}},
 		{"a quirk that is none", start + "model: {wire: chat, chat: [alternates]}", []string{`job.yml:3:28: model.chat[0]: "alternates" is not one of ` + strings.Join(chatQuirks, ", ") + "; did you mean alternate?"}},
-		{"programs over chat", start + "model: {wire: chat, programmatic: true}", []string{"job.yml:3:35: model.programmatic: does not go with model.wire: chat; leave it out"}},
-		{"programs beside scripts", start + "model: {tools: code, programmatic: true}", []string{"job.yml:3:36: model.programmatic: does not go with model.tools: code, where the model's scripts call the tools; leave one of them out"}},
-		{"calls of a model that only writes", start + "model: {tools: aider-diff, programmatic: true}\ntools: {hosted: [web_search], js_repl: true}\nagents: {enabled: true}", []string{
-			"job.yml:3:42: model.programmatic: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
+		{"calls of a model that only writes", start + "model: {tools: aider-diff}\ntools: {hosted: [web_search], js_repl: true}\nagents: {enabled: true}", []string{
 			"job.yml:4:17: tools.hosted: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
 			"job.yml:4:40: tools.js_repl: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
 			"job.yml:5:19: agents.enabled: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
@@ -89,7 +86,6 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		}},
 		{"writing over chat", start + "model: {wire: chat, tools: aider-udiff}", nil},
 		{"tools of OpenCode over chat", start + "model: {wire: chat, tools: opencode}", nil},
-		{"tools for no programs", start + "tools: {programmatic: [apply_patch]}", []string{"job.yml:3:23: tools.programmatic: is for programs, which model.programmatic does not let there be; set model.programmatic: true"}},
 		{
 			"tiers without a price", start + "model: {price: {tiers: [{above: 2, input: 1, output: 1}], service: {flex: {input: 1, output: 1}}}}",
 			[]string{

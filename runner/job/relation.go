@@ -59,7 +59,6 @@ func (d *decoder) relations(needsTask bool) {
 	d.provingChecks()
 	d.harmlessPass()
 	d.chatHasLess()
-	d.fitPrograms()
 	d.fitWritten()
 	d.fitPrice()
 	d.fitIdentity()
@@ -167,7 +166,6 @@ func (d *decoder) chatHasLess() {
 		{"model.state", m.State == "server"},
 		{"model.tools", m.Tools == "freeform" || m.Tools == "builtin" || m.Tools == "code"},
 		{"model.reasoning_summary", m.Summary != ""},
-		{"model.programmatic", m.Programmatic},
 	} {
 		if key.wrong {
 			d.complainAt(d.places[key.path], key.path, "does not go with model.wire: chat; leave it out", "")
@@ -221,17 +219,6 @@ func OpenAIs(address string) bool {
 	return address == "" || err == nil && u.Scheme == "https" && (u.Host == "api.openai.com" || u.Host == "api.openai.com:443") && u.User == nil
 }
 
-// fitPrograms refuses two ways at once of calling tools from programs, and tools for none.
-func (d *decoder) fitPrograms() {
-	m := d.job.Model
-	if m.Programmatic && m.Tools == "code" {
-		d.complainAt(d.places["model.programmatic"], "model.programmatic", "does not go with model.tools: code, where the model's scripts call the tools; leave one of them out", "")
-	}
-	if !m.Programmatic && len(d.job.Tools.Programmatic) > 0 {
-		d.complainAt(d.places["tools.programmatic"], "tools.programmatic", "is for programs, which model.programmatic does not let there be; set model.programmatic: true", "")
-	}
-}
-
 // fitWritten refuses what a model would have to call that writes text alone.
 func (d *decoder) fitWritten() {
 	j := d.job
@@ -242,7 +229,6 @@ func (d *decoder) fitWritten() {
 		path  string
 		wrong bool
 	}{
-		{"model.programmatic", j.Model.Programmatic},
 		{"tools.hosted", len(j.Tools.Hosted) > 0},
 		{"tools.dynamic", len(j.Tools.Dynamic) > 0},
 		{"tools.js_repl", j.Tools.JSRepl},

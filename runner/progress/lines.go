@@ -192,13 +192,13 @@ var lines = map[transcript.Type]func(json.RawMessage) string{
 		return "has ended: " + d.Status + inBrackets(d.Reason)
 	}),
 	transcript.TypeToolStarted: words(func(d transcript.ToolStarted) string {
-		return strings.TrimRight(callIndent(d.Ref(), d.Program)+d.Tool+" "+transcript.Topic(d.Shown()), " ")
+		return strings.TrimRight(callIndent(d.Ref())+d.Tool+" "+transcript.Topic(d.Shown()), " ")
 	}),
 	transcript.TypeToolFinished: words(func(d transcript.ToolFinished) string {
 		if !d.Failed {
 			return ""
 		}
-		return fmt.Sprintf("%s%s failed after %.1f s", callIndent(d.Ref(), d.Program), d.Tool, d.Seconds)
+		return fmt.Sprintf("%s%s failed after %.1f s", callIndent(d.Ref()), d.Tool, d.Seconds)
 	}),
 	transcript.TypePlan: words(planWords),
 	transcript.TypeVerify: words(func(d transcript.Verify) string {
@@ -252,9 +252,9 @@ func planWords(d transcript.Plan) string {
 	return line + ", next: " + d.Steps[at].Step
 }
 
-// callIndent stands before a call: one that a script or a program made stands below it.
-func callIndent(call transcript.CallRef, program string) string {
-	if call.Caller > 0 || program != "" {
+// callIndent returns the indent of a call's line. A call that a script made is below that script.
+func callIndent(call transcript.CallRef) string {
+	if call.Caller > 0 {
 		return "    "
 	}
 	return "  "

@@ -25,9 +25,7 @@ func TestCallsOfScriptsAreIndented(t *testing.T) {
     read_file a
     read_file b
   wait
-    apply_patch greet/greet.go
-    read_file a
-    exec_command cat b`
+    apply_patch greet/greet.go`
 	if told := strings.Join(got, "\n"); told != want {
 		t.Errorf("got\n%s\nwant\n%s", told, want)
 	}

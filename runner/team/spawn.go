@@ -197,8 +197,8 @@ func (m *Member) jobOf(c *child, order agents.Order) *job.Job {
 	own := *m.team.job()
 	above := m.agent.Job.Model // which may not be that of the run
 	own.Model = above
-	own.MCPServers, own.Tools.Dynamic, own.Tools.JSRepl, own.Tools.Allow, own.Tools.Deny, own.Tools.Programmatic = nil, nil, false, nil, nil, nil
-	own.Task.Questions, own.Model.Programmatic = "assume", false
+	own.MCPServers, own.Tools.Dynamic, own.Tools.JSRepl, own.Tools.Allow, own.Tools.Deny = nil, nil, false, nil, nil
+	own.Task.Questions = "assume"
 	if len(c.role.Tools) > 0 {
 		own.Tools.Hosted = nil
 	}

@@ -327,9 +327,8 @@ type Compaction struct {
 // ToolStarted is durable before the call has any effect.
 type ToolStarted struct {
 	Turn    int    `json:"turn"`
-	Number  int    `json:"number"`            // of the call in the run, from 1; an id may come twice
-	Caller  int    `json:"caller,omitempty"`  // number of the call whose script made this one, within which Number then counts
-	Program string `json:"program,omitempty"` // call_id of the program, run by the API, that made the call
+	Number  int    `json:"number"`           // of the call in the run, from 1; an id may come twice
+	Caller  int    `json:"caller,omitempty"` // number of the call whose script made this one, within which Number then counts
 	CallID  string `json:"call_id"`
 	Tool    string `json:"tool"`
 	Input   string `json:"input"` // the arguments as the model wrote them
@@ -358,7 +357,6 @@ type ToolFinished struct {
 	Turn      int            `json:"turn"`
 	Number    int            `json:"number"`
 	Caller    int            `json:"caller,omitempty"`
-	Program   string         `json:"program,omitempty"`
 	CallID    string         `json:"call_id"`
 	Tool      string         `json:"tool"`
 	Failed    bool           `json:"failed"`

@@ -50,15 +50,14 @@ type fold struct {
 	// from using an id twice.
 	open     map[callKey][]*Call
 	scripts  map[scriptKey]*Call // that may have made calls
-	programs map[callKey]*Call
-	answered bool // the last request of the run's own agent was
-	called   bool // it called a tool since then
-	turns    int  // of the run's own agent
+	answered bool                // the last request of the run's own agent was
+	called   bool                // it called a tool since then
+	turns    int                 // of the run's own agent
 }
 
 func (f *fold) start(view *View) {
 	f.view, f.open = view, map[callKey][]*Call{}
-	f.scripts, f.programs = map[scriptKey]*Call{}, map[callKey]*Call{}
+	f.scripts = map[scriptKey]*Call{}
 }
 
 // Follower keeps a view of a run up to date while its events are written. The view has no
@@ -283,9 +282,6 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 	}
 	at := f.beforeCalls(e.Agent, d.Turn)
 	for _, item := range d.Output {
-		if f.entries {
-			f.programItem(e, d.Turn, item)
-		}
 		text := messageText(item)
 		if strings.TrimSpace(text) == "" {
 			continue
@@ -394,48 +390,19 @@ func (f *fold) begin(e Event, d ToolStarted) *Call {
 	if !f.entries {
 		return call
 	}
-	switch {
-	case d.Caller > 0:
+	if d.Caller > 0 {
 		call.By = f.scripts[scriptKey{e.Agent, d.Caller}]
-	case d.Program != "":
-		call.By = f.program(e.Agent, d.Turn, d.Program)
-	}
-	if d.Caller == 0 && IsScript(d.Tool) {
+	} else if IsScript(d.Tool) {
 		f.scripts[scriptKey{e.Agent, d.Number}] = call
 	}
 	f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Name: f.view.NameOf(e.Agent), Call: call})
 	return call
 }
 
-// program is the program of an id. Its first call may start before the answer with its item is
-// whole.
-func (f *fold) program(agent string, turn int, id string) *Call {
-	key := callKey{agent: agent, id: id}
-	if f.programs[key] == nil {
-		call := &Call{Turn: turn, ID: id, Tool: programItemType, Program: true}
-		f.programs[key] = call
-		f.view.Entries = append(f.view.Entries, Entry{Agent: agent, Name: f.view.NameOf(agent), Call: call})
-	}
-	return f.programs[key]
-}
-
-// programItem takes an item that is a program, or the end of one.
-func (f *fold) programItem(e Event, turn int, raw json.RawMessage) {
-	item := ProgramItem(raw)
-	switch item.Type {
-	case programItemType:
-		call := f.program(e.Agent, turn, item.CallID)
-		call.Topic, call.Input = Topic(item.Code), f.cut.text(item.Code)
-	case programOutputType:
-		call := f.program(e.Agent, turn, item.CallID)
-		call.Finished, call.Failed, call.Output = true, item.Status != "completed", f.cut.text(ReadableOutput(item.Result))
-	}
-}
-
 func (f *fold) toolFinished(e Event, d ToolFinished) {
 	key := callKey{e.Agent, d.CallID, d.Ref()}
 	if len(f.open[key]) == 0 {
-		f.begin(e, ToolStarted{Turn: d.Turn, Number: d.Number, Caller: d.Caller, Program: d.Program, CallID: d.CallID, Tool: d.Tool})
+		f.begin(e, ToolStarted{Turn: d.Turn, Number: d.Number, Caller: d.Caller, CallID: d.CallID, Tool: d.Tool})
 	}
 	f.skillLoaded(d)
 	call := f.open[key][0]

@@ -79,11 +79,10 @@ type Entry struct {
 	Call    *Call
 }
 
-// Call is one tool call from its start to its end, or a program that the API runs.
+// Call is one tool call from its start to its end.
 type Call struct {
-	// By is the script's call, or the program, that made this one; nil for a call of the model's own.
+	// By is the script's call that made this one; nil for a call of the model's own.
 	By       *Call
-	Program  bool // it is a program, whose input is its code, and no call of a tool
 	Turn     int
 	ID       string
 	Tool     string

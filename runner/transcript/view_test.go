@@ -337,7 +337,7 @@ func TestEachAnswerIsBookedAtItsTier(t *testing.T) {
 }
 
 // Calls of scripts are known by the script's call, whatever the model calls meanwhile by the same
-// numbers, and those of a program by its id, also before the answer with the program is whole.
+// numbers.
 func TestProjectScripts(t *testing.T) {
 	view := projected(t, transcripttest.Scripts())
 	var got []string
@@ -357,14 +357,13 @@ func TestProjectScripts(t *testing.T) {
 		"exec_command c1.1 by c1: a\nb", "read_file c1.2 by c1: L1: A", "read_file c1.3 by c1: L1: B",
 		"says The script goes on.", "wait c2: Script completed\nWall time 0.2 seconds\nOutput:",
 		"apply_patch c1.4 by c1: Success. Updated the following files:\nM greet/greet.go",
-		"says Now by a program.", "program call_p: AB", "read_file c3 by call_p: L1: A", "exec_command c4 by call_p: B",
 		"says The greeting has its comma.",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
-	if view.Calls != 8 {
-		t.Errorf("%d calls, want 8: a program is none", view.Calls)
+	if view.Calls != 6 {
+		t.Errorf("%d calls, want 6", view.Calls)
 	}
 }
 

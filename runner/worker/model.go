@@ -119,7 +119,6 @@ func adjusted(p model.Profile, m job.Model) model.Profile {
 	if m.Wire == "chat" {
 		p.Patch, p.Shell, p.ToolSearch, p.Code = "function", "function", false, false // it has no other tools
 	}
-	p.Code = p.Code && !m.Programmatic
 	if m.ParallelCalls != "auto" {
 		p.ParallelCalls = m.ParallelCalls == "on"
 	}

@@ -23,7 +23,6 @@ func TestWhichModelsCallToolsInScripts(t *testing.T) {
 		{"auto", model.Profile{}, job.Model{}, false},
 		{"code", model.Profile{}, job.Model{}, true},
 		{"freeform", made, job.Model{}, false},
-		{"auto", made, job.Model{Programmatic: true}, false},
 		{"auto", made, job.Model{Wire: "chat"}, false},
 	} {
 		test.m.ParallelCalls = "auto"

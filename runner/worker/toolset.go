@@ -241,9 +241,6 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	} else {
 		registry, err = a.registry(all, outside)
 	}
-	if err == nil {
-		err = a.letPrograms(registry)
-	}
 	if err != nil {
 		return err
 	}

@@ -339,37 +339,20 @@ type inputItem struct {
 	Type   string `json:"type"`
 	Role   string `json:"role"`
 	CallID string `json:"call_id"`
-	Caller struct {
-		Type string `json:"type"`
-		ID   string `json:"caller_id"`
-	} `json:"caller"`
 }
 
-// pair checks that every call has one output, after it, that names the same caller, and that what
-// is of a program comes behind it. It gives the index behind the last item of the model. With
-// continued, calls and programs may stand in a request before.
+// pair checks that every call has one output, after it. It returns the index behind the last item of
+// the model. With continued, calls may be in an earlier request.
 func pair(input []json.RawMessage, continued bool) (int, error) {
 	open := map[string]bool{}
 	done := map[string]bool{}
-	callers := map[string]string{}
-	programs := map[string]bool{}
 	fresh := 0
 	for i, raw := range input {
 		var item inputItem
 		if err := json.Unmarshal(raw, &item); err != nil {
 			return 0, fmt.Errorf("input[%d]: %w", i, err)
 		}
-		if program := item.Caller.ID; program != "" && !programs[program] && !continued {
-			return 0, fmt.Errorf("input[%d]: no program found for caller_id %s", i, program)
-		}
 		switch {
-		case item.Type == "program":
-			programs[item.CallID], fresh = true, i+1
-		case item.Type == "program_output":
-			if !programs[item.CallID] && !continued {
-				return 0, fmt.Errorf("input[%d]: no program found for call_id %s", i, item.CallID)
-			}
-			fresh = i + 1
 		case isOutput(item.Type):
 			if !open[item.CallID] && !continued {
 				return 0, fmt.Errorf("input[%d]: no tool call found for call_id %s", i, item.CallID)
@@ -377,16 +360,13 @@ func pair(input []json.RawMessage, continued bool) (int, error) {
 			if done[item.CallID] {
 				return 0, fmt.Errorf("input[%d]: a second output for call_id %s", i, item.CallID)
 			}
-			if caller, known := callers[item.CallID]; known && caller != item.Caller.ID {
-				return 0, fmt.Errorf("input[%d]: the output of call_id %s names the caller %q, the call %q", i, item.CallID, item.Caller.ID, caller)
-			}
 			delete(open, item.CallID)
 			done[item.CallID] = true
 		case strings.HasSuffix(item.Type, "_call") && item.CallID != "":
 			if open[item.CallID] || done[item.CallID] {
 				return 0, fmt.Errorf("input[%d]: a second call with call_id %s", i, item.CallID)
 			}
-			open[item.CallID], callers[item.CallID] = true, item.Caller.ID
+			open[item.CallID] = true
 			fresh = i + 1
 		case item.Role == "assistant", item.Type == "reasoning", item.Type == "compaction":
 			fresh = i + 1

@@ -28,7 +28,7 @@ func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
 var planTools = []string{"update_plan", "todowrite", "todoread"}
 
 func isPlan(e transcript.Entry) bool {
-	return e.Call != nil && !e.Call.Program && slices.Contains(planTools, e.Call.Tool)
+	return e.Call != nil && slices.Contains(planTools, e.Call.Tool)
 }
 
 // withoutPlans leaves out the calls that wrote the plan.
@@ -44,8 +44,8 @@ func planCalls(v *transcript.View) (n int) {
 	return n
 }
 
-// underScripts has each call that a script or a program made stand behind that, in their order,
-// also where the model had gone on by then.
+// underScripts moves each call that a script made behind that script, in their order, even if the
+// model had continued by then.
 func underScripts(all []transcript.Entry) []transcript.Entry {
 	made := map[*transcript.Call][]transcript.Entry{}
 	for _, e := range all {
@@ -134,7 +134,7 @@ func callBlock(c *transcript.Call) string {
 		b.WriteString(" <code>" + htmlText(c.Topic) + "</code>")
 	}
 	b.WriteString(" · " + callEnd(c) + "</summary>\n")
-	if c.Program || transcript.IsScript(c.Tool) {
+	if transcript.IsScript(c.Tool) {
 		writeExcerpt(&b, "Script", c.Input, "js")
 	} else {
 		writeExcerpt(&b, "Arguments", c.Input, "")
@@ -177,9 +177,6 @@ func callEnd(c *transcript.Call) string {
 		ended = fmt.Sprintf("exit %d", *c.ExitCode)
 	case c.Failed:
 		ended = "failed"
-	}
-	if c.Program {
-		return ended // the API tells of no time
 	}
 	return ended + " · " + transcript.Duration(c.Seconds)
 }

@@ -112,7 +112,7 @@ func whatFits(all []transcript.Entry, mode Mode, r room) (begun, changed []block
 
 // callsIn is how many calls of tools an entry tells of.
 func callsIn(e transcript.Entry) int {
-	if e.Call == nil || e.Call.Program {
+	if e.Call == nil {
 		return 0
 	}
 	return 1

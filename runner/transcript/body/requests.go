@@ -56,7 +56,7 @@ func requestOf(v *transcript.View) Request {
 		r.Plan = append(r.Plan, transcript.PlanStep{Step: markdown.Cut(step.Step, keptStep), Status: step.Status})
 	}
 	for _, e := range v.Entries {
-		if c := e.Call; c != nil && !c.Program && !isPlan(e) && len(r.Calls) < keptCalls {
+		if c := e.Call; c != nil && !isPlan(e) && len(r.Calls) < keptCalls {
 			r.Calls = append(r.Calls, RequestCall{markdown.Cut(c.Tool, keptCall), markdown.Cut(c.Topic, keptCall), callEnd(c)})
 		}
 	}

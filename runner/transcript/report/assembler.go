@@ -25,18 +25,14 @@ type assembler struct {
 	calls   map[callKey][]*entry // without an end, oldest first
 	turns   map[turnKey]*entry   // without an answer
 	waiting map[int64]bool       // the events that begin these
-	// scripts and programs are the entries, by their first events, of what may have made calls.
-	scripts  map[scriptKey]int64
-	programs map[programKey]int64
-	names    map[string]string // of agents that others started, by their ids
+	scripts map[scriptKey]int64  // the first events of the scripts' entries
+	names   map[string]string    // of agents that others started, by their ids
 }
 
 type scriptKey struct {
 	agent  string
 	number int
 }
-
-type programKey struct{ agent, id string }
 
 type callKey struct {
 	agent, id string
@@ -49,7 +45,7 @@ type turnKey struct {
 }
 
 func newAssembler(c cutter, endless map[int64]bool, out func(*entry)) *assembler {
-	return &assembler{cut: c, out: out, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}, scripts: map[scriptKey]int64{}, programs: map[programKey]int64{}, names: map[string]string{}}
+	return &assembler{cut: c, out: out, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}, scripts: map[scriptKey]int64{}, names: map[string]string{}}
 }
 
 func (a *assembler) add(e transcript.Event) error {
@@ -136,28 +132,17 @@ func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStart
 	a.await(n)
 }
 
-// call is the entry of a call, which names the script or the turn of the program that made it.
+// call is the entry of a call, which names the script that made it.
 func (a *assembler) call(e transcript.Event, d transcript.ToolStarted) *entry {
 	n := a.enter(e, "call", d.Tool)
 	switch {
 	case d.Caller > 0:
 		n.By = a.scripts[scriptKey{e.Agent, d.Caller}]
-	case d.Program != "":
-		n.By = a.programTurn(e.Agent, d)
 	case transcript.IsScript(d.Tool):
 		a.scripts[scriptKey{e.Agent, d.Number}] = n.Seq
 	}
-	n.Nested, n.inCall = d.Caller > 0 || d.Program != "", d.Caller > 0
+	n.Nested = d.Caller > 0
 	return n
-}
-
-// programTurn is the turn that a program began in, which is that of its first call.
-func (a *assembler) programTurn(agent string, d transcript.ToolStarted) int64 {
-	key := programKey{agent, d.Program}
-	if turn := a.turns[turnKey{agent, d.Turn}]; turn != nil && a.programs[key] == 0 {
-		a.programs[key] = turn.Seq
-	}
-	return a.programs[key]
 }
 
 // input shows the arguments of a call; those that are a patch as a diff.
@@ -176,7 +161,7 @@ func (a *assembler) input(n *entry, tool, input string) {
 func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFinished) {
 	key := callKey{e.Agent, finished.CallID, finished.Ref()}
 	if len(a.calls[key]) == 0 {
-		a.calls[key] = []*entry{a.call(e, transcript.ToolStarted{Number: finished.Number, Caller: finished.Caller, Program: finished.Program, Turn: finished.Turn, Tool: finished.Tool})}
+		a.calls[key] = []*entry{a.call(e, transcript.ToolStarted{Number: finished.Number, Caller: finished.Caller, Turn: finished.Turn, Tool: finished.Tool})}
 	}
 	n := a.calls[key][0]
 	a.ended(n, e.Seq)
@@ -217,9 +202,6 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 		n.End = field(response.Status) + " · " + n.End
 	}
 	for _, item := range response.Output {
-		if p := transcript.ProgramItem(item); p.Type != "" && !p.Ends() {
-			a.programs[programKey{e.Agent, p.CallID}] = n.Seq
-		}
 		a.output(n, item)
 	}
 }

@@ -25,7 +25,7 @@ type entry struct {
 	Bad   bool
 	Open  bool // shown unfolded
 
-	Nested bool  // a script or a program made it
+	Nested bool  // a script made it
 	By     int64 // the event that began that; 0 where it is not there
 
 	Message []block // what the agent says in it
@@ -34,7 +34,6 @@ type entry struct {
 	File    string // of the whole output
 
 	open    bool // its end is awaited
-	inCall  bool // the time that it took is that of a script's call, too
 	refused string
 	seconds float64
 	paths   []string // that its patch names
@@ -137,26 +136,11 @@ func (a *assembler) output(n *entry, raw json.RawMessage) {
 	switch {
 	case i.Type == "message":
 		n.Message = append(n.Message, prose(cutProse(a.cut, contents(i.Content)))...)
-	case transcript.ProgramItem(raw).Type != "":
-		a.program(n, transcript.ProgramItem(raw))
 	case i.Type == "reasoning":
 		a.part(n, "Reasoning, summarised by the model", contents(i.Summary))
 	case !slices.Contains(shownElsewhere, i.Type):
 		a.part(n, "Item "+field(i.Type), indented(raw))
 	}
-}
-
-// program shows the code of a program, or what came of it.
-func (a *assembler) program(n *entry, p transcript.Program) {
-	if !p.Ends() {
-		a.part(n, "Program", p.Code)
-		return
-	}
-	title := "Result of the program"
-	if p.Status != "completed" {
-		title += ", " + field(p.Status)
-	}
-	a.part(n, title, cmp.Or(p.Result, "nothing"))
 }
 
 // settings shows under which instructions and with which tools the model was

@@ -48,7 +48,7 @@ func (o *overview) note(e *entry) {
 	case e.Kind == "turn":
 		o.thinking += e.seconds
 	case e.Kind == "call":
-		if !e.inCall {
+		if !e.Nested {
 			o.working += e.seconds
 		}
 		o.call(e)

@@ -96,39 +96,10 @@ func EndedBy(turn, number, caller int, id, tool, output string) Happening {
 	}}
 }
 
-// Program is an answer with a program of the API that has come to its end.
-func Program(turn int, id, code, result string) Happening {
-	return Happening{transcript.TypeModelResponse, transcript.ModelResponse{Turn: turn, Status: "completed", Output: []json.RawMessage{
-		item(map[string]any{"type": "program", "id": "prog_1", "call_id": id, "code": code, "fingerprint": "f"}),
-		item(map[string]any{"type": "program_output", "id": "progo_1", "call_id": id, "result": result, "status": "completed"}),
-	}}}
-}
-
-func item(fields map[string]any) json.RawMessage {
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		panic(err)
-	}
-	return raw
-}
-
-// Scripts is a run whose model works by a script that goes on beside it, and by a program of the
-// API's.
+// Scripts is a run whose model works by a script that goes on beside it.
 func Scripts() []Happening {
 	script := "// @exec: {\"yield_time_ms\": 1000}\nconst names = await tools.exec_command({cmd: \"ls\"});\nfor (const name of names.output.split(\"\\n\")) {\n  await tools.read_file({path: name});\n}\n"
 	patch := "*** Begin Patch\n*** Update File: greet/greet.go\n@@\n-\treturn \"Hello \" + name\n+\treturn \"Hello, \" + name\n*** End Patch\n"
-	inProgram := func(h Happening) Happening {
-		switch d := h.Data.(type) {
-		case transcript.ToolStarted:
-			d.Program = "call_p"
-			h.Data = d
-		case transcript.ToolFinished:
-			d.Program = "call_p"
-			h.Data = d
-		}
-		return h
-	}
-	code := "const [a, b] = await Promise.all([tools.read_file({path: \"a\"}), tools.read_file({path: \"b\"})]);\ntext(a + b);\n"
 	run := append(Greeting()[:6], Happening{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 1, Model: "gpt-6-sol"}},
 		Said(1, "I read all files by a script."),
 		CalledBy(1, 1, 0, "c1", "exec", script),
@@ -143,17 +114,7 @@ func Scripts() []Happening {
 		CalledBy(1, 4, 1, "c1.4", "apply_patch", patch), EndedBy(1, 4, 1, "c1.4", "apply_patch", "Success. Updated the following files:\nM greet/greet.go\n"),
 		EndedBy(2, 2, 0, "c2", "wait", "Script completed\nWall time 0.2 seconds\nOutput:\n"),
 		Happening{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 3, Model: "gpt-6-sol"}},
-		inProgram(CalledBy(3, 3, 0, "c3", "read_file", `{"path":"a"}`)), inProgram(EndedBy(3, 3, 0, "c3", "read_file", "L1: A")),
-		Happening{transcript.TypeModelResponse, transcript.ModelResponse{Turn: 3, Status: "completed", Output: []json.RawMessage{
-			Message("Now by a program."), item(map[string]any{"type": "program", "id": "prog_1", "call_id": "call_p", "code": code, "fingerprint": "f"}),
-		}}},
-		inProgram(CalledBy(3, 4, 0, "c4", "exec_command", `{"cmd":"cat b"}`)), inProgram(EndedBy(3, 4, 0, "c4", "exec_command", "B")),
-		Happening{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 4, Model: "gpt-6-sol"}},
-		Happening{transcript.TypeModelResponse, transcript.ModelResponse{Turn: 4, Status: "completed", Output: []json.RawMessage{
-			item(map[string]any{"type": "program_output", "id": "progo_1", "call_id": "call_p", "result": "AB", "status": "completed"}),
-		}}},
-		Happening{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 5, Model: "gpt-6-sol"}},
-		Said(5, "The greeting has its comma."),
+		Said(3, "The greeting has its comma."),
 	)
 	return run
 }
