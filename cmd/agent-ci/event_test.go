@@ -26,6 +26,7 @@ import (
 var eventCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"event":    makeEvent,
 	"role":     giveRole,
+	"rule":     addRule,
 	"edit":     editIssue,
 	"remark":   addRemark,
 	"onto":     addOnto,
@@ -195,6 +196,15 @@ func giveRole(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: role LOGIN ROLE")
 	}
 	worldOf(ts).repo.SetRole(args[0], args[1])
+}
+
+// addRule adds a rule on branches, in a ruleset of its own: rule TYPE BYPASS [BRANCHES].
+func addRule(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: rule TYPE BYPASS [BRANCHES]")
+	}
+	r := worldOf(ts).repo
+	r.Rules = append(r.Rules, forgetest.Rule{Type: args[0], Bypass: args[1], Branches: strings.Join(args[2:], ""), Ruleset: "Only people"})
 }
 
 // editIssue changes an issue as its author does: edit NUMBER TITLE BODY STATE.

@@ -62,6 +62,10 @@ type Repository interface {
 	// Compare says how commit stands to base.
 	Compare(ctx context.Context, base, commit string) (Relation, error)
 
+	// PushRules returns the rules on pushes to a branch that bind the account of the token, as far as the server
+	// tells. exists says whether the branch is there.
+	PushRules(ctx context.Context, branch string, exists bool) ([]PushRule, error)
+
 	// CreateBlob stores the content of a file, at most MaxBlob, and gives its id.
 	CreateBlob(ctx context.Context, content io.Reader) (string, error)
 	// CreateTree stores the tree that edits make of the tree base and gives its id.

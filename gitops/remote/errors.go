@@ -14,6 +14,7 @@ import (
 // of them says what to do.
 var (
 	ErrAuth        = errors.New("access was refused")
+	ErrForbidden   = errors.New("permission was refused") // of an account that is known
 	ErrNotFound    = errors.New("not found")
 	ErrUnreachable = errors.New("the server cannot be reached")
 	ErrEmpty       = errors.New("the repository has no commit yet")
@@ -117,6 +118,7 @@ func (e *failure) Unwrap() error { return errors.Join(e.kind, e.cause) }
 
 var remedyByKind = map[error]string{
 	ErrAuth:        "set GITHUB_TOKEN to a token that may read the repository, and write its contents for a push",
+	ErrForbidden:   "give the token the permission contents: write, in a workflow under permissions (contents: read is enough to clone); nobody can push to a repository that is archived or disabled",
 	ErrNotFound:    "check the URL, and that the token or key may see it: a private repository is not found without",
 	ErrUnreachable: "check the URL and the network, or try again later",
 	ErrEmpty:       "push a first commit, it may be empty",
@@ -186,7 +188,7 @@ var complaints = []struct {
 	{"authentication failed", ErrAuth},
 	{"permission denied", ErrAuth},
 	{"returned error: 401", ErrAuth},
-	{"returned error: 403", ErrAuth},
+	{"returned error: 403", ErrForbidden},
 	{"does not appear to be a git repository", ErrNotFound},
 	{"' not found", ErrNotFound},
 	{"does not exist", ErrNotFound},
@@ -204,7 +206,7 @@ var complaints = []struct {
 }
 
 func kindOf(err error) error {
-	for _, kind := range []error{ErrAuth, ErrNotFound, ErrUnreachable, ErrEmpty} {
+	for _, kind := range []error{ErrAuth, ErrForbidden, ErrNotFound, ErrUnreachable, ErrEmpty} {
 		if errors.Is(err, kind) {
 			return kind
 		}

@@ -20,7 +20,7 @@ type PushOptions struct {
 
 // Push moves one branch of a remote to a commit. It does nothing when the
 // branch is there already. The errors are *LeaseError, *RejectedError and what
-// wraps ErrAuth, ErrNotFound or ErrUnreachable.
+// wraps ErrAuth, ErrForbidden, ErrNotFound or ErrUnreachable.
 func Push(ctx context.Context, r Remote, o PushOptions) error {
 	name := plumbing.NewBranchReferenceName(o.Branch)
 	if o.Branch == "" || name.Validate() != nil {
@@ -48,6 +48,13 @@ func Push(ctx context.Context, r Remote, o PushOptions) error {
 		status += ": " + why
 	}
 	return rejected(o.Branch, printable(status), said.theirs.String())
+}
+
+// TryPush asks a remote whether it lets in a push of a commit to a branch, and pushes nothing. A remote decides
+// by the account alone: what else it refuses, a push has to tell. The errors are those of Push.
+func TryPush(ctx context.Context, r Remote, o PushOptions) error {
+	_, _, err := r.git(ctx, o.From, []string{"push", "--dry-run", "--porcelain", "--quiet", "--no-verify", "--force"}, o.Commit+":"+plumbing.NewBranchReferenceName(o.Branch).String())
+	return r.failed(ctx, "push to", err)
 }
 
 // refusal returns why git push, by its output for programs, did not move the branch.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/pem"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -470,6 +471,35 @@ func TestURLsThatAreRefused(t *testing.T) {
 				t.Errorf("err = %v, want one with %q", err, c.words)
 			}
 		})
+	}
+}
+
+// A push that is only tried moves nothing, and finds out whether the account may push.
+func TestTryPush(t *testing.T) {
+	o := newOrigin(t)
+	server := serve(t, o.root)
+	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Query().Get("service") == "git-receive-pack" {
+			http.Error(w, "Write access to repository not granted.", http.StatusForbidden)
+			return
+		}
+		server.Config.Handler.ServeHTTP(w, req)
+	}))
+	t.Cleanup(closed.Close)
+	for url, want := range map[string]error{server.URL: nil, closed.URL: remote.ErrForbidden} {
+		r := at(url + "/o/r.git")
+		r.Token = token
+		before, err := remote.Branches(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = remote.TryPush(t.Context(), r, remote.PushOptions{Branch: "agent-ci/x", Commit: o.base, From: storeOf(t, o.work)})
+		if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(), "Write access") {
+			t.Errorf("%s: %v", url, err)
+		}
+		if after, err := remote.Branches(t.Context(), r); err != nil || !maps.Equal(before, after) {
+			t.Errorf("branches: %v, %v", after, err)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -22,6 +23,8 @@ type Destination interface {
 
 	// tip is the end of a branch where it is published; nil when there is none.
 	tip(ctx context.Context, branch string) (*tip, error)
+	// permits ends a run whose push to branch, which ends in there, a rule would refuse.
+	permits(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error
 	// follow puts the change on the newest commit of its base branch.
 	follow(ctx context.Context, p *Proposal) error
 	// mayPush ends a run whose change may not be pushed there.

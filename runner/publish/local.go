@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/job"
 )
 
 // Local publishes on this machine: it commits on the task's branch of the checkout,
@@ -41,6 +42,9 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	}
 	return tipOf(there, true), nil
 }
+
+// permits leaves the rules of a repository on this machine, which are its hooks, to the push.
+func (Local) permits(context.Context, string, gitops.Base, job.PullRequest, *tip) error { return nil }
 
 func (Local) follow(context.Context, *Proposal) error { return nil }
 

@@ -127,6 +127,7 @@ func RemoteFailure(what string, err error) error {
 		{errors.As(err, new(*remote.LFSError)), outcome.ForgeFailed, "lfs"},
 		{errors.As(err, new(*remote.RejectedError)), outcome.ForgeFailed, "push_refused"},
 		{errors.Is(err, remote.ErrAuth), outcome.ForgeFailed, "bad_token"},
+		{errors.Is(err, remote.ErrForbidden), outcome.ForgeFailed, "forbidden"},
 		{errors.Is(err, remote.ErrNotFound), outcome.ForgeFailed, "not_found"},
 		{errors.Is(err, remote.ErrUnreachable), outcome.ForgeFailed, "unavailable"},
 	} {

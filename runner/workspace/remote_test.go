@@ -58,6 +58,7 @@ func TestFailuresOfAGitServer(t *testing.T) {
 		"lease":     {&remote.LeaseError{}, outcome.Conflict, "branch_moved"},
 		"refused":   {&remote.RejectedError{}, outcome.ForgeFailed, "push_refused"},
 		"token":     {remote.ErrAuth, outcome.ForgeFailed, "bad_token"},
+		"forbidden": {remote.ErrForbidden, outcome.ForgeFailed, "forbidden"},
 		"missing":   {remote.ErrNotFound, outcome.ForgeFailed, "not_found"},
 		"away":      {remote.ErrUnreachable, outcome.ForgeFailed, "unavailable"},
 		"timed out": {fmt.Errorf("%w: %w", remote.ErrUnreachable, context.DeadlineExceeded), outcome.ForgeFailed, "unavailable"},

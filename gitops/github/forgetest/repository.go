@@ -24,8 +24,11 @@ type Repository struct {
 	// everybody.
 	Collaborators []string
 	// Permissions are the roles of accounts (admin, maintain, write, triage,
-	// read, none). Who is not named has read; octocat has admin.
+	// read, none). Who is not named has read; octocat has admin. The account of the token may
+	// push unless it is named with a role that may not.
 	Permissions map[string]string
+	Rules       []Rule
+	Protections map[string]Protection // by branch
 
 	forge      *Forge
 	lower      string // its name, by which it is found and sorted

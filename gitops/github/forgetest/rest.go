@@ -26,6 +26,9 @@ type handler func(*Forge, *call) answer
 
 var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}":                                       getRepository,
+	"GET /repos/{owner}/{repo}/rules/branches/{branch}":               listRules,
+	"GET /repos/{owner}/{repo}/rulesets/{id}":                         getRuleset,
+	"GET /repos/{owner}/{repo}/branches/{branch}/protection":          getProtection,
 	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                      getRef,
 	"GET /repos/{owner}/{repo}/git/commits/{sha}":                     getCommit,
 	"POST /repos/{owner}/{repo}/git/blobs":                            reading(createBlob),

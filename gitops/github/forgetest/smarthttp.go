@@ -36,11 +36,12 @@ func (f *Forge) gitService(r *http.Request) (parts []string, service string, fou
 // serveGit lets everybody read what is public, and only the right token the
 // rest. As on github.com, who has no token is not told what exists.
 func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string, service string) {
+	writes := service == "git-receive-pack"
 	f.mu.Lock()
 	repository := f.repository(parts[1], parts[2])
+	forbidden := writes && repository != nil && repository.forbidsPushes()
 	f.mu.Unlock()
 	credentials := f.credentialsOf(r)
-	writes := service == "git-receive-pack"
 	public := repository != nil && !repository.Private && !writes
 	switch {
 	case credentials == wrong, credentials == missing && !public:
@@ -50,6 +51,8 @@ func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string,
 		http.Error(w, "Repository not found.", http.StatusNotFound)
 	case writes && repository.Archived:
 		http.Error(w, "This repository was archived so it is read-only.", http.StatusForbidden)
+	case forbidden:
+		http.Error(w, "Write access to repository not granted.", http.StatusForbidden)
 	case strings.HasPrefix(parts[3], "info/lfs/"):
 		f.serveLFS(w, r, filepath.Join(f.root, repository.fullName()+".git"), path.Base(parts[3]))
 	case parts[3] == "git-receive-pack":

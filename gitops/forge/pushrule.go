@@ -1,0 +1,53 @@
+package forge
+
+import (
+	"regexp"
+	"strings"
+)
+
+// PushRule is a rule of a repository on pushes to a branch.
+type PushRule struct {
+	Kind    string // creation, update, required_signatures, …, as GitHub names them
+	Setting string // that has the rule, for people
+	// NotOnCreation exempts a branch that does not exist yet.
+	NotOnCreation bool
+	Pattern       Pattern // of the kinds that have one
+}
+
+// Pattern is what a rule wants a text to match.
+type Pattern struct {
+	Operator string // starts_with, ends_with, contains, regex
+	Text     string
+	Negate   bool // the text must not match
+}
+
+// Refuses reports whether the rule refuses a text. It refuses none where the pattern cannot be read.
+func (p Pattern) Refuses(text string) bool {
+	matches := false
+	switch p.Operator {
+	case "starts_with":
+		matches = strings.HasPrefix(text, p.Text)
+	case "ends_with":
+		matches = strings.HasSuffix(text, p.Text)
+	case "contains":
+		matches = strings.Contains(text, p.Text)
+	case "regex":
+		expression, err := regexp.Compile(p.Text)
+		if err != nil {
+			return false
+		}
+		matches = expression.MatchString(text)
+	default:
+		return false
+	}
+	return matches == p.Negate
+}
+
+// String describes what the pattern wants, as in "that start with x".
+func (p Pattern) String() string {
+	verb := map[string]string{"starts_with": "start with", "ends_with": "end with", "contains": "contain", "regex": "match"}[p.Operator]
+	if p.Negate {
+		verb = "do not " + verb
+	}
+	return "that " + verb + " " + p.Text
+}

@@ -1,0 +1,106 @@
+package github
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+)
+
+// branchRule is a rule of a ruleset.
+type branchRule struct {
+	Type       string
+	Ruleset    int64 `json:"ruleset_id"`
+	Parameters struct {
+		Operator, Pattern string
+		Negate            bool
+		NotOnCreation     bool `json:"do_not_enforce_on_create"`
+	}
+}
+
+// PushRules returns the rules of rulesets, and of the protection of a branch that exists. A rule that the
+// account may bypass is left out, and so is one of which GitHub does not tell that.
+func (r *repository) PushRules(ctx context.Context, branch string, exists bool) ([]forge.PushRule, error) {
+	what := call{doing: fmt.Sprintf("read the rules on the branch %s of %s", branch, r.fullName), permission: "metadata: read", ref: heads + branch}
+	var listed []branchRule
+	if err := r.get(ctx, what, "rules/branches/"+url.PathEscape(branch)+"?per_page=100", &listed); err != nil {
+		return nil, err
+	}
+	var rules []forge.PushRule
+	settings := map[int64]string{}
+	for _, each := range listed {
+		setting, known := settings[each.Ruleset]
+		if !known {
+			setting = r.bindingRuleset(ctx, what, each.Ruleset)
+			settings[each.Ruleset] = setting
+		}
+		if setting != "" {
+			p := each.Parameters
+			rules = append(rules, forge.PushRule{Kind: each.Type, Setting: setting, NotOnCreation: p.NotOnCreation, Pattern: forge.Pattern{Operator: p.Operator, Text: p.Pattern, Negate: p.Negate}})
+		}
+	}
+	if exists {
+		rules = append(rules, r.protection(ctx, what, branch)...)
+	}
+	return rules, ctx.Err()
+}
+
+func (r *repository) get(ctx context.Context, what call, path string, into any) error {
+	return r.do(ctx, what, func() error {
+		return r.send(ctx, http.MethodGet, "repos/"+r.fullName+"/"+path, nil, into)
+	})
+}
+
+// bindingRuleset describes a ruleset whose rules the account may not bypass by a push; "" for another
+// one, and where GitHub does not tell.
+func (r *repository) bindingRuleset(ctx context.Context, what call, id int64) string {
+	var set struct {
+		Name, Source string
+		Bypass       string                                `json:"current_user_can_bypass"`
+		Links        struct{ HTML *struct{ Href string } } `json:"_links"`
+	}
+	err := r.get(ctx, what, fmt.Sprintf("rulesets/%d", id), &set)
+	if err != nil || set.Bypass != "never" && set.Bypass != "pull_requests_only" {
+		return ""
+	}
+	where := set.Source
+	if set.Links.HTML != nil {
+		where = cmp.Or(set.Links.HTML.Href, where)
+	}
+	return r.printable(fmt.Sprintf("the ruleset %q (%s)", set.Name, where))
+}
+
+// enabled is a part of a branch's protection.
+type enabled struct{ Enabled bool }
+
+// protection returns what the protection of a branch asks of everybody. Only who administers the repository
+// may read it. What exempts administrators, or somebody by name, is left out.
+func (r *repository) protection(ctx context.Context, what call, branch string) []forge.PushRule {
+	var p struct {
+		EnforceAdmins enabled                      `json:"enforce_admins"`
+		Lock          enabled                      `json:"lock_branch"`
+		Signatures    enabled                      `json:"required_signatures"`
+		Checks        *struct{ Contexts []string } `json:"required_status_checks"`
+		Reviews       *struct {
+			Exempt *struct{} `json:"bypass_pull_request_allowances"`
+		} `json:"required_pull_request_reviews"`
+	}
+	if r.get(ctx, what, "branches/"+url.PathEscape(branch)+"/protection", &p) != nil || !p.EnforceAdmins.Enabled {
+		return nil
+	}
+	setting := r.printable(fmt.Sprintf("the protection of the branch %s of %s (Settings, Branches)", branch, r.fullName))
+	var rules []forge.PushRule
+	add := func(kind string, is bool) {
+		if is {
+			rules = append(rules, forge.PushRule{Kind: kind, Setting: setting})
+		}
+	}
+	add("update", p.Lock.Enabled)
+	add("required_signatures", p.Signatures.Enabled)
+	add("required_status_checks", p.Checks != nil && len(p.Checks.Contexts) > 0)
+	add("pull_request", p.Reviews != nil && p.Reviews.Exempt == nil)
+	return rules
+}

@@ -1,0 +1,103 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+)
+
+// plannedPush is what is known of a push before there is a change.
+type plannedPush struct {
+	branch            string
+	exists            bool
+	forced            bool // the branch has the change of an earlier run
+	title             string
+	author, committer string // mail addresses; "" where the forge makes the commit
+	signed            bool
+}
+
+// pushRefusal tells which pushes a rule refuses.
+type pushRefusal struct {
+	refuses func(plannedPush, forge.PushRule) bool
+	what    string // the rule demands or forbids, after "which"
+	remedy  string
+}
+
+func ofExisting(p plannedPush, _ forge.PushRule) bool { return p.exists }
+
+func ofNewToo(p plannedPush, r forge.PushRule) bool { return p.exists || !r.NotOnCreation }
+
+// pushRefusals are by the kind of the rule. Those that depend on the change, as on its files, are left out.
+var pushRefusals = map[string]pushRefusal{
+	"creation":               {func(p plannedPush, _ forge.PushRule) bool { return !p.exists }, "forbids to create that branch", ""},
+	"update":                 {ofExisting, "forbids to change that branch", ""},
+	"non_fast_forward":       {func(p plannedPush, _ forge.PushRule) bool { return p.forced }, "forbids to replace the change of an earlier run there", "merge or delete the branch, or "},
+	"required_signatures":    {func(p plannedPush, _ forge.PushRule) bool { return !p.signed }, "wants signed commits", "set pull_request.commit.sign, or "},
+	"pull_request":           {ofExisting, "wants changes of that branch to come by pull requests", ""},
+	"merge_queue":            {ofExisting, "wants changes of that branch to come by the merge queue", ""},
+	"required_deployments":   {ofExisting, "wants commits that were deployed before", ""},
+	"code_scanning":          {ofExisting, "wants commits that were scanned before", ""},
+	"required_status_checks": {ofNewToo, "wants commits that passed their checks elsewhere", ""},
+	"workflows":              {ofNewToo, "wants commits that passed workflows elsewhere", ""},
+	"branch_name_pattern": {
+		func(p plannedPush, r forge.PushRule) bool {
+			return !p.exists && r.Pattern.Refuses(p.branch) && r.Pattern.Refuses("refs/heads/"+p.branch)
+		},
+		"wants names of branches %s", "",
+	},
+	"commit_message_pattern": {
+		func(p plannedPush, r forge.PushRule) bool {
+			return p.title != "" && r.Pattern.Operator == "starts_with" && r.Pattern.Refuses(p.title)
+		}, "wants messages %s", "change pull_request.title, or ",
+	},
+	"commit_author_email_pattern": {
+		func(p plannedPush, r forge.PushRule) bool { return p.author != "" && r.Pattern.Refuses(p.author) },
+		"wants mail addresses of authors %s", "set GIT_AUTHOR_EMAIL, or ",
+	},
+	"committer_email_pattern": {
+		func(p plannedPush, r forge.PushRule) bool { return p.committer != "" && r.Pattern.Refuses(p.committer) },
+		"wants mail addresses of committers %s", "set GIT_COMMITTER_EMAIL, or ",
+	},
+}
+
+// permits asks for the rules that bind the token. What the forge does not tell is left to the push.
+func (f Forge) permits(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error {
+	rules, err := f.repository().PushRules(ctx, branch, there != nil)
+	if err != nil {
+		return ctx.Err()
+	}
+	planned := f.plan(branch, base, pull, there)
+	for _, rule := range rules {
+		if known, is := pushRefusals[rule.Kind]; is && known.refuses(planned, rule) {
+			return f.refusedBy(rule, known, branch)
+		}
+	}
+	return nil
+}
+
+func (f Forge) plan(branch string, base gitops.Base, pull job.PullRequest, there *tip) plannedPush {
+	p := plannedPush{branch: branch, exists: there != nil, forced: there != nil && there.SHA != base.SHA, title: pull.Title, signed: pull.Commit.Sign != ""}
+	if pull.Commit.Sign != signGitHub {
+		p.author, p.committer = f.signature("AUTHOR", time.Time{}).Email, f.signature("COMMITTER", time.Time{}).Email
+	}
+	return p
+}
+
+func (f Forge) refusedBy(rule forge.PushRule, known pushRefusal, branch string) *outcome.Stop {
+	ended, reason := outcome.ForgeFailed, "push_refused"
+	if rule.Kind == "branch_name_pattern" {
+		ended, reason = outcome.InvalidInput, "branch_name"
+	}
+	what := known.what
+	if strings.Contains(what, "%s") {
+		what = fmt.Sprintf(what, rule.Pattern)
+	}
+	return outcome.Stopf(ended, reason, "The branch %s could not be pushed to %s: %s %s. To go on, %sgive another name as pull_request.branch, let the token's account bypass that rule, or leave the branch out of it.",
+		branch, f.Repository, rule.Setting, what, known.remedy)
+}
