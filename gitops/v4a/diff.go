@@ -128,97 +128,34 @@ func contextAfter(text string, at int) int {
 // old one that others of the new one replace.
 type lineRange struct{ oldFrom, oldTo, newFrom, newTo int }
 
-// differing follows from the pieces: what lies between two ranges of the base
-// has changed. The changes grow to whole lines; what grows together is one.
+// differing are the lines that differ from those of the base.
 func (c *Content) differing() []lineRange {
-	var out []lineRange
-	for _, r := range c.gaps() {
-		r = c.extendLeft(r)
-		if n := len(out); n > 0 && r.oldFrom <= out[n-1].oldTo {
-			r.oldFrom, r.newFrom = out[n-1].oldFrom, out[n-1].newFrom
-			out = out[:n-1]
-		}
-		out = append(out, c.extendRight(r))
+	if !c.Changed() {
+		return nil
 	}
-	return dropEqual(c.base, c.text, out)
+	old, now := lines(c.base), lines(c.text)
+	var all []lineRange
+	var at lineRange // the equal lines above end here
+	line := 0
+	for _, h := range hunksOf(old, now) {
+		same := size(old[line:h.base0])
+		from, newFrom := at.oldTo+same, at.newTo+same
+		at = lineRange{from, from + size(old[h.base0:h.base1]), newFrom, newFrom + size(now[h.new0:h.new1])}
+		all, line = append(all, at), h.base1
+	}
+	return all
 }
 
-// gaps returns what is not taken over from the base, byte by byte.
-func (c *Content) gaps() []lineRange {
-	var out []lineRange
-	gap := lineRange{}
-	end := piece{at: len(c.base)}
-	for _, p := range append(slices.Clip(c.pieces), end) {
-		if p.at < 0 {
-			gap.newTo += len(p.text)
-			continue
-		}
-		gap.oldTo = p.at
-		if gap.oldTo > gap.oldFrom || gap.newTo > gap.newFrom {
-			out = append(out, gap)
-		}
-		oldEnd, newEnd := p.at+len(p.text), gap.newTo+len(p.text)
-		gap = lineRange{oldEnd, oldEnd, newEnd, newEnd}
-	}
-	return out
+func lines(text string) []string {
+	all := make([]string, 0, strings.Count(text, "\n")+1)
+	return slices.AppendSeq(all, strings.Lines(text))
 }
 
-// extendLeft moves the start to that of its line in the base. What is passed
-// over on the way is the same in the text, unless another range is met.
-func (c *Content) extendLeft(r lineRange) lineRange {
-	n := r.oldFrom - (strings.LastIndexByte(c.base[:r.oldFrom], '\n') + 1)
-	r.oldFrom -= n
-	r.newFrom -= n
-	return r
-}
-
-// extendRight moves the end to where a line ends in both texts.
-func (c *Content) extendRight(r lineRange) lineRange {
-	if atLineStart(c.base, r.oldTo) && atLineStart(c.text, r.newTo) {
-		return r
+func size(lines []string) (bytes int) {
+	for _, line := range lines {
+		bytes += len(line)
 	}
-	n := len(c.base) - r.oldTo
-	if i := strings.IndexByte(c.base[r.oldTo:], '\n'); i >= 0 {
-		n = i + 1
-	}
-	r.oldTo += n
-	r.newTo += n
-	return r
-}
-
-func atLineStart(text string, at int) bool { return at == 0 || text[at-1] == '\n' }
-
-// dropEqual takes equal lines off both ends of the ranges, and ranges that have
-// no others out.
-func dropEqual(old, text string, ranges []lineRange) []lineRange {
-	kept := ranges[:0]
-	for _, r := range ranges {
-		r = r.withoutEqualEnds(old, text)
-		if r.oldFrom < r.oldTo || r.newFrom < r.newTo {
-			kept = append(kept, r)
-		}
-	}
-	return kept
-}
-
-func (r lineRange) withoutEqualEnds(old, text string) lineRange {
-	for r.oldFrom < r.oldTo {
-		line := firstLine(old[r.oldFrom:r.oldTo])
-		if line != firstLine(text[r.newFrom:r.newTo]) {
-			break
-		}
-		r.oldFrom += len(line)
-		r.newFrom += len(line)
-	}
-	for r.oldFrom < r.oldTo {
-		line := lastLineOf(old[r.oldFrom:r.oldTo])
-		if line != lastLineOf(text[r.newFrom:r.newTo]) {
-			break
-		}
-		r.oldTo -= len(line)
-		r.newTo -= len(line)
-	}
-	return r
+	return bytes
 }
 
 // firstLine returns the first line with its LF, if it has one.

@@ -1,39 +1,93 @@
 package v4a
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // hunk says that the lines [base0,base1) of the base are [new0,new1) of another text.
 type hunk struct{ base0, base1, new0, new1 int }
 
-// mostEdits is how many lines may differ between two texts before what lies
-// between their common beginning and end counts as changed whole. That bounds
-// time and memory.
-const mostEdits = 1500
+const (
+	nearby = 60 // lines of both texts together within which a difference is expected to end
+	sure   = 3  // equal lines by which its end is known
+	// mostEdits is how many lines may differ below a difference that ends nowhere near before all
+	// of them count as changed. That bounds time and memory.
+	mostEdits = 1500
+)
 
-// hunksOf are those by which text differs from base.
-func hunksOf(base, text []string) []hunk {
-	head := 0
-	for head < len(base) && head < len(text) && base[head] == text[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(base)-head && tail < len(text)-head && base[len(base)-1-tail] == text[len(text)-1-tail] {
-		tail++
-	}
-	a, b := numbered(base[head:len(base)-tail], text[head:len(text)-tail])
-	var hunks []hunk
+// hunksOf are those by which text differs from base. Many small differences are told from each other
+// without a look at all lines: so the time that they take grows with their number alone.
+func hunksOf(base, text []string) (hunks []hunk) {
 	at, to := 0, 0
-	add := func(i, j int) { // all before the pair i, j is changed
-		if i > at || j > to {
-			hunks = append(hunks, hunk{head + at, head + i, head + to, head + j})
+	for at < len(base) || to < len(text) {
+		if at < len(base) && to < len(text) && base[at] == text[to] {
+			at, to = at+1, to+1
+			continue
+		}
+		gone, came := resync(base[at:], text[to:])
+		pairs := append(matches(numbered(base[at:at+gone], text[to:to+came])), [2]int{gone, came})
+		i, j := 0, 0
+		for _, pair := range pairs { // all before a pair is changed
+			if pair[0] > i || pair[1] > j {
+				hunks = append(hunks, hunk{at + i, at + pair[0], to + j, to + pair[1]})
+			}
+			i, j = pair[0]+1, pair[1]+1
+		}
+		at, to = at+gone, to+came
+	}
+	return hunks
+}
+
+// resync finds where two texts that differ from their first line on are equal again.
+func resync(base, text []string) (gone, came int) {
+	for both := 1; both <= nearby; both++ {
+		for gone := max(0, both-len(text)); gone <= min(both, len(base)); gone++ {
+			if inStep(base[gone:], text[both-gone:]) {
+				return gone, both - gone
+			}
 		}
 	}
-	for _, pair := range matches(a, b) {
-		add(pair[0], pair[1])
-		at, to = pair[0]+1, pair[1]+1
+	gone, came = len(base), len(text)
+	for gone > 0 && came > 0 && base[gone-1] == text[came-1] {
+		gone, came = gone-1, came-1
 	}
-	add(len(a), len(b))
-	return hunks
+	return gone, came
+}
+
+func inStep(base, text []string) bool {
+	if len(base) < sure || len(text) < sure {
+		return slices.Equal(base, text)
+	}
+	return slices.Equal(base[:sure], text[:sure])
+}
+
+// Compared says which lines stay where others take their place, which go and which come.
+func Compared(was, is []string) []Line {
+	all := make([]Line, 0, max(len(was), len(is)))
+	add := func(kind Kind, texts []string) {
+		for _, text := range texts {
+			all = append(all, Line{kind, text})
+		}
+	}
+	at := 0
+	for _, h := range hunksOf(was, is) {
+		add(Keep, was[at:h.base0])
+		add(Remove, was[h.base0:h.base1])
+		add(Insert, is[h.new0:h.new1])
+		at = h.base1
+	}
+	add(Keep, was[at:])
+	return all
+}
+
+// Replacing is the section of a text in a file that gives way to another.
+func Replacing(path, old, now string) Section {
+	all := Compared(lines(old), lines(now))
+	for i, l := range all {
+		all[i].Text = strings.TrimSuffix(l.Text, "\n")
+	}
+	return Section{Op: Update, Path: path, Hunks: []Hunk{{Lines: all}}}
 }
 
 // numbered gives equal lines equal numbers.

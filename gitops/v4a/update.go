@@ -26,5 +26,5 @@ func (c *Content) updated(ctx context.Context, s *Section) (*Content, []string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.edited(edits(t, placed, s.bare)), notes, nil
+	return c.Rewritten(edited(t, placed, s.bare)), notes, nil
 }

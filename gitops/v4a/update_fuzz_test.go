@@ -65,19 +65,8 @@ func checkMismatch(t *testing.T, err error) {
 	}
 }
 
-// checkContent checks that the pieces make the text, and the differing lines
-// the text from the base.
+// checkContent checks that the differing lines make the text from the base.
 func checkContent(t *testing.T, c *Content) {
-	var pieces strings.Builder
-	for _, p := range c.pieces {
-		if p.at >= 0 && c.base[p.at:p.at+len(p.text)] != p.text {
-			t.Errorf("%q is not at %d of %q", p.text, p.at, c.base)
-		}
-		pieces.WriteString(p.text)
-	}
-	if pieces.String() != c.text {
-		t.Errorf("pieces make %q, not %q", pieces.String(), c.text)
-	}
 	var patched strings.Builder
 	at := 0
 	for _, r := range c.Diff().ranges {
@@ -97,21 +86,18 @@ func checkContent(t *testing.T, c *Content) {
 // checkSize checks that what a content holds grows with the file and the patch
 // and no faster: sections can only add what they say, with an ending for each line.
 func checkSize(t *testing.T, c *Content, patch *Patch) {
-	said, lines := 0, 1
+	said := 0
 	for _, s := range patch.Sections {
 		said += 2*len(s.Content) + 2
-		lines += 2
 		for _, h := range s.Hunks {
 			for _, l := range h.Lines {
 				said += len(l.Text) + 2
-				lines += 2
-			}
+					}
 		}
 	}
 	if n := len(c.text); n > len(c.base)+said {
 		t.Errorf("it has %d bytes, from %d and a patch of %d", n, len(c.base), said)
 	}
-	if n := len(c.pieces); n > 2*lines {
-		t.Errorf("it has %d pieces, from %d lines of a patch", n, lines)
-	}
 }
+
+func atLineStart(text string, at int) bool { return at == 0 || text[at-1] == '\n' }

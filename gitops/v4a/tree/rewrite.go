@@ -108,7 +108,7 @@ func (p *planner) replace(f *file, text *string) error {
 		p.write(f, f.rewritten(*text), nil)
 		return nil
 	}
-	f.content = f.content.Replaced(*text)
+	f.content = f.content.Rewritten(*text)
 	return nil
 }
 
