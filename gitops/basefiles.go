@@ -252,8 +252,12 @@ func (c *Checkout) BaseHolds(ctx context.Context, text string) (bool, error) {
 		return false, nil
 	}
 	// The text goes by standard input: others see a program's arguments.
-	git := c.repo.Git.With("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + repository.QuoteAlternate(c.repo.CommonDir+"/objects"))
-	_, err := git.Run(ctx, c.repo.Root, strings.NewReader(text+"\n"), "grep", "--quiet", "--text", "--fixed-strings", "-f", "-", string(c.base.Tree))
+	git, err := c.repo.PrivateGit()
+	if err != nil {
+		return false, fmt.Errorf("search the base: %w", err)
+	}
+	git = git.With("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + repository.QuoteAlternate(c.repo.CommonDir+"/objects"))
+	_, err = git.Run(ctx, c.repo.Root, strings.NewReader(text+"\n"), "grep", "--quiet", "--text", "--fixed-strings", "-f", "-", string(c.base.Tree))
 	switch {
 	case err == nil:
 		return true, nil

@@ -227,7 +227,11 @@ func (m *treeMerge) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	out, err := m.repo.Git.With("GIT_WORK_TREE="+dir).Run(ctx, dir, nil, "-c", "merge.conflictStyle=diff3", "-c", "merge.renames="+strconv.FormatBool(m.renames),
+	git, err := m.repo.PrivateGit()
+	if err != nil {
+		return err
+	}
+	out, err := git.With("GIT_WORK_TREE="+dir).Run(ctx, dir, nil, "-c", "merge.conflictStyle=diff3", "-c", "merge.renames="+strconv.FormatBool(m.renames),
 		"merge-tree", "--write-tree", "-z", "--messages", m.commits[1], m.commits[2])
 	if err != nil && program.ExitStatus(err) != 1 {
 		return err

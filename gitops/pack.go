@@ -64,7 +64,8 @@ func (c *Checkout) Shallow() bool {
 // when the checkout was opened, and the folders that it borrows objects from. Who puts objects there calls
 // Fetched.
 func (c *Checkout) Private() (dir string, borrowed []string, err error) {
-	return c.repo.Private, c.repo.Folders, c.repo.ResetPrivate()
+	_, err = c.repo.PrivateGit()
+	return c.repo.Private, c.repo.Folders, err
 }
 
 // Fetched finds the objects that git put into the private git folder.

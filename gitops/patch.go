@@ -36,8 +36,11 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 	}
 	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
 	args = append(append(args, format...), old.String(), now.String())
-	git := c.repo.Git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index"))
-	if err := git.Stream(ctx, empty, nil, w, args...); err != nil {
+	git, err := c.repo.PrivateGit()
+	if err == nil {
+		err = git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index")).Stream(ctx, empty, nil, w, args...)
+	}
+	if err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
 	return nil

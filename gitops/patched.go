@@ -36,7 +36,11 @@ func (c *Checkout) Patched(ctx context.Context, tree Tree, patch []byte) (*Chang
 // patchedAlone makes the trees of both sides of a patch, with the files that it names and nothing else:
 // git is given no more objects than those. dir is an empty folder.
 func (c *Checkout) patchedAlone(ctx context.Context, dir string, tree Tree, patch []byte) (before, after Tree, err error) {
-	git := c.repo.Git.With("GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+filepath.Join(dir, "index"))
+	git, err := c.repo.PrivateGit()
+	if err != nil {
+		return "", "", err
+	}
+	git = git.With("GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+filepath.Join(dir, "index"))
 	run := func(stdin []byte, args ...string) (string, error) {
 		out, err := git.Run(ctx, dir, bytes.NewReader(stdin), args...)
 		return string(out), err

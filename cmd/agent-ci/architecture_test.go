@@ -101,7 +101,7 @@ var roomKnows = map[string][]string{
 	"gitops/internal/objects":     {"gitops/internal/index", "gitops/internal/regularfile"},
 	"gitops/internal/program":     {"policy/outside"},
 	"gitops/internal/regularfile": nil,
-	"gitops/internal/repository":  {"gitops/internal/eol", "gitops/internal/index", "gitops/internal/program", "gitops/internal/regularfile", "gitops/rules", "policy/outside"},
+	"gitops/internal/repository":  {"gitops/internal/index", "gitops/internal/program", "gitops/internal/regularfile", "gitops/rules", "policy/outside"},
 }
 
 type goPackage struct {

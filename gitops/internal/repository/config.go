@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/eol"
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
@@ -35,7 +34,8 @@ type Settings struct {
 	pushRemotes   map[string]string // by branches; that of "" is remote.pushDefault
 	rewrites      bool              // git makes other addresses of some
 
-	EOL          eol.Settings
+	autoCRLF     string // "true", "input" or "false"
+	eol          string // "crlf", "lf" or anything else for native
 	FileMode     bool
 	Symlinks     bool
 	IgnoreCase   bool
@@ -271,9 +271,9 @@ func (s *Settings) takeCore(name string, v variable) {
 	case name == "repositoryformatversion":
 		s.formatVersion, _ = strconv.Atoi(v.value) // what is no number is refused as unknown by go-git
 	case name == "autocrlf":
-		s.EOL.AutoCRLF = v.boolOr("input")
+		s.autoCRLF = v.boolOr("input")
 	case name == "eol":
-		s.EOL.EOL = strings.ToLower(v.value)
+		s.eol = strings.ToLower(v.value)
 	case name == "checkstat":
 		s.MinimalStat = strings.EqualFold(v.value, "minimal")
 	case name == "logallrefupdates":
@@ -352,6 +352,24 @@ func (s *Settings) FilterOf(attrs rules.Resolved) string {
 func (s *Settings) NeedsGit(attrs rules.Resolved) bool {
 	encoding := attrs["working-tree-encoding"].Text()
 	return encoding != "" && !strings.EqualFold(encoding, "utf-8") || attrs["ident"].IsSet()
+}
+
+// ConvertsLines reports whether git may change the line endings of a file with these attributes, in
+// one direction or the other.
+func (s *Settings) ConvertsLines(attrs rules.Resolved) bool {
+	if attrs["text"].IsUnset() {
+		return false
+	}
+	asked := s.autoCRLF == "true" || s.autoCRLF == "input"
+	for _, name := range [...]string{"text", "crlf", "eol"} {
+		asked = asked || attrs[name] != rules.Value{}
+	}
+	return asked
+}
+
+// AddsCR reports whether git may write such a file with CRLF.
+func (s *Settings) AddsCR(attrs rules.Resolved) bool {
+	return s.ConvertsLines(attrs) && (s.autoCRLF == "true" || s.eol == "crlf" || attrs["eol"].Text() == "crlf")
 }
 
 // SameName is one spelling for all names that this file system takes for one.

@@ -124,6 +124,44 @@ func TestThePrivateFolderKeepsWhatWasRead(t *testing.T) {
 	}
 }
 
+// Whatever commands without a sandbox write into the private git folder, git does what it would have done.
+func TestThePrivateFolderIsRebuiltBeforeEachUse(t *testing.T) {
+	r := gittest.New(t)
+	r.Write(".git/info/attributes", "*.x text=auto\n")
+	r.Seed()
+	r.Git("config", "core.autocrlf", "input")
+	c := open(t, r.Dir)
+	private := gittest.Repo{T: t, Dir: c.Private}
+	sprung := filepath.Join(t.TempDir(), "sprung")
+	evil := "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch " + sprung + "\n[filter \"f\"]\n\tclean = touch " + sprung + "\n[extensions]\n\tworktreeConfig = true\n"
+	elsewhere := gittest.New(t)
+	elsewhere.Write(".git/config", evil)
+	for name, spoil := range map[string]func(){
+		"config":           func() { private.Write("config", evil) },
+		"its place":        func() { private.Remove("config"); private.Link(elsewhere.Path(".git/config"), "config") },
+		"a folder":         func() { private.Remove("config"); private.Write("config/in/it", "x") },
+		"another folder's": func() { private.Write("commondir", elsewhere.Path(".git")) },
+		"of a work tree":   func() { private.Write("config", evil); private.Write("config.worktree", evil) },
+		"attributes":       func() { private.Write("info/attributes", "* filter=f\n") },
+	} {
+		spoil()
+		git, err := c.PrivateGit()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r.Write("a.x", name+"\r\n")
+		out, err := git.With("GIT_INDEX_FILE="+filepath.Join(t.TempDir(), "index")).Run(t.Context(), r.Dir, strings.NewReader("a.x\n"), "update-index", "--add", "--stdin")
+		if err != nil {
+			t.Errorf("%s: %s, %v", name, out, err)
+		}
+		id := r.GitWith(nil, []byte(name+"\n"), "hash-object", "--stdin", "--no-filters")
+		gittest.Same(t, name, "blob", r.GitWith([]string{"GIT_DIR=" + c.Private}, nil, "cat-file", "-t", id))
+	}
+	if _, err := os.Lstat(sprung); err == nil {
+		t.Error("git ran a program")
+	}
+}
+
 // Filters of the repository's own configuration are told from the user's, whatever file they are in.
 func TestOwnFilters(t *testing.T) {
 	global := os.Getenv("GIT_CONFIG_GLOBAL")

@@ -97,7 +97,11 @@ func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index
 			return nil, fmt.Errorf("read the split index: %w", err)
 		}
 	}
-	if _, err := r.Git.With("GIT_INDEX_FILE="+whole).Run(ctx, r.Root, nil, "update-index", "--no-split-index"); err != nil {
+	git, err := r.PrivateGit()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := git.With("GIT_INDEX_FILE="+whole).Run(ctx, r.Root, nil, "update-index", "--no-split-index"); err != nil {
 		return nil, fmt.Errorf("read the split index: %w", err)
 	}
 	f, err := index.Read(whole)

@@ -1,14 +1,17 @@
 package repository
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
@@ -19,9 +22,15 @@ func (r *Repository) makePrivate(state string) (err error) {
 	if r.Private, err = os.MkdirTemp(state, "shadow-"); err == nil {
 		err = r.fillGitDir(r.Private, r.encode(r.Private, os.DevNull))
 	}
-	if err == nil {
-		err = r.lengthenMarks()
+	r.private = map[string][]byte{}
+	for _, name := range [...]string{"config", "info/exclude", attributes, userExcludes, userAttributes} {
+		data, readErr := os.ReadFile(filepath.Join(r.Private, name))
+		if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
+			err = errors.Join(err, readErr)
+		}
+		r.private[name] = data
 	}
+	r.private[attributes] = fmt.Appendf(r.private[attributes], "\n* conflict-marker-size=%d\n", MarkSize)
 	if err != nil {
 		return fmt.Errorf("make a private git folder: %w", err)
 	}
@@ -32,24 +41,48 @@ func (r *Repository) makePrivate(state string) (err error) {
 // more than those that files have themselves.
 const MarkSize = 199
 
-// lengthenMarks has marks of conflicts be that long, whatever other attributes say.
-func (r *Repository) lengthenMarks() error {
-	f, err := os.OpenFile(filepath.Join(r.Private, "info", "attributes"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+// PrivateGit returns git for the private git folder. It writes the files that decide what git does again
+// first: commands without a sandbox could have changed them.
+func (r *Repository) PrivateGit() (program.Program, error) {
+	err := r.resetPrivate()
+	if err != nil {
+		err = fmt.Errorf("configure the private git folder: %w", err)
+	}
+	return r.git, err
+}
+
+func (r *Repository) resetPrivate() error {
+	for _, name := range [...]string{"commondir", "config.worktree", "objects/info/alternates"} { // by which git reads elsewhere
+		if err := os.RemoveAll(filepath.Join(r.Private, name)); err != nil {
+			return err
+		}
+	}
+	for name, data := range r.private {
+		path := filepath.Join(r.Private, name)
+		if found, err := regularfile.Read(path, regularfile.Small); err == nil && bytes.Equal(found, data) {
+			continue
+		}
+		if err := replace(path, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace replaces whatever is at a path by a file, at once: another git may start at this moment.
+func replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(f, "\n* conflict-marker-size=%d\n", MarkSize)
-	return errors.Join(err, f.Close())
-}
-
-// ResetPrivate writes the configuration of the private git folder again: commands without a sandbox could
-// have changed it.
-func (r *Repository) ResetPrivate() error {
-	path := filepath.Join(r.Private, "config")
-	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte(r.encode(r.Private, os.DevNull)), 0o600)); err != nil {
-		return fmt.Errorf("configure the private git folder: %w", err)
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
 	}
-	return nil
+	if os.Rename(f.Name(), path) == nil {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(path), os.Rename(f.Name(), path)) // a folder
 }
 
 // fillGitDir makes dir a git folder with copies of the ignore and attribute rules that git would
@@ -60,7 +93,7 @@ func (r *Repository) fillGitDir(dir, config string) error {
 	}
 	for _, file := range [...]struct{ from, to string }{
 		{filepath.Join(r.CommonDir, "info", "exclude"), "info/exclude"},
-		{filepath.Join(r.CommonDir, "info", "attributes"), "info/attributes"},
+		{filepath.Join(r.CommonDir, "info", "attributes"), attributes},
 		{filepath.Join(r.CommonDir, "shallow"), "shallow"},
 		{r.Settings.excludesFile, userExcludes},
 		{r.Settings.attributes, userAttributes},
@@ -85,8 +118,9 @@ func makeFolders(gitDir string) error {
 	return nil
 }
 
-// The user's own rules as they are kept in a git folder of ours.
+// Rules as they are kept in a git folder of ours.
 const (
+	attributes     = "info/attributes"
 	userExcludes   = "info/user-exclude"
 	userAttributes = "info/user-attributes"
 )
@@ -103,8 +137,8 @@ func (r *Repository) encode(dir, hooks string) string {
 		{"ignoreCase", strconv.FormatBool(s.IgnoreCase)},
 		{"precomposeUnicode", strconv.FormatBool(s.Precompose)},
 		{"trustctime", strconv.FormatBool(s.TrustCtime)},
-		{"autocrlf", cmp.Or(s.EOL.AutoCRLF, "false")},
-		{"eol", cmp.Or(s.EOL.EOL, "native")},
+		{"autocrlf", cmp.Or(s.autoCRLF, "false")},
+		{"eol", cmp.Or(s.eol, "native")},
 		{"excludesFile", filepath.Join(dir, userExcludes)},
 		{"attributesFile", filepath.Join(dir, userAttributes)},
 	} {
@@ -143,34 +177,25 @@ func Quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }
 
-func (r *Repository) Exclude() rules.Ignore { return r.ignoreRules("info/exclude") }
+// Exclude returns the rules of info/exclude.
+func (r *Repository) Exclude() rules.Ignore { return rules.ParseIgnore(r.private["info/exclude"], "") }
 
-// OuterIgnores are the ignore rules from outside of the work tree, the weakest
+// OuterIgnores returns the ignore rules from outside of the work tree, the weakest
 // first.
 func (r *Repository) OuterIgnores() []rules.Ignore {
-	return []rules.Ignore{r.ignoreRules(userExcludes), r.Exclude()}
+	return []rules.Ignore{rules.ParseIgnore(r.private[userExcludes], ""), r.Exclude()}
 }
 
-// ignoreRules reads rules as they were when the repository was opened.
-func (r *Repository) ignoreRules(name string) rules.Ignore {
-	text, err := os.ReadFile(filepath.Join(r.Private, name))
-	if err != nil {
-		return rules.Ignore{} // there are none
-	}
-	return rules.ParseIgnore(text, "")
-}
-
-// OuterAttributes are the attributes from outside of the work tree: those of the
+// OuterAttributes returns the attributes from outside of the work tree: those of the
 // system and the user, weaker than any in it, and those of info/attributes, which
 // are the strongest.
 func (r *Repository) OuterAttributes() (weaker []rules.Attributes, strongest rules.Attributes) {
-	read := func(path string) rules.Attributes {
-		data, err := regularfile.Read(path, regularfile.Small)
-		if err != nil {
-			return rules.Attributes{}
-		}
-		return rules.ParseAttributes(data, "")
+	system, err := regularfile.Read("/etc/gitattributes", regularfile.Small)
+	if err != nil {
+		system = nil // there is none
 	}
-	weaker = []rules.Attributes{read("/etc/gitattributes"), read(filepath.Join(r.Private, userAttributes))}
-	return weaker, read(filepath.Join(r.Private, "info", "attributes"))
+	for _, data := range [][]byte{system, r.private[userAttributes]} {
+		weaker = append(weaker, rules.ParseAttributes(data, ""))
+	}
+	return weaker, rules.ParseAttributes(r.private[attributes], "")
 }

@@ -21,9 +21,10 @@ import (
 type Repository struct {
 	Layout
 	Settings Settings
-	Git      program.Program // works on the private git folder alone
-	Private  string          // a git folder of our own
-	user     program.Program // reads the configuration of the repository, the user and the machine
+	Private  string            // a git folder of our own
+	private  map[string][]byte // its files that decide what git does
+	git      program.Program   // works on it alone
+	user     program.Program   // reads the configuration of the repository, the user and the machine
 	forge    string
 	asked    map[string][]string // addresses of remotes
 	Folders  []string            // git folders whose objects the repository has
@@ -72,7 +73,7 @@ func (r *Repository) open(git, state string) error {
 	if err := r.makePrivate(state); err != nil {
 		return err
 	}
-	r.Git = program.Isolated(git, os.Environ(), r.Root, r.Private, r.Root)
+	r.git = program.Isolated(git, os.Environ(), r.Root, r.Private, r.Root)
 	r.Folders, err = ObjectFolders(r.CommonDir)
 	return err
 }

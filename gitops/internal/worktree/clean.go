@@ -8,15 +8,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/eol"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
@@ -65,11 +64,11 @@ type cleaner struct {
 	attributes *attributes
 	keep       bool
 	places     *places
-	staged     *stage // of files that only git can convert; nil for none yet
+	staged     *stage // of files that git converts; nil for none yet
 }
 
-// clean fills in the ids of list. Files that only git can convert go through
-// one run of git together.
+// clean fills in the ids of list. Files that git has to convert go through one
+// run of git together.
 func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
 	c.leaveOutLarge(list)
 	c.places = c.openPlaces()
@@ -158,45 +157,43 @@ func (c *cleaner) one(ctx context.Context, s *Suspect) (later bool, err error) {
 		}
 		defer f.Close()
 	}
-	if c.repo.Settings.NeedsGit(attrs) {
+	later = c.repo.Settings.NeedsGit(attrs)
+	if !later && c.repo.Settings.ConvertsLines(attrs) {
+		if later, err = hasCRLF(regularfile.Until(ctx, f)); err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if later {
 		return true, c.stage(ctx, s.Path, f)
 	}
-	s.ID, err = c.file(ctx, f, c.repo.Settings.EOL.Decide(attrs), s.old)
+	info, err := f.Stat()
+	if err == nil {
+		s.ID, err = c.blob(regularfile.Until(ctx, f), info.Size())
+	}
 	return false, err
 }
 
-func (c *cleaner) file(ctx context.Context, f *os.File, action eol.Action, old plumbing.Hash) (plumbing.Hash, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return plumbing.ZeroHash, err
+// hasCRLF reports whether there is a line with CRLF for git to convert.
+func hasCRLF(r io.Reader) (bool, error) {
+	buf := make([]byte, 32<<10)
+	for kept := 0; ; {
+		n, err := r.Read(buf[kept:])
+		seen := buf[:kept+n]
+		switch {
+		case bytes.Contains(seen, []byte("\r\n")):
+			return true, nil
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		if kept = 0; bytes.HasSuffix(seen, []byte("\r")) {
+			kept = copy(buf, "\r")
+		}
 	}
-	if !action.Converts() {
-		return c.blob(regularfile.Until(ctx, f), info.Size())
-	}
-	content, err := eol.Look(regularfile.Until(ctx, f))
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	indexed, err := c.indexed(action, content, old)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	if !action.Strips(content, indexed) {
-		return c.blob(regularfile.Until(ctx, f), content.Size)
-	}
-	return c.blob(eol.ToLF(regularfile.Until(ctx, f)), content.Size-content.CRLF)
-}
-
-// indexed looks at what the index holds, where that decides.
-func (c *cleaner) indexed(action eol.Action, content eol.Content, old plumbing.Hash) (*eol.Content, error) {
-	if !action.Guesses() || content.CRLF == 0 || old.IsZero() {
-		return nil, nil
-	}
-	known, err := c.lineEndings(old)
-	return &known, err
 }
 
 func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
@@ -211,79 +208,76 @@ func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
 	return sum.Sum(), err
 }
 
+func (c *cleaner) stage(ctx context.Context, name string, content io.Reader) (err error) {
+	if c.staged == nil {
+		if c.staged, err = c.newStage(); err != nil {
+			return err
+		}
+	}
+	return c.staged.put(ctx, name, content)
+}
+
+// withGit has git find the ids of staged files. One that it cannot convert is left out alone.
 func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	if len(list) == 0 {
 		return nil
 	}
-	var paths bytes.Buffer
+	cp := copier{ctx: ctx, from: c.dir, to: c.staged.root}
+	for folder := range c.attributes.folders {
+		if err := cp.entry(folder + ".gitattributes"); err != nil {
+			return err
+		}
+	}
+	err := c.convert(ctx, list)
+	if !c.keep || program.ExitStatus(err) < 0 {
+		return err
+	}
 	for _, s := range list {
-		paths.WriteString(repository.Quote(s.Path) + "\n")
-	}
-	args := []string{"hash-object", "--stdin-paths"}
-	if c.keep {
-		args = []string{"hash-object", "-w", "--stdin-paths"}
-	}
-	out, err := c.staged.git(ctx, c, &paths, args...)
-	if err != nil {
-		return fmt.Errorf("convert %d files: %w", len(list), err)
-	}
-	ids := strings.Fields(string(out))
-	if len(ids) != len(list) {
-		return fmt.Errorf("convert files: git names %d of %d objects", len(ids), len(list))
-	}
-	for i, s := range list {
-		if s.ID, err = repository.ParseID(ids[i]); err != nil {
-			return fmt.Errorf("convert files: %w", err)
+		err := c.convert(ctx, []*Suspect{s})
+		if err != nil && program.ExitStatus(err) < 0 {
+			return err
+		}
+		if err != nil {
+			s.Why = err.Error()
 		}
 	}
 	return nil
 }
 
-// stage is a folder with copies of files for git, which could not be given a path of a layer, and
-// must not follow links that commands make meanwhile.
-type stage struct {
-	dir  string
-	root *os.Root
-}
-
-// stage copies the content of a file into the stage.
-func (c *cleaner) stage(ctx context.Context, name string, content io.Reader) (err error) {
-	if c.staged == nil {
-		dir, err := os.MkdirTemp(c.repo.Private, "files-")
-		if err != nil {
-			return err
+// convert fills in the ids of staged files. Git leaves line endings alone where it only guesses and the
+// index has CRLF already, so that its index here has the old contents.
+func (c *cleaner) convert(ctx context.Context, list []*Suspect) error {
+	var paths bytes.Buffer
+	var old []index.Entry
+	var known []objects.Edit
+	for _, s := range list {
+		paths.WriteString(s.Path + "\x00")
+		if !s.old.IsZero() {
+			old = append(old, index.Entry{Path: s.Path, Mode: index.Regular, ID: s.old})
+			known = append(known, objects.Edit{Path: s.Path, Mode: index.Regular, ID: s.old})
 		}
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			return errors.Join(err, os.Remove(dir))
-		}
-		c.staged = &stage{dir, root}
 	}
-	if err := c.staged.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+	if err := c.objects.OwnFiles(ctx, known); err != nil {
 		return err
 	}
-	f, err := c.staged.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	args := []string{"update-index", "--add", "-z", "--stdin"}
+	if !c.keep {
+		args = slices.Insert(args, 1, "--info-only")
+	}
+	if err := c.staged.run(ctx, old, &paths, args...); err != nil {
+		return fmt.Errorf("convert %d files: %w", len(list), err)
+	}
+	made, err := index.Read(c.staged.index())
 	if err != nil {
-		return err
+		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
-	_, err = io.Copy(f, regularfile.Until(ctx, content))
-	return errors.Join(err, f.Close())
-}
-
-// git runs git in the stage, with the attribute files that decide.
-func (s *stage) git(ctx context.Context, c *cleaner, stdin io.Reader, args ...string) ([]byte, error) {
-	cp := copier{ctx: ctx, from: c.dir, to: s.root}
-	for folder := range c.attributes.folders {
-		if err := cp.entry(folder + ".gitattributes"); err != nil {
-			return nil, err
+	for _, s := range list {
+		i, is := made.Search(s.Path)
+		if !is {
+			s.Why = "git refuses its path"
+			continue
 		}
+		s.ID = made.Entry(i).ID
 	}
-	return c.repo.Git.With("GIT_WORK_TREE="+s.dir).Run(ctx, s.dir, stdin, args...)
-}
-
-func (s *stage) remove() error {
-	if s == nil {
-		return nil
-	}
-	return errors.Join(s.root.Close(), os.RemoveAll(s.dir))
+	return nil
 }

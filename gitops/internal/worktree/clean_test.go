@@ -92,20 +92,33 @@ func TestWhatIsStoredIsWhatGitStores(t *testing.T) {
 		{"* filter=path", "false", "abc\n"},
 		{"* filter=broken", "false", "abc\n"},
 		{"* filter=other", "false", "abc\n"},
+		{"* text=auto", "false", crlf},
+		{"* text=auto ident", "false", "$Id: x $\r\n"},
+		{"* crlf=input", "false", crlf},
+		{"* -crlf", "true", crlf},
+		{"* text=auto eol=crlf", "false", crlf},
+		{"* -text eol=crlf", "false", crlf},
+		{"* text=auto filter=caps", "input", "abc\r\n"},
+		{"* working-tree-encoding=utf-8", "true", crlf},
+		{"[attr]lines text=auto\n* lines", "false", crlf},
 	} {
 		r := gittest.New(t)
+		r.Write("old.txt", "commit\r\n")
+		r.Commit("with CRLF")
 		r.Write(".gitattributes", c.attributes+"\n")
-		r.Commit("seed")
+		r.Git("add", ".gitattributes")
+		r.Git("commit", "-q", "-m", "seed")
 		r.Git("config", "core.autocrlf", c.autocrlf)
 		r.Git("config", "filter.caps.clean", "tr a-z A-Z")
 		r.Git("config", "filter.path.clean", "cat; printf '%%s 100%%%%' %f")
 		r.Git("config", "filter.broken.clean", "echo no; false")
 		r.Git("config", "filter.other.smudge", "false")
 		one := open(t, r)
+		r.Write("old.txt", c.content)
 		r.Write("file.txt", c.content)
 		r.Write("new \"1\"\n\\.txt", c.content)
 		got := map[string]string{}
-		for _, path := range []string{"file.txt", "new \"1\"\n\\.txt"} {
+		for _, path := range []string{"old.txt", "file.txt", "new \"1\"\n\\.txt"} {
 			got[path] = one.stored(path)
 		}
 		r.Git("add", "-A")
@@ -139,6 +152,20 @@ func TestCRLFThatIsStoredAlreadyStays(t *testing.T) {
 	r.Write("new.txt", "a\r\nb\r\n")
 	gittest.Same(t, "old", "a\r\nb\r\n", c.stored("old.txt"))
 	gittest.Same(t, "new", "a\nb\n", c.stored("new.txt"))
+}
+
+// Git can read no UTF-16 in an odd number of bytes.
+func TestAFileInAnotherEncodingThanItsOwnIsLeftOutAlone(t *testing.T) {
+	r := gittest.New(t)
+	r.Write(".gitattributes", "*.txt text working-tree-encoding=UTF-16LE\n")
+	r.Commit("seed")
+	c := open(t, r)
+	r.Write("a.txt", "a\x00")
+	r.Write("b.txt", "utf-8")
+	r.Write("c.txt", "c\x00")
+	gittest.Same(t, "found", []string{
+		"changed a.txt", "changed c.txt", "left out b.txt", "untracked a.txt", "untracked b.txt", "untracked c.txt",
+	}, without(c.scan(worktree.WithUntracked), "alike .gitattributes"))
 }
 
 func TestAFileWhoseFilterFailsIsLeftOutAlone(t *testing.T) {

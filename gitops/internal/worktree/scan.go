@@ -355,7 +355,10 @@ func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 		s.missing(e)
 	case mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && unchanged(s.settings, e.Stat, info, s.index.Modified):
 	default:
-		one := Suspect{Path: e.Path, Info: info, Mode: mode, entry: i, old: e.ID}
+		one := Suspect{Path: e.Path, Info: info, Mode: mode, entry: i}
+		if e.Mode != index.Gitlink {
+			one.old = e.ID
+		}
 		s.locked(func() { s.Suspects = append(s.Suspects, one) })
 	}
 	return nil

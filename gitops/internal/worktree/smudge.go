@@ -16,7 +16,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/eol"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
@@ -183,13 +182,13 @@ func (s *smudger) one(ctx context.Context, d objects.Difference) (later bool, er
 		if s.repo.Settings.Symlinks {
 			return false, s.link(d)
 		}
-		return false, s.file(ctx, d, eol.Action{})
+		return false, s.file(ctx, d)
 	}
 	attrs := s.attributes.of(d.Path)
-	if s.repo.Settings.NeedsGit(attrs) {
+	if s.repo.Settings.NeedsGit(attrs) || s.repo.Settings.AddsCR(attrs) {
 		return true, nil
 	}
-	return false, s.file(ctx, d, s.repo.Settings.EOL.Decide(attrs))
+	return false, s.file(ctx, d)
 }
 
 func (s *smudger) folder(dir string) error {
@@ -218,23 +217,13 @@ func (s *smudger) link(d objects.Difference) error {
 	return s.note(d.Path, func() (fs.FileInfo, error) { return s.dir.Lstat(d.Path) })
 }
 
-func (s *smudger) file(ctx context.Context, d objects.Difference, action eol.Action) error {
+func (s *smudger) file(ctx context.Context, d objects.Difference) error {
 	r, _, err := s.objects.Blob(d.New.ID)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	content := regularfile.Until(ctx, r)
-	if action.ToWorktree() {
-		known, err := s.lineEndings(d.New.ID)
-		if err != nil {
-			return err
-		}
-		if action.Adds(known) {
-			content = eol.ToCRLF(content)
-		}
-	}
-	return s.filtered(ctx, d, content)
+	return s.filtered(ctx, d, regularfile.Until(ctx, r))
 }
 
 // filtered creates a file with what its filter makes of content.
@@ -258,15 +247,6 @@ func (s *smudger) filtered(ctx context.Context, d objects.Difference, content io
 	return errors.Join(s.create(d, regularfile.Until(ctx, result)), result.Close())
 }
 
-func (w *Worktree) lineEndings(id plumbing.Hash) (eol.Content, error) {
-	r, _, err := w.objects.Blob(id)
-	if err != nil {
-		return eol.Content{}, err
-	}
-	defer r.Close()
-	return eol.Look(r)
-}
-
 func (s *smudger) create(d objects.Difference, content io.Reader) error {
 	perm := fs.FileMode(0o666)
 	if d.New.Mode == index.Executable {
@@ -283,9 +263,9 @@ func (s *smudger) create(d objects.Difference, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// withGit lets git write the files that only it can convert. Attributes are
-// read from an index of the same tree, which git prefers when it checks out.
-func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error {
+// withGit has git convert files, which are copied from the stage to their places. Attributes are those
+// of an index of the same tree.
+func (s *smudger) withGit(ctx context.Context, list []objects.Difference) (err error) {
 	if len(list) == 0 {
 		return nil
 	}
@@ -300,40 +280,20 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) error 
 	if err := s.objects.OwnFiles(ctx, files); err != nil {
 		return err
 	}
-	path := filepath.Join(s.repo.Private, "checkout-index")
-	if err := index.WriteNew(path, entries); err != nil {
-		return err
-	}
 	var paths bytes.Buffer
 	for _, d := range list {
 		paths.WriteString(d.Path + "\x00")
 	}
-	if err := s.checkOutIndex(ctx, path, &paths, list); err != nil {
+	staged, err := s.newStage()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, staged.remove()) }()
+	if err := staged.run(ctx, entries, &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
 		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
-	return nil
-}
-
-// checkOutIndex lets git write paths of an index into a folder, from where they are
-// copied: git has no way to write over nothing that others made, and a layer no path that
-// git could be given.
-func (s *smudger) checkOutIndex(ctx context.Context, index string, paths io.Reader, list []objects.Difference) error {
-	to, err := os.MkdirTemp(s.repo.Private, "files-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(to)
-	git := s.repo.Git.With("GIT_INDEX_FILE="+index, "GIT_WORK_TREE="+to)
-	if _, err := git.Run(ctx, to, paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
-		return err
-	}
-	from, err := os.OpenRoot(to)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
 	for _, d := range list {
-		if err := s.copy(ctx, from, d); err != nil {
+		if err := s.copy(ctx, staged.root, d); err != nil {
 			return fmt.Errorf("write %q: %w", d.Path, err)
 		}
 	}
@@ -383,7 +343,7 @@ func (w *Worktree) Converted(tree plumbing.Hash, files []objects.Difference) []o
 	return slices.DeleteFunc(slices.Clone(files), func(d objects.Difference) bool {
 		attrs := attributes.of(d.Path)
 		converted := w.repo.Settings.NeedsGit(attrs) || w.repo.Settings.FilterOf(attrs) != ""
-		return d.New.Mode == index.Symlink || !converted && !w.repo.Settings.EOL.Decide(attrs).Converts()
+		return d.New.Mode == index.Symlink || !converted && !w.repo.Settings.ConvertsLines(attrs)
 	})
 }
 
@@ -394,11 +354,15 @@ func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) 
 	if len(w.repo.Settings.FilterNames()) > 0 {
 		return w.fillByItself(ctx, root, tree)
 	}
-	git := program.Isolated(w.repo.Git.Path, os.Environ(), w.repo.Root, filepath.Join(root.Name(), ".git"), root.Name())
+	own, err := w.repo.PrivateGit()
+	if err != nil {
+		return err
+	}
+	git := program.Isolated(own.Path, os.Environ(), w.repo.Root, filepath.Join(root.Name(), ".git"), root.Name())
 	if _, err := git.Run(ctx, root.Name(), nil, "read-tree", tree.String()); err != nil {
 		return err
 	}
-	_, err := git.Run(ctx, root.Name(), nil, "checkout-index", "-q", "-a", "-u")
+	_, err = git.Run(ctx, root.Name(), nil, "checkout-index", "-q", "-a", "-u")
 	return err
 }
 

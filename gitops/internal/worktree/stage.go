@@ -1,0 +1,68 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// stage is a folder in which git converts copies of files. Git cannot be given a path of a layer, and
+// must neither follow links that commands make meanwhile nor write over what others made.
+type stage struct {
+	work *Worktree
+	dir  string
+	root *os.Root
+}
+
+// newStage makes an empty stage. The caller removes it.
+func (w *Worktree) newStage() (*stage, error) {
+	dir, err := os.MkdirTemp(w.repo.Private, "files-")
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	}
+	return &stage{w, dir, root}, nil
+}
+
+func (s *stage) remove() error {
+	if s == nil {
+		return nil
+	}
+	return errors.Join(s.root.Close(), os.RemoveAll(s.dir), os.RemoveAll(s.index()))
+}
+
+// index is the path of the stage's index.
+func (s *stage) index() string { return s.dir + ".index" }
+
+// put writes a file into the stage.
+func (s *stage) put(ctx context.Context, name string, content io.Reader) error {
+	if err := s.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return err
+	}
+	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, regularfile.Until(ctx, content))
+	return errors.Join(err, f.Close())
+}
+
+// run runs git with the stage as its work tree, and an index of these entries.
+func (s *stage) run(ctx context.Context, entries []index.Entry, paths io.Reader, args ...string) error {
+	if err := index.WriteNew(s.index(), entries); err != nil {
+		return err
+	}
+	git, err := s.work.repo.PrivateGit()
+	if err == nil {
+		_, err = git.With("GIT_INDEX_FILE="+s.index(), "GIT_WORK_TREE="+s.dir).Run(ctx, s.dir, paths, args...)
+	}
+	return err
+}
