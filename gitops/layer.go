@@ -45,6 +45,21 @@ func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, er
 	return more, nil
 }
 
+// Ignored lists the files and links that git ignores in a layer, and the folders that it ignores as a
+// whole. c is the checkout in the layer; what is unchanged there is not looked at.
+func (c *Checkout) Ignored(ctx context.Context, snap *Snapshot) (paths []string, err error) {
+	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) {
+		if f.Kind == worktree.Ignored {
+			paths = append(paths, f.Path)
+		}
+	})
+	if err := s.Run(ctx); err != nil {
+		return nil, fmt.Errorf("look for ignored files: %w", err)
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
 // Written is the stat data of files that were written.
 type Written map[string]index.Stat
 

@@ -27,6 +27,8 @@ type Script struct {
 	// Fill puts into the overlay what is to be there before the command runs; nil for
 	// nothing.
 	Fill func(ctx context.Context, layer gitops.Layer) error
+	// Left looks at the overlay after the command ended; nil for not at all.
+	Left func(ctx context.Context, layer gitops.Layer) error
 	// OwnFault says that a service which does not get ready is the doing of the tree that the
 	// script judges, and makes it red.
 	OwnFault bool
@@ -79,7 +81,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	if err != nil {
 		return Ran{}, err
 	}
-	if err := s.fill(ctx, box, script); err != nil {
+	if err := s.inOverlay(ctx, box, script.Place, script.Fill); err != nil {
 		return Ran{}, errors.Join(err, box.Close())
 	}
 	services, err := s.Serve(ctx, box, script.Place, script.Dir)
@@ -93,6 +95,9 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 		Argv: script.argv(), Dir: script.Dir, Env: s.envAt(s.rootOf(script.Place)), Output: out,
 	})
 	ended := services.Ended()
+	if err == nil {
+		err = s.inOverlay(ctx, box, script.Place, script.Left)
+	}
 	if left := errors.Join(services.Close(), box.Close()); left != nil {
 		s.Record.Warn("processes_left", "After %s: %v.", script.Name, left)
 	}
@@ -135,15 +140,16 @@ func (s *Sandboxes) unserved(ctx context.Context, script Script, log io.Writer, 
 	return Ran{ExitCode: 1}, nil
 }
 
-func (s *Sandboxes) fill(ctx context.Context, box *sandbox.Sandbox, script Script) error {
-	if script.Fill == nil {
+// inOverlay does something in the overlay of a place; nil for nothing.
+func (s *Sandboxes) inOverlay(ctx context.Context, box *sandbox.Sandbox, p Place, do func(context.Context, gitops.Layer) error) error {
+	if do == nil {
 		return nil
 	}
-	layer, err := s.LayerOf(box, script.Place)
+	layer, err := s.LayerOf(box, p)
 	if err != nil {
 		return err
 	}
-	return errors.Join(script.Fill(ctx, layer), layer.Tree.Close(), layer.Upper.Close())
+	return errors.Join(do(ctx, layer), layer.Tree.Close(), layer.Upper.Close())
 }
 
 // Commands are the rules on the agent's commands, by the level that was reached

@@ -55,13 +55,17 @@ func LeftOverlay(d *record.Directory) bool {
 	return d.Has(ScratchFolder + "/" + AgentScratch + "/" + overlayFolder)
 }
 
-// frozen are the changes that setup commands made, which every later place sees.
-func (s *Sandboxes) frozen(p Place) []string {
-	setup := s.overlay(Place{Scratch: SetupScratch})
-	if _, err := os.Lstat(setup); err != nil || s.overlay(p) == setup {
-		return nil
+// frozen are the changes below those of a place, the latest first: leftovers, and what setup commands
+// made, which every later place sees.
+func (s *Sandboxes) frozen(p Place) (all []string) {
+	if p.Leftovers {
+		all = append(all, s.overlay(Place{Scratch: p.Caches}))
 	}
-	return []string{setup}
+	setup := s.overlay(Place{Scratch: SetupScratch})
+	if _, err := os.Lstat(setup); err == nil && s.overlay(p) != setup {
+		all = append(all, setup)
+	}
+	return all
 }
 
 // tryOverlay finds out whether commands can work in an overlay, and how they are

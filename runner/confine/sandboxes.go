@@ -97,7 +97,11 @@ type Place struct {
 	Key     string            // of the job, where Network stands
 	Lent    map[string]string // folders to read, by where Root borrows them
 	Changes string            // scratch of the place whose overlay of the checkout it works in; empty for Scratch
-	Git     string            // the folder that commands find as .git of the overlay, and may write; empty for the checkout's
+	// Caches names what KeepCaches kept, with which commands begin; empty for the caches of setup
+	// commands. Leftovers says that they see what it kept of the tree, too.
+	Caches    string
+	Leftovers bool
+	Git       string // the folder that commands find as .git of the overlay, and may write; empty for the checkout's
 	// Services says that commands find the services of the job, which Serve starts.
 	Services bool
 	// Lends says that what OpenBeside opens sees the workspace as these commands do.
@@ -287,9 +291,9 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	if s.shownBase != "" && p.Scratch == AgentScratch {
 		f.Readable = append(f.Readable, s.shownBase)
 	}
-	setup := s.scratch(Place{Scratch: SetupScratch})
-	if _, err := os.Lstat(setup); err == nil && p.Scratch != SetupScratch {
-		f.Below = []string{setup}
+	below := s.scratch(Place{Scratch: cmp.Or(p.Caches, SetupScratch)})
+	if _, err := os.Lstat(below); err == nil && p.Scratch != SetupScratch {
+		f.Below = []string{below}
 	}
 	f.Held = heldOfGit(f, f.Workspace != s.Root || f.Git != "")
 	return f

@@ -47,10 +47,13 @@ type suite struct {
 	kind    string // begins the names of its places and logs
 	base    gitops.Base
 	tree    gitops.Tree
-	making  *making // of its trees
-	lanes   int     // how many checks run at once
-	why     string  // it runs, for people; empty for the baseline and for a change
-	notOwn  bool    // a service that does not get ready is not the doing of the change
+	about   gitops.Tree // the change that it is about; the tree but for proofs
+	making  *making     // of its trees
+	lanes   int         // how many checks run at once
+	why     string      // it runs, for people; empty for the baseline and for a change
+	notOwn  bool        // a service that does not get ready is not the doing of the change
+	keeps   bool        // its checks keep caches for later ones
+	proof   bool        // its checks are expected to be red
 }
 
 // making makes trees, one at a time.
@@ -60,7 +63,7 @@ type making struct {
 }
 
 func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
-	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, making: new(making)}
+	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, about: tree, making: new(making)}
 }
 
 // shown has the checks of a suite see its tree as CI would: HEAD is the commit that would be published.
@@ -123,7 +126,8 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 
 // check runs a check on a tree. Files, /tmp and home folder are its own: what it
 // runs of the agent's could else change what the next one judges.
-func (c Checks) check(ctx context.Context, s suite, script confine.Script, check job.VerifyCheck) (ran confine.Ran, err error) {
+func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int) (ran confine.Ran, err error) {
+	check := c.Job.Verify[i]
 	defer c.Record.Begins(s.phase(), s.doing(check))()
 	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
 	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
@@ -138,11 +142,18 @@ func (c Checks) check(ctx context.Context, s suite, script confine.Script, check
 	if err != nil {
 		return confine.Ran{}, fmt.Errorf("look for reports of %s: %w", check.Name, err)
 	}
+	var leftovers []string
+	if s.keeps {
+		script.Left = c.leftovers(s, &leftovers)
+	}
 	if ran, err = c.Sandboxes.RunScript(ctx, script); err != nil {
 		return ran, err
 	}
 	if err := c.keepReports(script, check, before); err != nil {
 		return ran, fmt.Errorf("keep reports of %s: %w", check.Name, err)
+	}
+	if s.keeps && !ran.TimedOut {
+		c.keepCaches(ctx, script.Place, leftovers, i)
 	}
 	return ran, nil
 }
@@ -167,6 +178,9 @@ func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error 
 	if err != nil {
 		return err
 	}
+	if script.Place.Leftovers, err = c.takesLeftovers(ctx, s, script.Place.Caches); err != nil {
+		return err
+	}
 	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), Like: c.setupGit(), Shown: c.shown(s)}
 	script.Place.Git, script.Place.Lent = folder.Dir, checkout.LentObjects(c.Workspace.Root())
 	script.Fill = func(ctx context.Context, layer gitops.Layer) error {
@@ -174,6 +188,11 @@ func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error 
 		defer s.making.Unlock()
 		if err := checkout.UnlinkSubmodules(ctx, layer); err != nil {
 			return err
+		}
+		if script.Place.Leftovers {
+			if err := c.Sandboxes.AfterLeftovers(ctx, script.Place.Caches); err != nil {
+				return err
+			}
 		}
 		written, err := checkout.In(layer).Overwrite(ctx, change)
 		if err != nil {

@@ -74,6 +74,7 @@ func (c Checks) baseline(ctx context.Context) ([]result, error) {
 // onBase runs the checks on the base that are not given, and that no earlier run found
 // green there. It keeps those that are green now. What it knows is of the run's own base.
 func (c Checks) onBase(ctx context.Context, s suite, given known) ([]result, error) {
+	s.keeps = c.Clean() && c.Workspace.Overlaid() && s.base.SHA == c.Workspace.Base().SHA
 	if c.Kept == nil || !c.Clean() || s.base.SHA != c.Workspace.Base().SHA {
 		return c.runOn(ctx, s, given)
 	}

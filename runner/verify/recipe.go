@@ -41,7 +41,7 @@ func (c Checks) Applies(ctx context.Context) error {
 	s := suiteOf(0, base, base.Tree)
 	s.kind = appliesIf
 	script := c.script(s, 0, record.LogName(appliesIf, 1, ""))
-	ran, err := c.check(ctx, s, script, check)
+	ran, err := c.check(ctx, s, script, 0)
 	if err == nil {
 		err = c.recordRan(appliesIf, script, ran)
 	}

@@ -26,25 +26,82 @@ func (r result) put(row *transcript.VerifyRow) {
 
 // untilGreen runs a check, and again on the same tree while it is red and the job
 // lets it. One that took too long has cost its time, and counts at once.
+//
+// What the baseline left may make a check red that can't run twice in one place. So until one run
+// was green with it, a red run counts only where the check is red without it, too.
 func (c Checks) untilGreen(ctx context.Context, s suite, i int) (result, error) {
 	var r result
+	caches := c.cachesOf(s, i)
 	for again := 0; ; again++ {
-		if again > 0 && s.lanes < 2 { // where checks run at once, no command can write there
-			if err := c.Workspace.GitUnchanged(ctx); err != nil {
-				return r, err
-			}
-		}
-		log := record.LogName(s.kind+rerunName(again), i+1, c.Job.Verify[i].Name)
-		ran, err := c.check(ctx, s, c.script(s, i, log), c.Job.Verify[i])
-		if err != nil {
+		state, err := c.again(ctx, s, i, caches, &r)
+		switch {
+		case err != nil:
 			return r, err
-		}
-		r.runs = append(r.runs, transcript.CheckRun{State: ran.Color(), ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: log})
-		r.state = transcript.StateOf(r.runs)
-		if r.state != "red" || again == c.Job.Verify[i].Rerun {
+		case state == "green" && caches != "":
+			return r, c.proveCaches(caches)
+		case state == "red" && caches != "" && !c.cachesProven(caches):
+			return c.withoutCaches(ctx, s, i, caches, r)
+		case state != "red" || again >= c.reruns(s, i):
 			return r, nil
 		}
 	}
+}
+
+// reruns is how often a red check of a suite runs again. For a proof, one more run tells a flaky test from
+// one that fails.
+func (c Checks) reruns(s suite, i int) int {
+	reruns := c.Job.Verify[i].Rerun
+	if s.proof {
+		reruns = min(reruns, 1)
+	}
+	return reruns
+}
+
+// withoutCaches runs a check again that is red with what the baseline left. Where it is green without,
+// a further run tells whether that is to blame or the check is flaky.
+func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
+	for {
+		state, err := c.again(ctx, s, i, "", &r)
+		switch {
+		case err != nil:
+			return r, err
+		case state == "green" && len(r.runs) == 2:
+			return c.blame(ctx, s, i, caches, r)
+		case state != "red" || len(r.runs) > c.reruns(s, i):
+			return r, nil
+		}
+	}
+}
+
+// blame runs a check with what the baseline left once more, and forgets that where it is red again.
+func (c Checks) blame(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
+	with := r
+	if state, err := c.again(ctx, s, i, caches, &with); err != nil || state == "green" {
+		return with, err
+	}
+	c.Record.Warn("caches_dropped", "%s is red with what its run on the base left in caches and ignored files, and green without. From here on it begins without.", c.Job.Verify[i].Name)
+	r.runs = r.runs[1:]
+	r.state = transcript.StateOf(r.runs)
+	return r, c.Sandboxes.DropCaches(caches)
+}
+
+// again runs a check once more, with what the baseline kept; empty for the caches of setup.
+func (c Checks) again(ctx context.Context, s suite, i int, caches string, r *result) (state string, err error) {
+	if len(r.runs) > 0 && s.lanes < 2 { // where checks run at once, no command can write there
+		if err := c.Workspace.GitUnchanged(ctx); err != nil {
+			return "", err
+		}
+	}
+	log := record.LogName(s.kind+rerunName(len(r.runs)), i+1, c.Job.Verify[i].Name)
+	script := c.script(s, i, log)
+	script.Place.Caches = caches
+	ran, err := c.check(ctx, s, script, i)
+	if err != nil {
+		return "", err
+	}
+	r.runs = append(r.runs, transcript.CheckRun{State: ran.Color(), ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: log})
+	r.state = transcript.StateOf(r.runs)
+	return ran.Color(), nil
 }
 
 // rerunName tells the logs of reruns from that of the first run.

@@ -9,3 +9,8 @@ func Copy(context.Context, string, string) error {
 
 // Await has nothing to wait for: there are no overlays here.
 func Await(context.Context, string) error { return nil }
+
+// Merge fails: there are no overlays here.
+func Merge(context.Context, string, string) error {
+	return &ForkError{"this system has no overlays"}
+}

@@ -1,0 +1,132 @@
+package layer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+)
+
+// Merge adds the changes of an earlier overlay to those of a later one that lay above it, so that one
+// overlay shows both. The later changes win. The kernel stacks few overlays upon each other, and takes
+// no two layers of which one is in the folder of the other.
+//
+// Files are linked, so nothing may write to either layer afterwards.
+func Merge(ctx context.Context, earlier, later string) error {
+	from, err := os.Open(grants.Upper(earlier))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.Open(grants.Upper(later))
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	m := merge{layerCopy{ctx: ctx, buffer: make([]byte, longestAttribute)}}
+	if err := m.entries(from, to); err != nil {
+		return fmt.Errorf("merge %s into %s: %w", earlier, later, err)
+	}
+	return nil
+}
+
+// merge names files in folders that are open, and follows no links, as layerCopy does.
+type merge struct{ layerCopy }
+
+func (m *merge) entries(from, to *os.File) error {
+	names, err := from.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := m.entry(from, to, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *merge) entry(from, to *os.File, name string) error {
+	old, err := m.look(from, name)
+	if err != nil {
+		return err
+	}
+	now, err := m.look(to, name)
+	if err == nil {
+		if isDir(old) && isDir(now) {
+			return m.both(from, to, name, now)
+		}
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !isDir(old) {
+		err = unix.Linkat(int(from.Fd()), name, int(to.Fd()), name, 0)
+	} else if err = unix.Mkdirat(int(to.Fd()), name, 0o700); err == nil {
+		err = m.within(from, to, name, old, m.attributes)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "merge", Path: filepath.Join(from.Name(), name), Err: err}
+	}
+	return nil
+}
+
+// both merges a folder that both layers have. A folder that hides what is below it hides the earlier
+// one too.
+func (m *merge) both(from, to *os.File, name string, now unix.Stat_t) error {
+	const opaque = "user.overlay.opaque"
+	hides := func(folder *os.File) bool {
+		n, err := unix.Fgetxattr(int(folder.Fd()), opaque, m.buffer)
+		return err == nil && n == 1 && m.buffer[0] == 'y'
+	}
+	top, err := openAt(to, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	if hides(top) {
+		return nil
+	}
+	return m.within(from, to, name, now, func(in, out *os.File) error {
+		if !hides(in) {
+			return nil
+		}
+		return unix.Fsetxattr(int(out.Fd()), opaque, []byte{'y'}, 0)
+	})
+}
+
+// within merges the entries of a folder, and gives it a status afterwards.
+func (m *merge) within(from, to *os.File, name string, status unix.Stat_t, finish func(in, out *os.File) error) error {
+	in, err := openAt(from, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := openAt(to, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := unix.Fchmod(int(out.Fd()), 0o700); err != nil { // commands may have closed it
+		return err
+	}
+	if err := m.entries(in, out); err != nil {
+		return err
+	}
+	if err := finish(in, out); err != nil {
+		return err
+	}
+	return copyStatus(to, name, status)
+}
+
+func isDir(stat unix.Stat_t) bool { return stat.Mode&unix.S_IFMT == unix.S_IFDIR }

@@ -1,0 +1,153 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
+)
+
+// KeepCaches keeps what commands of a place wrote into the user's folder and into folders of caches,
+// merged with what setup commands wrote there, for places whose Caches is kept. Of the tree it keeps
+// the paths of leftovers. The commands began with the caches of setup, and have ended; the place is
+// removed next.
+func (s *Sandboxes) KeepCaches(ctx context.Context, p Place, leftovers []string, kept string) error {
+	partial := Place{Scratch: kept + ".partial"}
+	err := errors.Join(s.Remove(Place{Scratch: kept}), s.Remove(partial), layer.Await(ctx, s.overlay(p)))
+	if err == nil {
+		err = s.moveCaches(p, partial, leftovers)
+	}
+	if err == nil {
+		err = s.mergeCaches(ctx, partial)
+	}
+	if err == nil {
+		err = os.Rename(s.scratch(partial), s.scratch(Place{Scratch: kept}))
+	}
+	if err != nil {
+		return fmt.Errorf("keep caches: %w", errors.Join(err, s.Remove(partial)))
+	}
+	return nil
+}
+
+// moveCaches moves caches and leftovers from one place to another, which has nothing.
+func (s *Sandboxes) moveCaches(from, to Place, leftovers []string) error {
+	root, err := os.OpenRoot(s.Record.Join(ScratchFolder))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range append([]string{"home", "caches"}, grants.MovedCaches...) {
+		if err := move(root, path.Join(from.Scratch, name), path.Join(to.Scratch, name)); err != nil {
+			return err
+		}
+	}
+	tree := func(p Place) string { return grants.Upper(path.Join(p.changes(), overlayFolder)) }
+	for _, name := range leftovers {
+		if err := move(root, path.Join(tree(from), name), path.Join(tree(to), name)); err != nil {
+			return err
+		}
+	}
+	return root.MkdirAll(path.Join(to.Scratch, overlayFolder, "work"), 0o700)
+}
+
+// move moves a file or folder, and makes folders like those that it was in. What is missing is passed
+// over: a layer has only what changed.
+func move(root *os.Root, from, to string) error {
+	info, err := root.Lstat(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = makeLike(root, path.Dir(from), path.Dir(to))
+	}
+	const closed = 0o200
+	locked := err == nil && info.IsDir() && info.Mode()&closed == 0 // its ".." can't be changed
+	if locked {
+		err = root.Chmod(from, info.Mode().Perm()|closed)
+	}
+	if err == nil {
+		err = root.Rename(from, to)
+	}
+	if err == nil && locked {
+		err = root.Chmod(to, info.Mode().Perm())
+	}
+	return err
+}
+
+// makeLike makes a folder with the mode of another one, and those that it is in.
+func makeLike(root *os.Root, like, folder string) error {
+	if _, err := root.Lstat(folder); err == nil || folder == "." {
+		return err
+	}
+	if err := makeLike(root, path.Dir(like), path.Dir(folder)); err != nil {
+		return err
+	}
+	info, err := root.Lstat(like)
+	if err != nil {
+		return err
+	}
+	const open = 0o700
+	return root.Mkdir(folder, info.Mode().Perm()|open)
+}
+
+// mergeCaches adds what setup commands wrote below.
+func (s *Sandboxes) mergeCaches(ctx context.Context, p Place) error {
+	setup, into := s.scratch(Place{Scratch: SetupScratch}), s.scratch(p)
+	folders, err := filepath.Glob(filepath.Join(setup, "caches", "*"))
+	if err != nil {
+		return err
+	}
+	for _, folder := range append(folders, filepath.Join(setup, "home")) {
+		name, err := filepath.Rel(setup, folder)
+		if err != nil {
+			return err
+		}
+		later := filepath.Join(into, name)
+		for _, part := range []string{grants.Upper(later), filepath.Join(later, "work")} {
+			if err := os.MkdirAll(part, 0o700); err != nil {
+				return err
+			}
+		}
+		if err := layer.Merge(ctx, folder, later); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HasCaches says whether KeepCaches kept something.
+func (s *Sandboxes) HasCaches(kept string) bool {
+	_, err := os.Lstat(s.scratch(Place{Scratch: kept}))
+	return err == nil
+}
+
+// DropCaches forgets what KeepCaches kept.
+func (s *Sandboxes) DropCaches(kept string) error { return s.Remove(Place{Scratch: kept}) }
+
+// HasLeftovers says whether KeepCaches kept paths of the tree.
+func (s *Sandboxes) HasLeftovers(kept string) bool { return s.Changed(Place{Scratch: kept}) }
+
+// AfterLeftovers waits until what is written has times later than all that KeepCaches kept, also for
+// programs that compare whole seconds.
+func (s *Sandboxes) AfterLeftovers(ctx context.Context, kept string) error {
+	info, err := os.Lstat(s.overlay(Place{Scratch: kept})) // made last
+	if err != nil {
+		return err
+	}
+	const coarse = 20 * time.Millisecond // by how much the clock of file systems may be late
+	wait := time.NewTimer(time.Until(info.ModTime().Truncate(time.Second).Add(time.Second + coarse)))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
