@@ -2,7 +2,9 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
@@ -23,10 +25,22 @@ func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSe
 	return cs, nil
 }
 
+// LandFrom says in which tree the change was made that LayOver or Switch is to bring into the checkout:
+// files with a filter land as they are there. Nil says that it is not known, and then filters run.
+func (c *Checkout) LandFrom(tree *os.Root) { c.work.LandFrom(tree) }
+
 // LayOver puts a change into the work tree, which is as the base has it; HEAD
-// and the index stay. What is not tracked and stands in its way is an error,
-// before anything is written.
-func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) error {
+// and the index stay. It writes nothing where something that is not tracked is in its
+// way, where files of the change were edited, or where the index is locked: those are an
+// *ObstructedError, a *ChangedError and an *InUseError.
+func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) (err error) {
+	if !c.exposed && !c.work.InLayer() {
+		release, held := c.Hold(ctx)
+		if held != nil {
+			return fmt.Errorf("put the change into the checkout: %w", held)
+		}
+		defer func() { err = errors.Join(err, release()) }()
+	}
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return fmt.Errorf("put the change into the checkout: %w", err)

@@ -243,17 +243,6 @@ func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, erro
 	return other, nil
 }
 
-// DropAside removes what a process that died had set aside while it took away files of a
-// change, as it found them. It is an error that names the file where somebody had written
-// it since.
-func (c *Checkout) DropAside(cs *ChangeSet) error {
-	var ids []plumbing.Hash
-	for _, file := range cs.Files {
-		ids = append(ids, plumbing.NewHash(file.OldID), plumbing.NewHash(file.NewID))
-	}
-	return c.work.DropAside(ids)
-}
-
 // ofOthers says what of the checkout belongs to another user or group; empty for
 // nothing. The index may tell of owners that files had before.
 func (c *Checkout) ofOthers(ix *index.File, uid, gid uint32) (why string, err error) {

@@ -19,8 +19,13 @@ import (
 //
 // A branch that is there already moves only when nothing of anybody else is
 // lost: its tip is the base or an ancestor of it, or a commit of ours; else it
-// is a *ForeignCommitError.
-func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet) error {
+// is a *ForeignCommitError. A change that the work tree does not have comes there as with LayOver.
+func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet) (err error) {
+	release, err := c.Hold(ctx)
+	if err != nil {
+		return fmt.Errorf("switch to branch %s: %w", branch, err)
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	id := plumbing.NewHash(sha)
 	from, err := c.bring(ctx, branch, id, cs)
 	if err != nil {

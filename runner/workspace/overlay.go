@@ -259,12 +259,9 @@ func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
 	if err != nil {
 		return err
 	}
-	half, ours, err := w.landedOf(ctx, l)
+	_, ours, err := w.landedOf(ctx, l)
 	if err != nil {
 		return err
-	}
-	if err := w.checkout.DropAside(half); err != nil {
-		return CannotResume("its change was being put into the checkout when it was killed: %v", err)
 	}
 	others := ""
 	slices.Sort(ours)

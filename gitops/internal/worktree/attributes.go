@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/rules"
@@ -112,6 +113,22 @@ func (a *attributes) folder(dir string) []rules.Attributes {
 	}
 	a.folders[dir] = lists
 	return lists
+}
+
+// entries returns the attribute files that were read, for an index, and keeps their contents in store.
+func (a *attributes) entries(store *objects.Store) (list []index.Entry, err error) {
+	for folder := range a.folders {
+		data, err := a.read(folder + ".gitattributes")
+		if err != nil {
+			continue // there is none
+		}
+		id, err := store.WriteBytes(plumbing.BlobObject, data)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, index.Entry{Path: folder + ".gitattributes", Mode: index.Regular, ID: id})
+	}
+	return list, nil
 }
 
 // Merging says how the attributes of a tree have its files merged.

@@ -30,7 +30,7 @@ type smudger struct {
 	dir        *os.Root
 	attributes *attributes
 	folders    map[string]bool       // that are there, and no links
-	known      map[string]index.Stat // of what alone may go; nil: whatever is there
+	landing    bool                  // nothing stood in the way a moment ago
 	stats      map[string]index.Stat // of what was written, as it was written
 	places     *places
 }
@@ -39,15 +39,10 @@ type smudger struct {
 // a file and a folder can change places. tree is what the new sides belong to.
 // It returns the stat data of what was written.
 func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
-	return w.checkOut(ctx, tree, changes, nil)
-}
-
-// checkOut is CheckOut that takes away what is known alone, where known is not nil.
-func (w *Worktree) checkOut(ctx context.Context, tree plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (map[string]index.Stat, error) {
 	if err := w.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
 	}
-	s := smudger{Worktree: w, dir: w.dir, attributes: w.treeAttributes(tree), known: known}
+	s := smudger{Worktree: w, dir: w.dir, attributes: w.treeAttributes(tree)}
 	for i := len(changes) - 1; i >= 0; i-- {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -75,7 +70,7 @@ func (s *smudger) clear(d objects.Difference) error {
 	if d.Old.Mode == 0 && d.New.Mode == 0 {
 		return nil
 	}
-	if err := s.remove(d.Path); err != nil {
+	if err := s.dir.Remove(d.Path); err != nil {
 		return fmt.Errorf("remove %q: %w", d.Path, err)
 	}
 	if d.New.Mode == 0 {
@@ -110,7 +105,7 @@ func (s *smudger) clearFolder(d objects.Difference) error {
 
 // obstructed says what is in the way while files are written.
 func (s *smudger) obstructed(by string) error {
-	if s.known != nil { // it was not there a moment ago
+	if s.landing {
 		return &ChangedError{Paths: []string{by}, Begun: true}
 	}
 	return &ObstructedError{Paths: []string{by}}
@@ -235,6 +230,11 @@ func (s *smudger) filtered(ctx context.Context, d objects.Difference, content io
 	if name == "" {
 		return s.create(d, content)
 	}
+	if made, err := s.asMade(ctx, d); err != nil {
+		return err
+	} else if made != nil {
+		return errors.Join(s.create(d, regularfile.Until(ctx, made)), made.Close())
+	}
 	raw, err := s.spooled(ctx, content)
 	if err != nil {
 		return err
@@ -269,27 +269,30 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) (err e
 	if len(list) == 0 {
 		return nil
 	}
-	entries, err := s.attributeEntries(list)
-	if err != nil {
-		return err
-	}
+	var paths bytes.Buffer
 	var files []objects.Edit
-	for _, e := range entries {
-		files = append(files, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
+	entries := map[string]index.Entry{}
+	for _, d := range list {
+		paths.WriteString(d.Path + "\x00")
+		files = append(files, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
+		entries[d.Path] = index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID}
 	}
 	if err := s.objects.OwnFiles(ctx, files); err != nil {
 		return err
 	}
-	var paths bytes.Buffer
-	for _, d := range list {
-		paths.WriteString(d.Path + "\x00")
+	rules, err := s.attributes.entries(s.objects)
+	if err != nil {
+		return err
+	}
+	for _, e := range rules {
+		entries[e.Path] = e
 	}
 	staged, err := s.newStage()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, staged.remove()) }()
-	if err := staged.run(ctx, entries, &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
+	if err := staged.run(ctx, slices.Collect(maps.Values(entries)), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
 		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
 	for _, d := range list {
@@ -310,30 +313,6 @@ func (s *smudger) copy(ctx context.Context, from *os.Root, d objects.Difference)
 		err = s.obstructed(d.Path)
 	}
 	return errors.Join(err, f.Close())
-}
-
-// attributeEntries are the files of list and the attribute files that decide
-// about them.
-func (s *smudger) attributeEntries(list []objects.Difference) ([]index.Entry, error) {
-	byPath := map[string]index.Entry{}
-	for _, d := range list {
-		byPath[d.Path] = index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID}
-	}
-	for folder := range s.attributes.folders {
-		name := folder + ".gitattributes"
-		data, err := s.attributes.read(name)
-		if err != nil {
-			continue
-		}
-		id, err := s.objects.WriteBytes(plumbing.BlobObject, data)
-		if err != nil {
-			return nil, err
-		}
-		if _, listed := byPath[name]; !listed {
-			byPath[name] = index.Entry{Path: name, Mode: index.Regular, ID: id}
-		}
-	}
-	return slices.Collect(maps.Values(byPath)), nil
 }
 
 // Converted are those of files that a tree has in another form than the work tree:

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
@@ -139,27 +137,127 @@ func TestCheckOutOverKeepsWhatOthersWrite(t *testing.T) {
 		stats[path] = index.StatOf(info)
 	}
 	c.Write("README", "mine, too\n")
+	before = c.Files()
 	err := c.work.CheckOutKnown(t.Context(), c.id("second^{tree}"), changes, stats)
-	if changed = nil; !errors.As(err, &changed) || !changed.Begun {
+	if changed = nil; !errors.As(err, &changed) || changed.Begun {
 		t.Errorf("a file that was written meanwhile: %v", err)
 	} else {
 		gittest.Same(t, "changed", []string{"README"}, changed.Paths)
 	}
-	gittest.Same(t, "README", "mine, too\n", c.Read("README"))
-	if _, err := os.Lstat(c.Path(".git/agent-ci-aside")); err == nil {
-		t.Error("it lies aside still")
-	}
+	gittest.Same(t, "files", before, c.Files())
+}
 
-	c.Git("checkout", "-q", "--", ".")
-	c.Write(".git/agent-ci-aside", "mine\n")
-	_, err = c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), changes)
-	if aside := new(worktree.AsideError); !errors.As(err, &aside) || !errors.As(c.work.DropAside(nil), &aside) {
-		t.Errorf("over what somebody wrote and a process that died set aside: %v", err)
+// busy is git that runs a command of a shell before one of its own.
+func busy(t *testing.T, before, command string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "git")
+	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *' %s '*) %s;; esac\nexec %s \"$@\"\n", before, command, gittest.Program(t))
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	gittest.Same(t, "what lies aside", "mine\n", c.Read(".git/agent-ci-aside"))
-	id := c.id(c.GitWith(nil, []byte("mine\n"), "hash-object", "--stdin"))
-	if err := c.work.DropAside([]plumbing.Hash{id}); err != nil {
-		t.Errorf("what it found there: %v", err)
+	return path
+}
+
+// What others do at the last moment is lost as little, and then nothing is written at all.
+func TestCheckOutOverIsRefusedAsAWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		others string
+		path   string
+	}{
+		"a file that is written":             {"echo mine >README", "README"},
+		"a file that is there now":           {"echo mine >file/deep/er || { mkdir -p new; echo mine >new/file; }", "new/file"},
+		"a folder that has more now":         {"echo mine >folder/mine", "folder"},
+		"a file in the place of a folder":    {"rm -r src; echo mine >src", "src/main.go"},
+		"another mode":                       {"chmod +x README", "README"},
+		"an ignore file that hides the file": {"mkdir new; echo mine >new/file; chmod 600 new/file; echo x >.gitignore", "new/file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := history(t)
+			r.Write("new/file", "theirs\n")
+			r.Commit("third")
+			r.Git("tag", "-f", "second")
+			r.Git("checkout", "-q", "first")
+			one := openWith(t, r, busy(t, "read-tree", "cd "+r.Dir+"; "+c.others))
+			_, err := one.work.CheckOutOver(t.Context(), one.index(), one.id("first^{tree}"), one.id("second^{tree}"), one.differences("first", "second"))
+			var changed *worktree.ChangedError
+			if !errors.As(err, &changed) || changed.Begun {
+				t.Fatalf("got %v", err)
+			}
+			gittest.Same(t, "in the way", []string{c.path}, changed.Paths)
+			gittest.Same(t, "gone", "to be deleted\n", r.Read("gone"))
+			gittest.Same(t, "folder", "a file below\n", r.Read("folder/in/file"))
+			if _, err := os.Lstat(r.Path("file/deep/er")); err == nil {
+				t.Error("a part was written")
+			}
+		})
+	}
+}
+
+// Nothing goes through a link, or in the place of one, that others made of a folder.
+func TestCheckOutOverRefusesALinkInThePlaceOfAFolder(t *testing.T) {
+	for name, changes := range map[string]func(d objects.Difference) bool{
+		"an addition": func(d objects.Difference) bool { return d.Path == "file/deep/er" },
+		"a change":    func(d objects.Difference) bool { return d.Path == "src/main.go" },
+	} {
+		c := open(t, history(t))
+		c.Git("checkout", "-q", "first")
+		c.Remove("file")
+		for _, folder := range []string{"file", "src"} {
+			c.Write("kept/"+folder+"/main.go", "package main\n")
+			c.Remove(folder)
+			c.Link("kept/"+folder, folder)
+		}
+		before := c.Files()
+		wanted := slices.DeleteFunc(c.differences("first", "second"), func(d objects.Difference) bool { return !changes(d) })
+		_, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), wanted)
+		if !errors.As(err, new(*worktree.ChangedError)) && !errors.As(err, new(*worktree.ObstructedError)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		gittest.Same(t, name, before, c.Files())
+	}
+}
+
+// Files are written as git checks them out, and those of filters as they make them.
+func TestCheckOutOverConverts(t *testing.T) {
+	r := gittest.New(t)
+	r.Write(".gitattributes", "*.txt text eol=crlf\n*.id ident\n*.u16 working-tree-encoding=UTF-16LE\n*.caps filter=caps\n*.dos filter=caps text eol=crlf\n")
+	r.Write("sub/.gitattributes", "*.txt -text\n")
+	r.Write("old.caps", "old\n")
+	r.Commit("first")
+	r.Git("tag", "first")
+	for _, folder := range []string{"", "sub/", "new/"} {
+		for name, content := range map[string]string{"a.txt": "a\r\n", "a.id": "$Id$\n", "a.u16": "a\x00\n\x00", "a.caps": "a\n", "a.dos": "a\r\n"} {
+			r.Write(folder+name, content)
+		}
+	}
+	r.Write("new/.gitattributes", "*.txt eol=lf\n")
+	r.Write("old.caps", "new\n")
+	r.Commit("second")
+	r.Git("tag", "second")
+	r.Git("config", "filter.caps.smudge", "tr a-z A-Z")
+	r.Git("config", "filter.caps.clean", "tr A-Z a-z")
+	r.Git("checkout", "-q", "first")
+	r.Remove("old.caps")
+	r.Git("checkout", "-q", "--", "old.caps")
+	gittest.Same(t, "filtered", "OLD\n", r.Read("old.caps"))
+	c := open(t, r)
+	stats, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), c.differences("first", "second"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r.Files()
+	for path, stat := range stats {
+		info, err := os.Lstat(r.Path(path))
+		if err != nil || stat != index.StatOf(info) {
+			t.Errorf("%s: noted %+v, %v", path, stat, err)
+		}
+	}
+	r.Git("clean", "-q", "-f", "-d")
+	r.Git("reset", "-q", "--hard")
+	r.Git("checkout", "-q", "second")
+	gittest.Same(t, "files", r.Files(), got)
+	if len(stats) != 17 {
+		t.Errorf("%d files are noted", len(stats))
 	}
 }
 
@@ -169,12 +267,7 @@ func TestCheckOutNotesFilesAsItWritesThem(t *testing.T) {
 	r := history(t)
 	r.Git("checkout", "-q", "first")
 	r.Write(".git/info/attributes", "plain ident\n") // git writes it, after all others
-	busy := filepath.Join(t.TempDir(), "git")
-	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *' checkout-index '*) echo mine >>%s;; esac\nexec %s \"$@\"\n", r.Path("README"), gittest.Program(t))
-	if err := os.WriteFile(busy, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	c := openWith(t, r, busy)
+	c := openWith(t, r, busy(t, "checkout-index", "echo mine >>"+r.Path("README")))
 	changes := c.differences("first", "second")
 	stats, err := c.work.CheckOut(t.Context(), c.id("second^{tree}"), changes)
 	if err != nil {

@@ -29,6 +29,7 @@ type Worktree struct {
 	ignores []rules.Ignore  // rules from outside of the work tree, the weakest first
 	hidden  map[string]bool // by Hide
 	filters Filters
+	from    *os.Root // where a change that lands was made; nil: not known
 }
 
 // Open opens the work tree of a repository, whose objects are in store.

@@ -1,0 +1,341 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// CheckOutOver is CheckOut where nothing may be lost that neither the index tracks nor
+// the tree from has: the old sides of changes belong to from. It is an
+// *ObstructedError or a *ChangedError, and then nothing was written unless that says so.
+func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
+	if err := w.obstructions(ix, changes); err != nil {
+		return nil, err
+	}
+	if w.InLayer() { // nothing runs that could write there
+		return w.CheckOut(ctx, to, changes)
+	}
+	known, err := w.untouched(ctx, ix, from, changes)
+	if err != nil {
+		return nil, err
+	}
+	return w.land(ctx, to, changes, known)
+}
+
+// CheckOutKnown is CheckOut that takes away only files of which the stat data is known,
+// and still what it was. It is a *ChangedError where something else stands.
+func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes []objects.Difference, stats map[string]index.Stat) error {
+	_, err := w.land(ctx, to, changes, stats)
+	return err
+}
+
+// land has git make changes in the checkout. Git compares every file with the stat data
+// that is known of it before it writes the first. It knows no filter: files that need
+// one are written when it is done.
+func (w *Worktree) land(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (map[string]index.Stat, error) {
+	if err := w.objects.CheckFiles(ctx, changes); err != nil {
+		return nil, err
+	}
+	l := landing{Worktree: w, attributes: w.treeAttributes(to)}
+	for _, d := range changes {
+		if err := l.add(d, known[d.Path]); err != nil {
+			return nil, err
+		}
+	}
+	stats, err := l.run(ctx)
+	if err != nil || len(l.others) == 0 {
+		return stats, err
+	}
+	s := smudger{Worktree: w, dir: w.dir, attributes: l.attributes, landing: true}
+	more, err := s.write(ctx, l.others)
+	maps.Copy(stats, more)
+	return stats, err
+}
+
+// LandFrom says in which tree the change was made that is to land: files with a filter land as they are
+// there. Nil says that it is not known, and then filters make them again.
+func (w *Worktree) LandFrom(tree *os.Root) { w.from = tree }
+
+// asMade opens the file of a change in the tree where it was made. It is nil if something else is there
+// by now.
+func (s *smudger) asMade(ctx context.Context, d objects.Difference) (*os.File, error) {
+	if !s.landing || s.from == nil {
+		return nil, nil
+	}
+	info, err := s.from.Lstat(d.Path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil //nolint:nilerr // it is not there
+	}
+	there := *s.Worktree
+	there.dir = s.from
+	one := []Suspect{{Path: d.Path, Info: info, Mode: d.New.Mode, entry: -1}}
+	c := cleaner{Worktree: &there, attributes: s.attributes}
+	if err := c.clean(ctx, one); err != nil || one[0].ID != d.New.ID {
+		return nil, err
+	}
+	return regularfile.OpenIn(s.from, d.Path)
+}
+
+// landing is what git is given: an index and two trees with the files that change, and nothing else.
+type landing struct {
+	*Worktree
+	attributes *attributes
+	entries    []index.Entry
+	old, now   []objects.Edit
+	others     []objects.Difference // what git does not write
+}
+
+func (l *landing) add(d objects.Difference, known index.Stat) error {
+	switch {
+	case d.Old.Mode == index.Gitlink && d.New.Mode != index.Gitlink:
+		if err := l.dir.Remove(d.Path); d.New.Mode != 0 && err != nil && !absent(err) {
+			return &ObstructedError{Paths: []string{d.Path + "/"}}
+		}
+	case d.Old.Mode != 0 && d.Old.Mode != index.Gitlink:
+		l.old = append(l.old, objects.Edit{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID})
+		l.entries = append(l.entries, index.Entry{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID, Stat: known})
+	}
+	filtered := d.New.Mode != index.Symlink && l.repo.Settings.FilterOf(l.attributes.of(d.Path)) != ""
+	switch {
+	case d.New.Mode == 0:
+	case filtered, d.New.Mode == index.Gitlink:
+		l.others = append(l.others, d)
+	default:
+		l.now = append(l.now, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
+	}
+	return nil
+}
+
+func (l *landing) run(ctx context.Context) (map[string]index.Stat, error) {
+	files := l.now
+	if err := l.addAttributes(); err != nil {
+		return nil, err
+	}
+	if err := l.objects.OwnFiles(ctx, l.now); err != nil {
+		return nil, err
+	}
+	var trees []string
+	for _, side := range [][]objects.Edit{l.old, l.now} {
+		tree, err := l.objects.Apply(plumbing.ZeroHash, side)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, tree.String())
+	}
+	at := filepath.Join(l.repo.Private, "landing")
+	if err := index.WriteNew(at, l.entries); err != nil {
+		return nil, err
+	}
+	// Git would read files again that are as new as the index: stat data is enough, and a filter may have made them.
+	if err := os.Chtimes(at, time.Time{}, time.Now().AddDate(1, 0, 0)); err != nil {
+		return nil, err
+	}
+	git, err := l.repo.PrivateGit()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := git.With("GIT_INDEX_FILE="+at).Run(ctx, l.repo.Root, nil, "read-tree", "-m", "-u", trees[0], trees[1]); err != nil {
+		return nil, refusal(err)
+	}
+	return statsOf(at, files)
+}
+
+// addAttributes adds the attribute files by which git converts the others, and which stay as they are.
+func (l *landing) addAttributes() error {
+	changed := map[string]bool{}
+	for _, side := range [][]objects.Edit{l.old, l.now} {
+		for _, e := range side {
+			changed[e.Path] = true
+		}
+	}
+	files, err := l.attributes.entries(l.objects)
+	if err != nil {
+		return err
+	}
+	for _, e := range files {
+		if changed[e.Path] {
+			continue
+		}
+		l.entries = append(l.entries, e)
+		l.old = append(l.old, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
+		l.now = append(l.now, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
+	}
+	return nil
+}
+
+// statsOf reads what an index knows of files.
+func statsOf(path string, files []objects.Edit) (map[string]index.Stat, error) {
+	written, err := index.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	stats := map[string]index.Stat{}
+	for _, e := range files {
+		if i, is := written.Search(e.Path); is {
+			stats[e.Path] = written.Entry(i).Stat
+		}
+	}
+	return stats, nil
+}
+
+// refused are the words of git for what is not as its index has it; each names a path.
+var refused = regexp.MustCompile(`(?m)error: (?:Entry|Untracked working tree file|Updating) '(.*)'`)
+
+// refusal is a *ChangedError where git refused to write anything.
+func refusal(err error) error {
+	var paths []string
+	for _, found := range refused.FindAllStringSubmatch(err.Error(), -1) {
+		paths = append(paths, found[1])
+	}
+	if len(paths) == 0 {
+		return err
+	}
+	return &ChangedError{Paths: paths}
+}
+
+// lasting is what stays of the stat data of a file under another name, or after a restart.
+func lasting(stat index.Stat) index.Stat {
+	stat.CtimeSec, stat.CtimeNsec, stat.Dev = 0, 0, 0
+	return stat
+}
+
+// untouched makes sure that what stands in the work tree is the old side of each change,
+// or is gone, and gives the stat data of it.
+func (w *Worktree) untouched(ctx context.Context, ix *index.File, from plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
+	known := map[string]index.Stat{}
+	var changed []string
+	var suspects []Suspect
+	for _, d := range changes {
+		if above := obstacleAt(w.dir, path.Dir(d.Path)); above != "" {
+			if d.New.Mode != 0 && !slices.ContainsFunc(changes, func(o objects.Difference) bool { return o.Path == above && o.Old.Mode != 0 }) {
+				changed = append(changed, above)
+			}
+			continue // nothing is there
+		}
+		info, err := w.dir.Lstat(d.Path)
+		if d.Old.Mode == 0 || d.Old.Mode == index.Gitlink || err != nil {
+			continue
+		}
+		known[d.Path] = index.StatOf(info)
+		switch mode := modeOf(&w.repo.Settings, info, d.Old.Mode); {
+		case mode != d.Old.Mode:
+			changed = append(changed, d.Path)
+		case !w.asIndexed(ix, d, info):
+			suspects = append(suspects, Suspect{Path: d.Path, Info: info, Mode: mode, entry: -1, old: d.Old.ID})
+		}
+	}
+	c := cleaner{Worktree: w, attributes: w.treeAttributes(from)}
+	if err := c.clean(ctx, suspects); err != nil {
+		return nil, err
+	}
+	for _, s := range suspects {
+		if s.ID != s.old {
+			changed = append(changed, s.Path)
+		}
+	}
+	if len(changed) > 0 {
+		return nil, &ChangedError{Paths: changed}
+	}
+	return known, nil
+}
+
+// asIndexed says that a file is the old side of a change by its stat data alone.
+func (w *Worktree) asIndexed(ix *index.File, d objects.Difference, info fs.FileInfo) bool {
+	i, ok := ix.Search(d.Path)
+	if !ok {
+		return false
+	}
+	e := ix.Entry(i)
+	return e.ID == d.Old.ID && e.Mode == d.Old.Mode && unchanged(&w.repo.Settings, e.Stat, info, ix.Modified)
+}
+
+// obstructions refuses changes whose new files would overwrite something that
+// is not tracked.
+func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) error {
+	var paths []string
+	for _, d := range changes {
+		if d.Old.Mode != 0 || d.New.Mode == 0 {
+			continue
+		}
+		obstacle, err := w.obstacle(ix, d)
+		if err != nil {
+			return err
+		}
+		if obstacle != "" && !slices.Contains(paths, obstacle) {
+			paths = append(paths, obstacle)
+		}
+	}
+	if len(paths) > 0 {
+		return &ObstructedError{Paths: paths}
+	}
+	return nil
+}
+
+// obstacle is what is not tracked and stands where a new file belongs, or a folder
+// above it; empty for nothing.
+func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error) {
+	if above := obstacleAt(w.dir, path.Dir(d.Path)); above != "" {
+		if w.tracks(ix, above) {
+			return "", nil
+		}
+		return above, nil
+	}
+	info, err := w.dir.Lstat(d.Path)
+	switch {
+	case err != nil:
+		return "", nil //nolint:nilerr // nothing is there
+	case !w.tracks(ix, d.Path):
+		return d.Path, nil
+	case !info.IsDir() || d.New.Mode == index.Gitlink:
+		return "", nil
+	}
+	return w.untrackedBelow(ix, d.Path)
+}
+
+// untrackedBelow is something in a folder that is not tracked; empty for nothing.
+func (w *Worktree) untrackedBelow(ix *index.File, folder string) (found string, err error) {
+	dir, err := w.dir.Open(folder)
+	if err != nil {
+		return "", err
+	}
+	entries, err := dir.ReadDir(-1)
+	if err = errors.Join(err, dir.Close()); err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		switch {
+		case e.IsDir():
+			found, err = w.untrackedBelow(ix, name)
+		case !w.tracks(ix, name):
+			found = name
+		}
+		if found != "" || err != nil {
+			return found, err
+		}
+	}
+	return "", nil
+}
+
+// tracks says whether the index has the path or something below it.
+func (w *Worktree) tracks(ix *index.File, path string) bool {
+	if _, ok := ix.Search(path); ok {
+		return true
+	}
+	lo, hi := ix.Folder(path+"/", 0, ix.Len())
+	return lo < hi
+}

@@ -1,0 +1,187 @@
+package gitops_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+)
+
+// ways are those in which a finished change comes into a checkout.
+var ways = map[string]func(t *testing.T, c *gitops.Checkout, cs *gitops.ChangeSet) error{
+	"files alone": func(t *testing.T, c *gitops.Checkout, cs *gitops.ChangeSet) error { return c.LayOver(t.Context(), cs) },
+	"a branch": func(t *testing.T, c *gitops.Checkout, cs *gitops.ChangeSet) error {
+		return c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs)
+	},
+}
+
+// landing is a checkout of a person, and a change that is not there yet.
+func landing(t *testing.T) (repo, *gitops.Checkout, *gitops.ChangeSet) {
+	t.Helper()
+	r := newRepo(t)
+	r.Write(".gitignore", "*.log\n")
+	r.Seed()
+	there := at(t, r.Path("../there"))
+	r.Git("clone", "-q", r.Dir, there.Dir)
+	c := besideOthers(t, there)
+	r.Write("README", "one\n2\n")
+	r.Write("new/file", "new\n")
+	r.Write("a.log", "forced\n")
+	r.Remove("gone")
+	r.Chmod("src/main.go", 0o755)
+	r.Git("add", "-A", "-f")
+	tree := r.Git("write-tree")
+	there.Git("fetch", "-q", r.Dir, r.Git("commit-tree", "-m", "change", tree))
+	base, err := c.SetBase(t.Context(), gitops.BaseSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, err := c.Between(t.Context(), base, gitops.Tree(tree))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return there, c, cs
+}
+
+func TestLanding(t *testing.T) {
+	t.Parallel()
+	for name, land := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, c, cs := landing(t)
+			r.Write("src/deep/er/x", "a person's, who changes other files\n")
+			r.Write("mine", "untracked\n")
+			r.Write("ignored.log", "ignored\n")
+			head, index := r.Git("rev-parse", "HEAD"), r.Git("ls-files", "--stage")
+			sprung := trapped(t, r)
+			r.Remove(".gitattributes")
+			if err := land(t, c, cs); err != nil {
+				t.Fatal(err)
+			}
+			gittest.Same(t, "what ran", []string{}, sprung())
+			want := map[string]string{
+				".gitignore": "*.log\n", "README": "one\n2\n", "new/file": "new\n", "a.log": "forced\n", "src/main.go": "x package main\n",
+				"src/deep/er/x": "a person's, who changes other files\n", "mine": "untracked\n", "ignored.log": "ignored\n",
+			}
+			got := r.Files()
+			for path, content := range want {
+				gittest.Same(t, path, content, got[path])
+			}
+			if len(got) != len(want) {
+				t.Errorf("there are %q", sortedKeys(got))
+			}
+			r.Git("config", "--unset-all", "core.fsmonitor")
+			r.Remove(".git/hooks")
+			if name == "files alone" {
+				gittest.Same(t, "HEAD", head, r.Git("rev-parse", "HEAD"))
+				gittest.Same(t, "index", index, r.Git("ls-files", "--stage"))
+				gittest.Same(t, "status", []string{" D gone", " M README", " M src/deep/er/x", " M src/main.go", "?? mine", "?? new/file"}, sorted(r.status()))
+				return
+			}
+			gittest.Same(t, "branch", "refs/heads/agent-ci/x", r.Git("symbolic-ref", "HEAD"))
+			gittest.Same(t, "status", []string{" M src/deep/er/x", "?? mine"}, sorted(r.status()))
+		})
+	}
+}
+
+// What a person did first is not lost, and then nothing of the change is written.
+func TestLandingIsRefusedAsAWhole(t *testing.T) {
+	t.Parallel()
+	for name, person := range map[string]struct {
+		does    func(r repo)
+		refused func(error) bool
+	}{
+		"edits a file of it":                 {func(r repo) { r.Write("README", "mine\n") }, as[*gitops.ChangedError]},
+		"edits a file of it, and stages":     {func(r repo) { r.Write("README", "mine\n"); r.Git("add", "README") }, as[*gitops.ChangedError]},
+		"edits a file that goes":             {func(r repo) { r.Write("gone", "mine\n") }, as[*gitops.ChangedError]},
+		"makes one executable":               {func(r repo) { r.Chmod("README", 0o755) }, as[*gitops.ChangedError]},
+		"makes a link of one":                {func(r repo) { r.Remove("README"); r.Link("gone", "README") }, as[*gitops.ChangedError]},
+		"makes a file that it adds":          {func(r repo) { r.Write("new/file", "mine\n") }, as[*gitops.ObstructedError]},
+		"makes an ignored file that it adds": {func(r repo) { r.Write("a.log", "mine\n") }, as[*gitops.ObstructedError]},
+		"makes an empty folder there":        {func(r repo) { r.Write("a.log/x", ""); r.Remove("a.log/x") }, as[*gitops.ObstructedError]},
+		"makes a file of its folder":         {func(r repo) { r.Write("new", "mine\n") }, as[*gitops.ObstructedError]},
+		"makes a link of its folder":         {func(r repo) { r.Link("src", "new") }, as[*gitops.ObstructedError]},
+		"has git at work":                    {func(r repo) { r.Write(".git/index.lock", "") }, as[*gitops.InUseError]},
+	} {
+		for way, land := range ways {
+			t.Run(name+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				r, c, cs := landing(t)
+				person.does(r)
+				files, head := r.Files(), r.Git("for-each-ref")+r.Read(".git/HEAD")
+				index, err := os.ReadFile(r.Path(".git/index"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = land(t, c, cs)
+				if !person.refused(err) {
+					t.Errorf("got %v", err)
+				}
+				gittest.Same(t, "files", files, r.Files())
+				gittest.Same(t, "references", head, r.Git("for-each-ref")+r.Read(".git/HEAD"))
+				gittest.Same(t, "index", string(index), r.Read(".git/index"))
+			})
+		}
+	}
+}
+
+// A file that its filter would make otherwise lands as the run left it.
+func TestFilteredFilesLandAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for way, land := range ways {
+		r := newRepo(t)
+		r.Git("config", "filter.caps.clean", "tr A-Z a-z")
+		r.Git("config", "filter.caps.smudge", "cat")
+		r.Write(".gitattributes", "*.caps filter=caps\n")
+		r.Write("a.caps", "old\n")
+		r.Seed()
+		c := r.open()
+		made := at(t, t.TempDir())
+		made.Write("a.caps", "NeW\n")
+		made.Write("b.caps", "B\n")
+		made.Write("stale.caps", "something else\n")
+		tree := gittest.New(t)
+		tree.Write(".gitattributes", "*.caps filter=caps\n")
+		tree.Write("a.caps", "new\n")
+		tree.Write("b.caps", "b\n")
+		tree.Write("stale.caps", "stale\n")
+		tree.Seed()
+		r.Git("fetch", "-q", tree.Dir, "HEAD")
+		base, err := c.SetBase(t.Context(), gitops.BaseSpec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs, err := c.Between(t.Context(), base, gitops.Tree(tree.Git("rev-parse", "HEAD^{tree}")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(made.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.LandFrom(root)
+		if err := land(t, c, cs); err != nil {
+			t.Fatalf("%s: %v", way, err)
+		}
+		gittest.Same(t, way, "NeW\nB\nstale\n", r.Read("a.caps")+r.Read("b.caps")+r.Read("stale.caps"))
+		if way == "a branch" {
+			gittest.Same(t, "status", nil, r.status())
+		}
+		if err := root.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func as[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}
