@@ -184,61 +184,11 @@ func parts(lines []string) [][]string {
 	return all
 }
 
-// compared says of lines, and of those that take their place, which stay: those
-// that are the same at both ends, and in between those that each side has once,
-// with what is the same below them.
-func compared(was, is []string) []v4a.Line {
-	lines := make([]v4a.Line, 0, max(len(was), len(is)))
-	add := func(kind v4a.Kind, texts ...string) {
-		for _, text := range texts {
-			lines = append(lines, v4a.Line{Kind: kind, Text: text})
-		}
-	}
-	same := 0
-	for same < min(len(was), len(is)) && was[len(was)-1-same] == is[len(is)-1-same] {
-		same++
-	}
-	end := was[len(was)-same:]
-	was, is = was[:len(was)-same], is[:len(is)-same]
-	once := common(was, is)
-	var coming []string
-	at, follows := 0, true
-	for _, text := range is {
-		found := at
-		if !follows || at == len(was) || was[at] != text {
-			i, ok := once[text]
-			if follows = ok && i >= at; !follows {
-				coming = append(coming, text)
-				continue
-			}
-			found = i
-		}
-		add(v4a.Remove, was[at:found]...)
-		add(v4a.Insert, coming...)
-		add(v4a.Keep, text)
-		at, coming = found+1, nil
-	}
-	add(v4a.Remove, was[at:]...)
-	add(v4a.Insert, coming...)
-	add(v4a.Keep, end...)
-	return lines
-}
+func compared(was, is []string) []v4a.Line { return v4a.Compared(joined(was), joined(is)) }
 
-// common finds the lines that each side has once, and where the first side has
-// them.
-func common(was, is []string) map[string]int {
-	counts := make(map[string]int, len(is))
-	for _, text := range is {
-		counts[text]++
+func joined(lines []string) string {
+	if len(lines) == 0 {
+		return ""
 	}
-	at := make(map[string]int, len(was))
-	for i, text := range was {
-		if _, again := at[text]; again || counts[text] != 1 {
-			counts[text] = 0
-			delete(at, text)
-			continue
-		}
-		at[text] = i
-	}
-	return at
+	return strings.Join(lines, "\n") + "\n"
 }

@@ -22,7 +22,7 @@ func (c *Content) Similarity() int {
 		return 100
 	}
 	kept := len(c.base)
-	for _, r := range c.differing() {
+	for _, r := range differing(c.base, c.text) {
 		kept -= r.oldTo - r.oldFrom
 	}
 	return kept * 100 / larger

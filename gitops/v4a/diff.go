@@ -3,7 +3,6 @@ package v4a
 import (
 	"bufio"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -16,7 +15,7 @@ type Diff struct {
 }
 
 func (c *Content) Diff() Diff {
-	d := Diff{old: c.base, text: c.text, ranges: c.differing()}
+	d := Diff{old: c.base, text: c.text, ranges: differing(c.base, c.text)}
 	for _, r := range d.ranges {
 		d.Removed += countLines(d.old[r.oldFrom:r.oldTo])
 		d.Added += countLines(d.text[r.newFrom:r.newTo])
@@ -122,40 +121,6 @@ func contextAfter(text string, at int) int {
 		at += len(firstLine(text[at:]))
 	}
 	return at
-}
-
-// lineRange is a difference between two texts: whole lines, ended by LF, of the
-// old one that others of the new one replace.
-type lineRange struct{ oldFrom, oldTo, newFrom, newTo int }
-
-// differing are the lines that differ from those of the base.
-func (c *Content) differing() []lineRange {
-	if !c.Changed() {
-		return nil
-	}
-	old, now := lines(c.base), lines(c.text)
-	var all []lineRange
-	var at lineRange // the equal lines above end here
-	line := 0
-	for _, h := range hunksOf(old, now) {
-		same := size(old[line:h.base0])
-		from, newFrom := at.oldTo+same, at.newTo+same
-		at = lineRange{from, from + size(old[h.base0:h.base1]), newFrom, newFrom + size(now[h.new0:h.new1])}
-		all, line = append(all, at), h.base1
-	}
-	return all
-}
-
-func lines(text string) []string {
-	all := make([]string, 0, strings.Count(text, "\n")+1)
-	return slices.AppendSeq(all, strings.Lines(text))
-}
-
-func size(lines []string) (bytes int) {
-	for _, line := range lines {
-		bytes += len(line)
-	}
-	return bytes
 }
 
 // firstLine returns the first line with its LF, if it has one.

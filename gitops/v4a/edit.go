@@ -12,6 +12,7 @@ func edited(t *text, placed []placement, bare bool) string {
 	for i := range placed {
 		e.fitMark(&placed[i])
 	}
+	e.new.Grow(len(t.data))
 	for _, p := range placed {
 		e.apply(p)
 	}

@@ -1,0 +1,216 @@
+package v4a
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// lineRange is a difference between two texts: whole lines, ended by LF, of the
+// old one that others of the new one replace.
+type lineRange struct{ oldFrom, oldTo, newFrom, newTo int }
+
+const (
+	nearby = 60 // lines of both texts together within which a difference is expected to end
+	sure   = 3  // equal lines by which its end is known
+	// mostEdits is how many lines may differ below a difference that ends nowhere near before all
+	// of them count as changed. That bounds time and memory.
+	mostEdits = 1500
+)
+
+// differing are the ranges of lines by which texts differ. Many small differences are told from each
+// other without a look at all lines: so the time that they take grows with their number alone.
+func differing(old, text string) (all []lineRange) {
+	at, to := 0, 0
+	for {
+		same := sameLines(old[at:], text[to:])
+		at, to = at+same, to+same
+		if at == len(old) && to == len(text) {
+			return all
+		}
+		was, is := lines(old[at:], nearby+sure), lines(text[to:], nearby+sure)
+		gone, came, near := resync(was, is)
+		if !near {
+			was, is = lines(old[at:], math.MaxInt), lines(text[to:], math.MaxInt)
+			gone, came = withoutEqualEnds(was, is)
+		}
+		i, j := 0, 0
+		for _, pair := range append(matches(numbered(was[:gone], is[:came])), [2]int{gone, came}) {
+			r := lineRange{at, at + size(was[i:pair[0]]), to, to + size(is[j:pair[1]])}
+			if r.oldTo > r.oldFrom || r.newTo > r.newFrom {
+				all = append(all, r)
+			}
+			at, to = r.oldTo, r.newTo
+			if i, j = pair[0]+1, pair[1]+1; i <= gone && j <= came {
+				at, to = at+len(was[i-1]), to+len(was[i-1])
+			}
+		}
+	}
+}
+
+// sameLines is how many bytes the lines have with which both texts begin.
+func sameLines(a, b string) (n int) {
+	for step := 1 << 12; step > 0; step >>= 4 {
+		for n+step <= min(len(a), len(b)) && a[n:n+step] == b[n:n+step] {
+			n += step
+		}
+	}
+	if n == len(a) && n == len(b) {
+		return n
+	}
+	return strings.LastIndexByte(a[:n], '\n') + 1
+}
+
+// lines are the first ones of a text.
+func lines(text string, most int) []string {
+	if most > len(text) {
+		most = strings.Count(text, "\n") + 1
+	}
+	all := make([]string, 0, most)
+	for line := range strings.Lines(text) {
+		if len(all) == most {
+			break
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func size(lines []string) (bytes int) {
+	for _, line := range lines {
+		bytes += len(line)
+	}
+	return bytes
+}
+
+// resync finds where texts that differ from their first line on are equal again.
+func resync(was, is []string) (gone, came int, near bool) {
+	if len(was) > 0 && len(is) > 0 && inStep(was[1:], is[1:]) { // rather than one that comes between equal ones
+		return 1, 1, true
+	}
+	for both := 1; both <= nearby; both++ {
+		for gone := max(0, both-len(is)); gone <= min(both, len(was)); gone++ {
+			if inStep(was[gone:], is[both-gone:]) {
+				return gone, both - gone, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+func inStep(was, is []string) bool {
+	if len(was) < sure || len(is) < sure {
+		return slices.Equal(was, is)
+	}
+	return slices.Equal(was[:sure], is[:sure])
+}
+
+// withoutEqualEnds is how many lines stand above those that both texts end with.
+func withoutEqualEnds(was, is []string) (gone, came int) {
+	gone, came = len(was), len(is)
+	for gone > 0 && came > 0 && was[gone-1] == is[came-1] {
+		gone, came = gone-1, came-1
+	}
+	return gone, came
+}
+
+// Compared says which lines stay where another text takes the place of one, which go and which come.
+func Compared(was, is string) (all []Line) {
+	add := func(kind Kind, text string) {
+		for line := range strings.Lines(text) {
+			all = append(all, Line{kind, strings.TrimSuffix(line, "\n")})
+		}
+	}
+	at := 0
+	for _, r := range differing(was, is) {
+		add(Keep, was[at:r.oldFrom])
+		add(Remove, was[r.oldFrom:r.oldTo])
+		add(Insert, is[r.newFrom:r.newTo])
+		at = r.oldTo
+	}
+	add(Keep, was[at:])
+	return all
+}
+
+// Replacing is the section of a text in a file that gives way to another.
+func Replacing(path, old, now string) Section {
+	return Section{Op: Update, Path: path, Hunks: []Hunk{{Lines: Compared(old, now)}}}
+}
+
+// numbered gives equal lines equal numbers.
+func numbered(a, b []string) (x, y []int32) {
+	ids := make(map[string]int32, len(a))
+	number := func(lines []string) []int32 {
+		numbers := make([]int32, len(lines))
+		for i, line := range lines {
+			id, known := ids[line]
+			if !known {
+				id = int32(len(ids))
+				ids[line] = id
+			}
+			numbers[i] = id
+		}
+		return numbers
+	}
+	return number(a), number(b)
+}
+
+// matches are the pairs of a longest common subsequence (E. Myers, "An O(ND)
+// Difference Algorithm and Its Variations", 1986); none when the two differ in
+// more than mostEdits lines.
+func matches(a, b []int32) [][2]int {
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	reach := map[int]int{1: 0} // how far in a each diagonal got
+	var trace [][]int32
+	for d := 0; d <= min(len(a)+len(b), mostEdits); d++ {
+		row := make([]int32, 2*d+1)
+		for k := -d; k <= d; k += 2 {
+			x := reach[k-1] + 1
+			if down := reach[k+1]; k == -d || k != d && reach[k-1] < down {
+				x = down
+			}
+			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
+				x++
+			}
+			reach[k], row[k+d] = x, int32(x)
+			if x >= len(a) && x-k >= len(b) {
+				return walkBack(append(trace, row), a, b)
+			}
+		}
+		trace = append(trace, row)
+	}
+	return nil
+}
+
+// walkBack reads the pairs off the way that ends in both ends.
+func walkBack(trace [][]int32, a, b []int32) [][2]int {
+	var pairs [][2]int
+	x, y := len(a), len(b)
+	for d := len(trace) - 1; d >= 0; d-- {
+		fromX, fromY := 0, 0
+		if d > 0 {
+			fromX, fromY = cameFrom(trace[d-1], d, x-y)
+		}
+		for x > fromX && y > fromY && a[x-1] == b[y-1] {
+			x, y = x-1, y-1
+			pairs = append(pairs, [2]int{x, y})
+		}
+		x, y = fromX, fromY
+	}
+	slices.Reverse(pairs)
+	return pairs
+}
+
+// cameFrom is the point on the way of d-1 edits before the d-th, which led to
+// diagonal k.
+func cameFrom(before []int32, d, k int) (x, y int) {
+	reach := func(k int) int { return int(before[k+d-1]) }
+	from := k - 1
+	if k == -d || k != d && reach(k-1) < reach(k+1) {
+		from = k + 1
+	}
+	x = reach(from)
+	return x, x - from
+}
