@@ -14,6 +14,18 @@ import (
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
+// Checked is a checkout, with the job that a run there would have.
+type Checked struct {
+	Dir      string
+	JobFile  string
+	Set      []string
+	Operator string // path of the operator's file; empty for none
+
+	Environ  []string
+	Reserved []string
+	Version  string
+}
+
 // HookStatus is a hook that a run here would have.
 type HookStatus struct {
 	transcript.HookActive
@@ -23,7 +35,7 @@ type HookStatus struct {
 
 // ListHooks are the hooks that a run in a checkout would have, and whether they start. Nothing is
 // run.
-func ListHooks(ctx context.Context, o HookTestOptions) (list []HookStatus, err error) {
+func ListHooks(ctx context.Context, o Checked) (list []HookStatus, err error) {
 	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Quiet: true})
 	err = in.look(ctx, o.Dir, func(ws *workspace.Workspace, set *settings.Settings) error {
 		list, err = in.listHooks(ctx, o.Operator, ws, set)

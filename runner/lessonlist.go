@@ -23,7 +23,7 @@ type LessonStatus struct {
 // LessonsGone are the lessons of the base commit of a checkout whose evidence is gone: a path that
 // it does not have any more, a check that the job does not have. The problems are those of the
 // file, whose lessons no run is told of then.
-func LessonsGone(ctx context.Context, o HookTestOptions) (gone []LessonStatus, problems job.Problems, err error) {
+func LessonsGone(ctx context.Context, o Checked) (gone []LessonStatus, problems job.Problems, err error) {
 	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Quiet: true})
 	folder, err := os.MkdirTemp("", "agent-ci-lessons-")
 	if err != nil {

@@ -5,72 +5,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
-
-// alias is a name that other agents give to a tool of ours. Which names and
-// shapes exist: the ChatGPT-OAuth provider's name mapping, Codex's older tools,
-// Claude Code, opencode, Gemini CLI.
-type alias struct {
-	names   []string // lower case: agents differ in capitals
-	targets []string // tools that do the same; the first that is offered answers
-	// shape is what arguments under these names mean to a tool, where that is not what they
-	// mean under its own; missing are those that need not be given.
-	shape   map[string][]synonym
-	missing map[string]map[string]any
-}
-
-var aliases = []alias{
-	{
-		names: []string{
-			"bash", "sh", "shell", "shell_command", "local_shell", "container.exec", "command", "execute", "run", "run_command", "exec",
-			"exec_command", "execute_command", "run_shell_command", "run_terminal_cmd", "terminal",
-		},
-		targets: []string{"exec_command", "shell_command", "shell", "bash"},
-	},
-	{
-		names:   []string{"todowrite", "todo_write", "write_todos", "todo", "plan", "update_plan"},
-		targets: []string{"update_plan", "todowrite"},
-	},
-	{
-		names:   []string{"applypatch", "patch"},
-		targets: []string{"apply_patch"},
-	},
-	{
-		names:   []string{"read", "read_file", "view", "view_file", "open_file", "cat"},
-		targets: []string{"read_file", "read"},
-	},
-	{
-		names:   []string{"ls", "list", "list_dir", "list_directory", "list_files"},
-		targets: []string{"list_dir", "list"},
-		missing: map[string]map[string]any{"list_dir": {"dir_path": "."}},
-	},
-	{
-		names:   []string{"grep", "rg", "ripgrep", "grep_search", "search", "search_files", "search_file_content", "grep_files"},
-		targets: []string{"grep_files", "grep"},
-	},
-	{
-		names:   []string{"glob", "find_files", "file_search"},
-		targets: []string{"grep_files", "glob"},
-		shape:   map[string][]synonym{"grep_files": renamed("include", "pattern", "query")},
-		missing: map[string]map[string]any{"grep_files": {"pattern": ""}},
-	},
-	{
-		names:   []string{"read_image", "open_image"},
-		targets: []string{"view_image"},
-	},
-	{
-		names:   []string{"askuserquestion", "ask_user_question", "ask_user", "ask", "question", "ask_followup_question"},
-		targets: []string{"request_user_input"},
-	},
-	{
-		names:   []string{"skill", "use_skill", "activate_skill"},
-		targets: []string{"load_skill"},
-	},
-	{
-		names:   []string{"wait"},
-		targets: []string{"wait_agent"},
-	},
-}
 
 // synonyms are the shapes in which a tool's arguments come from models that
 // learned another tool, in the order in which they are tried.
@@ -147,17 +84,6 @@ type synonym struct {
 	convert  func(any) any // nil leaves the value as it is
 }
 
-// aliasOf is the entry that has a name, or nil.
-func aliasOf(name string) *alias {
-	name = strings.ToLower(name)
-	for i := range aliases {
-		if slices.Contains(aliases[i].names, name) {
-			return &aliases[i]
-		}
-	}
-	return nil
-}
-
 // ownName takes away the namespace that models trained on others put in front.
 func ownName(name string) string {
 	for _, group := range ofAgents {
@@ -171,16 +97,23 @@ func ownName(name string) string {
 // translate brings the arguments of a call, made under any of its names, into
 // the shape of the named tool.
 func translate(tool, called string, arguments map[string]any) {
-	var other alias
-	if found := aliasOf(called); called != tool && found != nil {
-		other = *found
+	asGlob := tool == "grep_files" && slices.Contains(dialect.Called(ownName(called)), "glob")
+	if asGlob {
+		move(renamed("include", "pattern", "query"), arguments)
 	}
-	move(other.shape[tool], arguments)
 	move(synonyms()[tool], arguments)
-	for name, value := range other.missing[tool] {
-		if _, given := arguments[name]; !given {
-			arguments[name] = value
-		}
+	switch {
+	case asGlob:
+		given(arguments, "pattern", "")
+	case tool == "list_dir" && called != tool && Means(called, tool):
+		given(arguments, "dir_path", ".")
+	}
+}
+
+// given sets an argument that is missing.
+func given(arguments map[string]any, name string, value any) {
+	if _, there := arguments[name]; !there {
+		arguments[name] = value
 	}
 }
 
@@ -213,8 +146,13 @@ func commandLine(value any) any {
 	if len(argv) == 3 && isShell(argv[0]) && (argv[1] == "-c" || argv[1] == "-lc") {
 		return argv[2]
 	}
-	quoted := make([]string, len(argv))
-	for i, word := range argv {
+	return Quoted(argv)
+}
+
+// Quoted returns words as a line of a shell.
+func Quoted(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
 		quoted[i] = quote(word)
 	}
 	return strings.Join(quoted, " ")

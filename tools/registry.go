@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Registry holds the tools of a run, in the order in which they were given.
@@ -124,12 +126,8 @@ func (r *Registry) find(name string, offered []string) *entry {
 	if e := r.byName[name]; e != nil {
 		return e
 	}
-	other := aliasOf(name)
-	if other == nil {
-		return nil
-	}
 	var first *entry
-	for _, target := range other.targets {
+	for _, target := range dialect.Called(name) {
 		e := r.byName[target]
 		switch {
 		case e == nil, e.Foreign:

@@ -72,7 +72,7 @@ var roomKnows = map[string][]string{
 	"runner/progress":   {"runner/actions", "runner/intake", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},
 	"runner/record":     {"runner/given", "runner/outcome", "runner/transcript", "policy/sandbox", "policy/secrets"},
 	"runner/settings":   {"runner/given", "runner/job", "runner/outcome", "gitops", "policy"},
-	"runner/transcript": {"runner/outcome", "runner/price", "gitops/v4a"},
+	"runner/transcript": {"runner/outcome", "runner/price", "gitops/v4a", "tools/dialect"},
 	"runner/hooks":      {"runner/confine", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops/v4a", "policy/outside", "policy", "tools"},
 	"runner/worker": {
 		"runner/agent", "runner/confine", "runner/extensions", "runner/given", "runner/hooks", "runner/identity", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/price", "runner/record",
@@ -82,6 +82,7 @@ var roomKnows = map[string][]string{
 	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},
 	"tools/code":                  {"policy/sandbox", "policy/secrets", "tools"},
 	"tools/agents":                {"tools"},
+	"tools/dialect":               nil,
 	"tools/code/declare":          {"tools"},
 	"tools/code/engine":           {"tools/code/internal/message"},
 	"policy/sandbox":              {"policy/outside"},

@@ -59,7 +59,7 @@ func examine(flags *flagSet) deed {
 			fmt.Fprintf(p.stderr, "agent-ci doctor: %v\n", err)
 			return exitFailed
 		}
-		hooks, listed := runner.ListHooks(ctx, runner.HookTestOptions{Dir: cmp.Or(o.Dir, "."), Operator: operator, Environ: p.environ, Reserved: reserved(), Version: version})
+		hooks, listed := runner.ListHooks(ctx, runner.Checked{Dir: cmp.Or(o.Dir, "."), Operator: operator, Environ: p.environ, Reserved: reserved(), Version: version})
 		if asJSON {
 			err = writeJSON(p.stdout, withHooks{found, hooks})
 		} else {
@@ -218,4 +218,16 @@ func showFindings(to io.Writer, problems []doctor.Problem) {
 			fmt.Fprintf(to, "  %s\n", p.Remedy)
 		}
 	}
+}
+
+// hookLine tells a person of a hook that a run would have.
+func hookLine(h runner.HookStatus) string {
+	line := fmt.Sprintf("%s on %s, SHA-256 %s", h.Name, h.On, h.SHA256[:16])
+	if h.Trusted {
+		line += ", outside of the sandbox"
+	}
+	if h.Problem != "" {
+		return line + ", does not start: " + h.Problem
+	}
+	return line + ", starts"
 }

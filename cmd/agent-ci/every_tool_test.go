@@ -98,10 +98,10 @@ const dynamicTools = `[
 
 // playedHooks let pass, refuse, rewrite and replace.
 const playedHooks = `{
-	begins: {on: run_start, run: [sh, -c, "echo '{\"context\":\"Be brief.\"}'"]},
-	refuses: {on: pre_tool, tools: [lookup], run: [sh, -c, "grep -q forbidden && { echo not this word >&2; exit 2; }; exit 0"]},
-	rewrites: {on: PreToolUse, compat: claude, tools: [mcp__shelf__echo], run: [sh, -c, "echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"updatedInput\":{\"text\":\"rewritten\"}}}'"]},
-	replaces: {on: post_tool, tools: [define], run: [sh, -c, "echo '{\"output\":\"replaced\"}'"]},
+	begins: {on: SessionStart, run: [sh, -c, "echo '{\"hookSpecificOutput\": {\"additionalContext\": \"Be brief.\"}}'"]},
+	refuses: {on: PreToolUse, tools: [lookup], run: [sh, -c, "grep -q forbidden && { echo not this word >&2; exit 2; }; exit 0"]},
+	rewrites: {on: PreToolUse, tools: [mcp__shelf__echo], run: [sh, -c, "echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"updatedInput\":{\"text\":\"rewritten\"}}}'"]},
+	replaces: {on: PostToolUse, tools: [define], run: [sh, -c, "echo '{\"hookSpecificOutput\": {\"updatedToolOutput\": \"replaced\"}}'"]},
 }`
 
 // definer serves: it answers all calls by the same words.

@@ -57,7 +57,7 @@ turns:
 			`"secrets":[]`, `"secrets":[{"name":"T","from":"HELD_TOKEN","hosts":["evil.example"],"in":"header","header":"Authorization","methods":["GET"],"commands":["agent"]}]`,
 			"policy.secrets", replays,
 		},
-		"a hook":    {`"hooks":{}`, `"hooks":{"evil":{"on":"run_start","run":["sh","greet.sh"],"timeout":"1m0s","on_error":"fail"}}`, "hooks", replays},
+		"a hook":    {`"hooks":{}`, `"hooks":{"evil":{"on":"SessionStart","run":["sh","greet.sh"],"timeout":"1m0s","on_error":"fail"}}`, "hooks", replays},
 		"a service": {`"services":{}`, `"services":{"evil":{"run":"true","port":8080,"ready":{"port":8080,"timeout":"1m0s"}}}`, "services", replays},
 		"a server":  {`"mcp_servers":{}`, `"mcp_servers":{"evil":{"command":"sh","args":["greet.sh"],"tools":["*"]}}`, "mcp_servers", replays},
 		"a tool": {

@@ -113,7 +113,7 @@ func (c command) run(ctx context.Context, p process, args []string) int {
 func commands() []command {
 	return []command{
 		runCommand(), repairCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), runsCommand(), campaignCommand(), learnCommand(), fetchCommand(), applyPatchCommand(),
-		policyCommand(), hooksCommand(), skillsCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
+		policyCommand(), skillsCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
 	}
 }
 

@@ -223,8 +223,8 @@ func (c *checked) findLessons(ctx context.Context, p process) {
 }
 
 // here is a run of the job in this folder.
-func (c *checked) here(p process) runner.HookTestOptions {
-	o := runner.HookTestOptions{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
+func (c *checked) here(p process) runner.Checked {
+	o := runner.Checked{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
 	if isDefaults(c.File) {
 		o.JobFile = ""
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // rewriteRounds is how often hooks are asked of one call where they rewrite it.
@@ -40,7 +41,7 @@ func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call, fit to
 func (j *judging) askAll(ctx context.Context) (refusal string) {
 	for range rewriteRounds {
 		rewritten := false
-		for _, one := range j.hooks.on(job.OnPreTool) {
+		for _, one := range j.hooks.on(job.OnPreToolUse) {
 			was := j.call.Input
 			if input, asked := j.agreed[one.Name]; asked && input == canonical(was) {
 				continue
@@ -62,7 +63,7 @@ func (j *judging) askAll(ctx context.Context) (refusal string) {
 // ask asks one hook. It goes on where the call is still one that can be made.
 func (j *judging) ask(ctx context.Context, one Hook) (refusal string, goesOn bool) {
 	for _, a := range j.hooks.aspects(one, j.tool, j.call) {
-		r, err := j.hooks.ask(ctx, one, j.question(one, a))
+		r, err := j.hooks.ask(ctx, one, j.question(a))
 		switch {
 		case err != nil:
 			return "Not run: the hook " + one.Name + " could not be asked: " + err.Error(), false
@@ -90,21 +91,18 @@ func (j *judging) rewrite(input string) (fits bool) {
 	return fits
 }
 
-// question is what a hook is asked of an aspect of the call.
-func (j *judging) question(one Hook, a aspect) question {
-	own := a.own()
+// question returns what a hook is asked of an aspect of the call.
+func (j *judging) question(a aspect) question {
 	if j.line != "" { // a line is run as a whole, however it was typed
-		command := j.line + commandText(j.tool, j.call)
-		own["command"] = command
-		a.as.Input["command"] = command
+		a.as.Input["command"] = j.line + commandText(j.tool, j.call)
 	}
-	q := question{of: refOf(j.call), own: map[string]any{"call": own}, compat: compatCall(a.as, a.call), before: a.call.Input}
+	q := question{of: refOf(j.call), about: a.as.about(j.call), before: j.call.Input}
 	if a.rewritable {
 		q.rewrite = func(by json.RawMessage) (string, error) {
-			if j.line != "" && one.Compat != "" {
+			if j.line != "" {
 				return "", errors.New("the input that it gives instead can't be typed: the line has begun before")
 			}
-			return rewrite(one.Compat, j.tool, a.call, by)
+			return rewrite(j.tool, j.call, a.as, by)
 		}
 	}
 	return q
@@ -112,52 +110,35 @@ func (j *judging) question(one Hook, a aspect) question {
 
 // aspect is one way to look at a call: as what it is, or as the patch that its command applies.
 type aspect struct {
-	tool       string
-	call       tools.Call
-	shown      tools.Call // the call with paths of patches as hooks know them
-	as         shaped     // in the form of the hook
+	as         shaped
 	rewritable bool
 }
 
-// aspects are those of a call that a hook is asked about. Of patches a hook of Claude Code's form
-// is asked by files, once these are known.
+// aspects returns those of a call that a hook is asked about. Hooks that are asked by file are asked of
+// patches once these are known to fit.
 func (h *Hooks) aspects(one Hook, tool string, call tools.Call) (all []aspect) {
-	if one.Compat != job.CompatClaude {
+	if one.ofPatch() {
 		for _, text := range h.patchesIn(tool, call) {
-			a := aspect{tool: applyPatch, call: call}
-			a.call.Form, a.call.Input = tools.Freeform, text
-			a.shown, a.as = a.call, shape(one.Compat, applyPatch, a.call)
-			if len(one.Argv) == 0 && one.concerns(applyPatch, a.call, names(one.Compat, applyPatch, a.as)...) {
-				all = append(all, a)
-			}
+			all = append(all, aspect{as: shaped{dialect.ApplyPatch, map[string]any{"command": text}}})
 		}
 	}
-	shown := call
-	if tool == applyPatch {
-		shown = h.named(call)
-	}
-	as := shape(one.Compat, tool, shown)
-	if (one.Compat != job.CompatClaude || !changesFiles(tool)) && one.concerns(tool, call, names(one.Compat, tool, as)...) {
-		all = append(all, aspect{tool, call, shown, as, true})
+	switch {
+	case tool != dialect.ApplyPatch && one.concerns(tool, call):
+		all = append(all, aspect{h.shape(tool, call), true})
+	case tool == dialect.ApplyPatch && one.ofPatch():
+		as := h.shape(tool, call)
+		as.Input["command"] = h.fromWorkDir("", patchText(call))
+		all = append(all, aspect{as, true})
 	}
 	return all
 }
 
-func (a aspect) own() map[string]any { return ownCall(a.tool, a.shown) }
-
-// canonical is an input in one form, of those that mean the same.
+// canonical returns an input in one form, of those that mean the same.
 func canonical(input string) string {
-	var object map[string]any
-	d := json.NewDecoder(strings.NewReader(input))
-	d.UseNumber()
-	if d.Decode(&object) != nil || d.More() {
-		return input
+	if text, err := json.Marshal(object([]byte(input))); err == nil && string(text) != "null" {
+		return string(text)
 	}
-	text, err := json.Marshal(object)
-	if err != nil {
-		return input
-	}
-	return string(text)
+	return input
 }
 
 // longestLine is how much of a line that is typed in pieces is remembered.
@@ -170,7 +151,7 @@ type typedInput struct {
 }
 
 func typing(tool string, call tools.Call) (in typedInput, is bool) {
-	is = tool == writeStdin && json.Unmarshal([]byte(call.Input), &in) == nil && in.Chars != ""
+	is = tool == dialect.WriteStdin && json.Unmarshal([]byte(call.Input), &in) == nil && in.Chars != ""
 	return in, is
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 var _ tools.Gate = (*Hooks)(nil)
@@ -21,7 +21,7 @@ var _ tools.Gate = (*Hooks)(nil)
 // those of the operator, which see what the model would get. The whole of an output, which hooks
 // see in the place of its ends, goes to the model where none of them withholds or replaces it.
 func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
-	all := h.on(job.OnPostTool)
+	all := h.on(job.OnPostToolUse)
 	operators := Operators(all)
 	seen := outcomeOf{result, result.Output, whole, true}
 	for _, some := range [][]Hook{all[len(operators):], operators} {
@@ -80,47 +80,38 @@ func (o outcomeOf) withheld(words string) outcomeOf {
 // resultQuestions are what a hook is asked of a result: of the call, and of each patch that a
 // command applied, or each of its files.
 func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result tools.Result) (all []question) {
-	if one.Compat == job.CompatClaude && (changesFiles(tool) || len(h.patchesIn(tool, call)) > 0) {
+	if one.byFile() && (tool == dialect.ApplyPatch || len(h.patchesIn(tool, call)) > 0) {
 		all = h.patchedFiles(one, call, result)
 	}
-	was := result.Output
 	for _, a := range h.aspects(one, tool, call) {
-		own, compat := a.own(), compatCall(a.as, a.call)
-		own["output"], own["failed"] = was, result.Failed
-		compat["tool_response"] = response(one.Compat, a.as, result)
-		all = append(all, question{of: refOf(call), own: map[string]any{"call": own}, compat: compat, before: was})
+		all = append(all, a.as.result(call, result))
 	}
 	return all
 }
 
-// patchedFiles asks a hook of Claude Code's form of each file that a patch changed.
+// result returns what a hook is asked of the result of a call.
+func (as shaped) result(call tools.Call, result tools.Result) question {
+	about := as.about(call)
+	about["tool_response"] = as.response(result)
+	return question{of: refOf(call), about: about}
+}
+
+// patchedFiles asks a hook of each file that a patch changed.
 func (h *Hooks) patchedFiles(one Hook, call tools.Call, result tools.Result) (all []question) {
-	if !one.asksOfFiles() {
-		return nil
-	}
 	texts := h.edited(call)
 	for _, file := range filesOf(result.Detail) {
 		as := shaped{"Edit", map[string]any{"file_path": h.inWorkDir(file.Path)}}
 		if file.Op == "A" || file.From != "" {
 			as.Tool = "Write"
 		}
-		if !one.concerns(applyPatch, call, applyPatch, as.Tool) {
-			continue
-		}
-		response := map[string]any{"filePath": as.Input["file_path"], "success": true}
 		for _, known := range texts {
 			if known.Tool == as.Tool && known.Input["file_path"] == as.Input["file_path"] {
 				as = known
-				for mine, theirs := range map[string]string{"content": "content", "old_string": "oldString", "new_string": "newString"} {
-					if text, there := known.Input[mine]; there {
-						response[theirs] = text
-					}
-				}
 			}
 		}
-		compat := compatCall(as, call)
-		compat["tool_response"] = response
-		all = append(all, question{of: refOf(call), compat: compat, before: result.Output})
+		if one.For(as.Tool) {
+			all = append(all, as.result(call, tools.Result{}))
+		}
 	}
 	return all
 }
@@ -144,12 +135,8 @@ func filesOf(detail map[string]any) []changedFile {
 	return d.Files
 }
 
-func (h *Hooks) inWorkDir(name string) string {
-	return filepath.Join(h.Facts.WorkDir, filepath.FromSlash(name))
-}
-
-// judged is a result as a hook leaves it. A refusal keeps it from the model; in the form of the
-// others the reason goes there beside it.
+// judged returns a result as a hook leaves it. One that fails, or ends the run, keeps it from the model;
+// the reason of one that blocks goes there beside it.
 func (one Hook) judged(result tools.Result, r reply) tools.Result {
 	switch {
 	case r.failed != "" && !r.wentOn:
@@ -216,8 +203,7 @@ type patched struct {
 
 var letters = map[v4a.Op]string{v4a.Add: "A", v4a.Update: "M", v4a.Delete: "D"}
 
-// Patching asks of a patch, however it came: the hooks on patches, and those of Claude Code's
-// form on calls, by files. Refusal says why it is not applied; empty: it may be. Aside is for the
+// Patching asks of a patch, however it came: the hooks on patches, and those on edits, by files. Refusal says why it is not applied; empty: it may be. Aside is for the
 // model.
 func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
 	call, _ := tools.CallOf(ctx)
@@ -249,14 +235,15 @@ func (h *Hooks) patchQuestions(p Patch, call tools.Call) (all []hookQuestion) {
 		files = append(files, patched{letters[e.Op], e.Path, e.MovedFrom, e.Added, e.Removed})
 	}
 	for _, one := range h.on(job.OnPrePatch) {
-		own := map[string]any{"files": files, "diff": p.Diff}
-		numbered(own, call)
-		all = append(all, hookQuestion{one, question{of: refOf(call), own: map[string]any{"patch": own}}})
+		all = append(all, hookQuestion{one, question{of: refOf(call), about: map[string]any{"patch": map[string]any{"files": files, "diff": p.Diff}}}})
 	}
-	for _, one := range h.on(job.OnPreTool) {
+	if tools.Edits(tools.Taken(call.Name)) { // of which hooks were asked as what they are
+		return all
+	}
+	for _, one := range h.on(job.OnPreToolUse) {
 		for _, as := range h.claudeEdits(p) {
-			if one.asksOfFiles() && one.concerns(applyPatch, call, applyPatch, as.Tool) {
-				all = append(all, hookQuestion{one, question{of: refOf(call), compat: compatCall(as, call)}})
+			if one.byFile() && one.For(as.Tool) {
+				all = append(all, hookQuestion{one, question{of: refOf(call), about: as.about(call)}})
 			}
 		}
 	}
@@ -293,7 +280,7 @@ func (h *Hooks) claudeEdits(p Patch) (all []shaped) {
 
 // remember keeps the texts of a patch for who is asked of its result.
 func (h *Hooks) remember(call tools.Call, p Patch) {
-	if !slices.ContainsFunc(h.on(job.OnPostTool), Hook.asksOfFiles) {
+	if !slices.ContainsFunc(h.on(job.OnPostToolUse), Hook.byFile) {
 		return
 	}
 	h.mu.Lock()

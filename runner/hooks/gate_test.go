@@ -46,17 +46,17 @@ func TestEachHookAgreesToWhatIsRun(t *testing.T) {
 		input string
 	}{
 		{"a later one rewrites", map[string]job.Hook{
-			"a": sh(job.OnPreTool, push), "b": sh(job.OnPreTool, `grep -q push || echo '{"input":{"cmd":"git push"}}'`),
+			"a": sh(job.OnPreToolUse, push), "b": sh(job.OnPreToolUse, `grep -q push || echo '{"hookSpecificOutput": {"updatedInput": {"command":"git push"}}}'`),
 		}, []string{"a pass", "b rewrite", "a deny"}, "git push"},
 		{"one that is for other commands", map[string]job.Hook{
-			"a": {On: job.OnPreTool, Run: []string{"sh", "-c", push}, Argv: []string{"git"}}, "b": sh(job.OnPreTool, `grep -q push || echo '{"input":{"cmd":"git push"}}'`),
+			"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", push}, Argv: []string{"git"}}, "b": sh(job.OnPreToolUse, `grep -q push || echo '{"hookSpecificOutput": {"updatedInput": {"command":"git push"}}}'`),
 		}, []string{"b rewrite", "a deny"}, "git push"},
 		{"a prefix is put once", map[string]job.Hook{
-			"a": {On: job.OnPreTool, Run: []string{"sh", "-c", `echo '{"hookSpecificOutput":{"updatedInput":{"command":"nice make"}}}'`}, Compat: job.CompatClaude},
-			"b": sh(job.OnPreTool, push),
+			"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `echo '{"hookSpecificOutput":{"updatedInput":{"command":"nice make"}}}'`}},
+			"b": sh(job.OnPreToolUse, push),
 		}, []string{"a rewrite", "b pass"}, "nice make"},
 		{"without end", map[string]job.Hook{
-			"a": sh(job.OnPreTool, `echo '{"input":{"cmd":"a"}}'`), "b": sh(job.OnPreTool, `echo '{"input":{"cmd":"b"}}'`),
+			"a": sh(job.OnPreToolUse, `echo '{"hookSpecificOutput": {"updatedInput": {"command":"a"}}}'`), "b": sh(job.OnPreToolUse, `echo '{"hookSpecificOutput": {"updatedInput": {"command":"b"}}}'`),
 		}, []string{"a rewrite", "b rewrite", "a rewrite", "b rewrite", "a rewrite", "b rewrite", "a rewrite", "b rewrite"}, "b"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestEachHookAgreesToWhatIsRun(t *testing.T) {
 
 func TestALineIsAskedOfHoweverItIsTyped(t *testing.T) {
 	h, events := asked(t, t.TempDir(), map[string]job.Hook{
-		"a": {On: job.OnPreTool, Run: []string{"sh", "-c", `if grep -q '"command":"git push'; then exit 2; fi`}, Argv: []string{"git", "push"}},
-		"b": {On: job.OnPreTool, Run: []string{"sh", "-c", `if grep -q '"command":"git push'; then exit 2; fi`}, Compat: job.CompatClaude, Tools: []string{"Bash"}},
+		"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -q '"command":"git push'; then exit 2; fi`}, Argv: []string{"git", "push"}},
+		"b": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -q '"command":"git push'; then exit 2; fi`}, Tools: []string{"Bash"}},
 	})
 	for i, typed := range []string{"git pu", "sh\n", "", "\x03"} {
 		raw, _ := json.Marshal(map[string]any{"session_id": 1000, "chars": typed})
@@ -91,48 +91,44 @@ func TestALineIsAskedOfHoweverItIsTyped(t *testing.T) {
 func TestPatchesInCommandsAreAskedOfAsPatches(t *testing.T) {
 	patch := "*** Begin Patch\n*** Add File: a && b\n+x\n*** End Patch\n"
 	input := `{"cmd":` + strconv.Quote("apply_patch <<'EOF'\n"+patch+"EOF") + `}`
-	no := func(compat string, tools ...string) job.Hook {
-		return job.Hook{On: job.OnPreTool, Run: []string{"sh", "-c", `if grep -q 'a && b'; then exit 2; fi`}, Compat: compat, Tools: tools}
+	no := func(tools ...string) job.Hook {
+		return job.Hook{On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -q 'a && b'; then exit 2; fi`}, Tools: tools}
 	}
 	for name, hook := range map[string]job.Hook{
-		"own": no("", "apply_patch"), "codex": no(job.CompatCodex, "apply_patch"), "edits": no(job.CompatCodex, "Edit|Write"), "command": no("", "exec_command"),
+		"patch": no("apply_patch"), "command": no("exec_command"), "bash": no("Bash"),
 	} {
 		h, events := asked(t, t.TempDir(), map[string]job.Hook{name: hook})
 		if v, _ := judge(t, h, "exec_command", input); v.Refusal == "" || len(*events) != 1 {
 			t.Errorf("%s: %+v", name, v)
 		}
-		if h.OfPatches() == (name == "command") {
+		if h.OfPatches() != (name == "patch") {
 			t.Errorf("%s: of patches: %t", name, h.OfPatches())
 		}
-	}
-	bash, _ := asked(t, t.TempDir(), map[string]job.Hook{"bash": no(job.CompatClaude, "Bash")})
-	if bash.OfPatches() {
-		t.Error("a hook on commands is one on patches")
 	}
 }
 
 func TestWhatCameOfACallIsShownWhole(t *testing.T) {
 	h, events := asked(t, t.TempDir(), map[string]job.Hook{
-		"a": {On: job.OnPostTool, Run: []string{"sh", "-c", `if grep -q '"stdout":"x\\n"'; then exit 0; fi; exit 1`}, Compat: job.CompatClaude, Tools: []string{"Bash"}},
-		"b": sh(job.OnPostTool, `if grep -q 'SECRET'; then echo no >&2; exit 2; fi`),
-		"c": sh(job.OnPostTool, `exit 1`),
+		"a": {On: job.OnPostToolUse, Run: []string{"sh", "-c", `if grep -q '"stdout":"x\\n"'; then exit 0; fi; exit 1`}, Tools: []string{"Bash"}},
+		"b": sh(job.OnPostToolUse, `if grep -q 'SECRET'; then echo no >&2; exit 1; fi`),
+		"c": sh(job.OnPostToolUse, `exit 1`),
 	})
 	result := tools.Result{Output: "Chunk ID: 1\nWall time: 1.0 seconds\nOutput:\nx\n", Detail: map[string]any{"exit_code": 0}}
 	whole := func() (string, error) { return result.Output, nil }
 	h.After(t.Context(), "exec_command", tools.Call{Number: 1, Input: `{"cmd":"a"}`}, result, whole)
 	result.Output = strings.Repeat("x", 200<<10) + "SECRET" + strings.Repeat("x", 200<<10)
 	got, let := h.After(t.Context(), "read_file", tools.Call{Number: 2, Input: `{}`}, result, whole)
-	if let || !got.Failed || strings.Contains(got.Output, "x") {
+	if let || !got.Failed || strings.Contains(got.Output, "xx") {
 		t.Errorf("%.100s", got.Output)
 	}
-	if diff := cmp.Diff([]string{"a pass", "b pass", "c failed", "b deny"}, decisions(*events)); diff != "" { // the first that refuses ends it
+	if diff := cmp.Diff([]string{"a pass", "b pass", "c failed", "b failed"}, decisions(*events)); diff != "" { // the first that refuses ends it
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestEditsAreToldWithTheirTexts(t *testing.T) {
 	h, events := asked(t, t.TempDir(), map[string]job.Hook{
-		"a": {On: job.OnPostTool, Run: []string{"sh", "-c", `if grep -q '"old_string":"a < b".*"oldString":"a < b"'; then echo seen >&2; exit 2; fi`}, Compat: job.CompatClaude, Tools: []string{"Edit|Write"}},
+		"a": {On: job.OnPostToolUse, Run: []string{"sh", "-c", `if grep -q '"old_string":"a < b".*"oldString":"a < b"'; then echo seen >&2; exit 2; fi`}, Tools: []string{"Edit|Write"}},
 	})
 	call := tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"apply_patch <<'E'\n*** Begin Patch\n*** End Patch\nE"}`}
 	refusal, _ := h.Patching(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: "a"}, Old: "a < b", New: "c"}}})

@@ -134,7 +134,7 @@ func Listed(all []Hook) transcript.Hooks {
 	list := transcript.Hooks{Hooks: []transcript.HookActive{}}
 	for _, h := range all {
 		list.Hooks = append(list.Hooks, transcript.HookActive{
-			Name: h.Name, On: h.On, Run: h.Run, SHA256: h.SHA256, Tools: h.Tools, Argv: h.Argv, Trusted: h.trusted, MustFire: h.MustFire, Compat: h.Compat, OnError: h.OnError,
+			Name: h.Name, On: h.On, Run: h.Run, SHA256: h.SHA256, Tools: h.Tools, Argv: h.Argv, Trusted: h.trusted, MustFire: h.MustFire, OnError: h.OnError,
 		})
 	}
 	return list
@@ -146,7 +146,7 @@ func Recorded(list transcript.Hooks) []Hook {
 	for _, a := range list.Hooks {
 		all = append(all, Hook{
 			Name: a.Name, SHA256: a.SHA256, trusted: a.Trusted,
-			Hook: job.Hook{On: a.On, Run: a.Run, Tools: a.Tools, Argv: a.Argv, MustFire: a.MustFire, Compat: a.Compat, OnError: a.OnError},
+			Hook: job.Hook{On: a.On, Run: a.Run, Tools: a.Tools, Argv: a.Argv, MustFire: a.MustFire, OnError: a.OnError},
 		})
 	}
 	return all

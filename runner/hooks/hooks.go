@@ -49,9 +49,8 @@ type Facts struct {
 // question is what a hook is asked.
 type question struct {
 	of transcript.CallRef // the call; the zero value for none
-	// own is what agent-ci's form has for the event besides what all have, and compat what the
-	// form of the others has.
-	own, compat map[string]any
+	// about is what the hook reads besides what all do.
+	about map[string]any
 	// before is what an answer may replace.
 	before string
 	// rewrite is the input that an answer gives in the place of before.
@@ -107,10 +106,10 @@ func (h *Hooks) answered(ctx context.Context, one Hook, q question) (r reply, er
 	if err != nil {
 		return r, err
 	}
-	if r.answer, err = one.read(s); err != nil {
-		return r, err
+	if r.answer, err = one.read(s); err == nil {
+		err = r.fits(one.On)
 	}
-	if err := r.fits(one.On); err != nil {
+	if err != nil {
 		return r, err
 	}
 	if q.check != nil {
@@ -172,7 +171,7 @@ func (h *Hooks) note(one Hook, q question, r reply) error {
 	}
 	if event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace {
 		event.Before, event.After = q.before[:min(len(q.before), mostKept)], r.after
-	} else if one.On == job.OnPostTool && r.refuses() && !r.feedback {
+	} else if one.On == job.OnPostToolUse && r.refuses() && !r.feedback {
 		event.Before = q.before[:min(len(q.before), mostKept)]
 	}
 	h.count(event)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,81 +54,81 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 	return h, &events
 }
 
-// examples are the files that docs/hooks.md shows, by their names.
-func examples(t *testing.T) map[string]string {
-	t.Helper()
+// The example of docs/hooks.md is written for Claude Code and runs as it is there.
+func TestTheExampleOfTheDocumentRuns(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/hooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]string{}
-	for _, block := range regexp.MustCompile("(?s)```(?:python|sh)\n# (\\S+)\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
-		found[block[1]] = block[2]
+	block := regexp.MustCompile("(?s)```python\n# (\\S+)\n(.*?)```").FindSubmatch(raw)
+	dir, name := t.TempDir(), string(block[1])
+	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	return found
-}
-
-func TestTheExamplesOfTheDocumentRun(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range examples(t) {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, name), block[2], 0o600); err != nil {
+		t.Fatal(err)
 	}
-	h, events := asked(t, dir, map[string]job.Hook{
-		"guard":  {On: job.OnPreTool, Run: []string{"python3", ".github/hooks/guard.py"}, Compat: job.CompatClaude, Tools: []string{"Bash"}},
-		"paths":  {On: job.OnPrePatch, Run: []string{"sh", ".github/hooks/paths.sh"}},
-		"review": {On: job.OnPrePublish, Run: []string{"python3", ".github/hooks/review.py"}},
-	})
-	rewritten := ""
-	before := func(cmd string) tools.Verdict {
-		call := tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"` + cmd + `"}`}
-		return h.Before(t.Context(), "exec_command", call, func(input string) (tools.Call, bool) {
-			rewritten, call.Input = input, input
-			return call, true
-		})
-	}
-	for _, cmd := range []string{"rm -rf /", "rm -r -f x", "rm -f -r x", "ls; rm -fR x"} {
-		if v := before(cmd); !strings.Contains(v.Refusal, "rm -r is not allowed here") {
+	h, events := asked(t, dir, map[string]job.Hook{"guard": {On: job.OnPreToolUse, Run: []string{"python3", name}, Tools: []string{"Bash|Edit|Write"}}})
+	for cmd, want := range map[string]string{
+		"rm -rf /": "rm -r is not allowed here", "rm -r -f x": "rm -r is not allowed here", "rm -f -r x": "rm -r is not allowed here", "ls; rm -fR x": "rm -r is not allowed here", "ls": "",
+	} {
+		if v, _ := judge(t, h, "exec_command", `{"cmd":"`+cmd+`"}`); !strings.Contains(v.Refusal, want) || (want == "") != (v.Refusal == "") {
 			t.Errorf("%s: %+v", cmd, v)
 		}
 	}
-	if v := before("cd . && npm  install left"); rewritten != `{"cmd":"cd . && npm ci left"}` {
-		t.Errorf("%+v", v)
+	if v, made := judge(t, h, "exec_command", `{"cmd":"cd . && npm  install left"}`); made != `{"cmd":"cd . && npm ci left"}` {
+		t.Errorf("%s, %+v", made, v)
 	}
-	if v := before("ls"); v != (tools.Verdict{}) {
-		t.Errorf("%+v", v)
-	}
-	patch := func(name, from string) string {
-		refusal, _ := h.Patching(t.Context(), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Add, Path: name, MovedFrom: from}}}})
-		return refusal
-	}
-	for _, names := range [][2]string{{"migrations/1.sql"}, {"x.sql", "migrations/1.sql"}} {
-		if words := patch(names[0], names[1]); !strings.Contains(words, "Migrations are written by hand.") {
-			t.Error(words)
+	for _, edit := range []tree.Change{{Op: v4a.Add, Path: "migrations/1.sql"}, {Op: v4a.Update, Path: "x.sql", MovedFrom: "migrations/1.sql"}, {Op: v4a.Update, Path: "a.go"}} {
+		refusal, _ := h.Patching(t.Context(), Patch{Edits: []tree.Edit{{Change: edit}}})
+		if (edit.Path == "a.go") != (refusal == "") || refusal != "" && !strings.Contains(refusal, "Migrations are written by hand.") {
+			t.Errorf("%+v: %s", edit, refusal)
 		}
 	}
-	if words := patch("a.go", ""); words != "" {
-		t.Error(words)
+	if v, _ := judge(t, h, "write", `{"filePath":"migrations/2.sql","content":"x"}`); !strings.Contains(v.Refusal, "Migrations are written by hand.") {
+		t.Errorf("%+v", v)
 	}
-	for diff, words := range map[string]string{"+// TODO(agent): later\n": "adds a TODO(agent)", "GIT binary patch\n": "a binary file"} {
-		if err := h.Publishing(t.Context(), Draft{Diff: diff}); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("err = %v", err)
+	if said := decisions(*events); slices.ContainsFunc(said, func(one string) bool { return strings.HasSuffix(one, "failed") }) {
+		t.Errorf("%q", said)
+	}
+}
+
+// Tools that Claude Code lacks keep their names and arguments, and can be asked about.
+func TestToolsThatClaudeCodeLacksCanBeNamed(t *testing.T) {
+	for tool, input := range map[string]string{
+		"wait": `{"cell_id":"1"}`, "load_skill": `{"name":"release"}`, "get_memory": `{}`, "propose_lesson": `{"claim":"x"}`, "mcp__docs__search": `{"text":"a"}`,
+	} {
+		h, _ := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Tools: []string{tool}, Run: []string{"sh", "-c", `grep -q '"tool_name":"` + tool + `"' && exit 2`}}})
+		if v, _ := judge(t, h, tool, input); !strings.Contains(v.Refusal, "refuses this") {
+			t.Errorf("%s: %+v", tool, v)
 		}
 	}
-	if err := h.Publishing(t.Context(), Draft{Diff: "-// TODO(agent): done\n+x\n"}); err != nil {
-		t.Errorf("err = %v", err)
+	for _, tool := range []string{"exec", "js_repl"} { // scripts, which are text
+		h, _ := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Tools: []string{tool}, Run: []string{
+			"python3", "-c",
+			"import json, sys; print(json.dumps({'hookSpecificOutput': {'updatedInput': {'input': json.load(sys.stdin)['tool_input']['input'] + '!'}}}))",
+		}}})
+		call := tools.Call{Number: 1, Name: tool, Input: `{}`, Form: tools.Freeform}
+		v := h.Before(t.Context(), tool, call, func(input string) (tools.Call, bool) { call.Input = input; return call, input == "{}!" })
+		if v.Refusal != "" || call.Input != "{}!" {
+			t.Errorf("%s: %q, %+v", tool, call.Input, v)
+		}
 	}
-	var decisions []string
-	for _, e := range *events {
-		decisions = append(decisions, e.Name+" "+e.Decision)
-	}
-	want := []string{"guard deny", "guard deny", "guard deny", "guard deny", "guard rewrite", "guard pass", "paths deny", "paths deny", "paths pass", "review deny", "review deny", "review pass"}
-	if diff := cmp.Diff(want, decisions); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+}
+
+// What a hook gives back as it was shown stays as the model wrote it.
+func TestInputsAreRewrittenInTheNamesOfTheTool(t *testing.T) {
+	for _, test := range []struct{ tool, input, by, want string }{
+		{"read", `{"filePath":"a.go","limit":5}`, `{"file_path":"/nowhere/a.go","limit":9}`, `{"filePath":"a.go","limit":9}`},
+		{"grep_files", `{"pattern":"x"}`, `{"pattern":"x","glob":"*.go"}`, `{"include":"*.go","pattern":"x"}`},
+		{"edit", `{"filePath":"a","oldString":"x","newString":"y"}`, `{"file_path":"b","old_string":"x","new_string":"z"}`, `{"filePath":"b","newString":"z","oldString":"x"}`},
+		{"js_repl", `{"n":12345678901234567890}`, `{"n":12345678901234567890,"m":1}`, `{"m":1,"n":12345678901234567890}`},
+	} {
+		h := &Hooks{Facts: Facts{WorkDir: "/nowhere"}}
+		call := tools.Call{Input: test.input}
+		if got, err := rewrite(test.tool, call, h.shape(test.tool, call), json.RawMessage(test.by)); got != test.want || err != nil {
+			t.Errorf("%s: %s, %v", test.tool, got, err)
+		}
 	}
 }
 
@@ -139,45 +140,44 @@ func TestAnswersAreRead(t *testing.T) {
 		want answer
 		bad  string // part of the error; empty for none
 	}{
-		{"nothing", job.Hook{On: job.OnPreTool}, said{}, answer{}, ""},
-		{"blanks", job.Hook{On: job.OnPreTool}, said{output: []byte(" \n")}, answer{}, ""},
-		{"a refusal by status", job.Hook{On: job.OnPreTool}, said{errors: []byte("no\n"), status: 2}, answer{decision: denies, reason: "no"}, ""},
-		{"another status", job.Hook{On: job.OnPreTool}, said{errors: []byte("boo"), status: 3}, answer{}, "it ended with exit status 3: boo"},
-		{"text", job.Hook{On: job.OnPreTool}, said{output: []byte("fine")}, answer{}, "no JSON"},
-		{"text for others", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte("fine")}, answer{}, ""},
-		{"text at a start for others", job.Hook{On: job.OnRunStart, Compat: job.CompatClaude}, said{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
-		{"bad JSON for others", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"decision":`)}, answer{}, "no JSON"},
-		{"two objects", job.Hook{On: job.OnPreTool}, said{output: []byte(`{} {}`)}, answer{}, "more than one"},
-		{"a decision that is none", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"decision":"maybe"}`)}, answer{}, "maybe"},
-		{"null", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"input":null}`)}, answer{}, ""},
-		{"old approval", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"decision":"approve"}`)}, answer{}, ""},
-		{"old block", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
-		{"permission", job.Hook{On: job.OnPreTool, Compat: job.CompatCodex}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, answer{decision: denies, reason: "r"}, ""},
-		{"permission that is none", job.Hook{On: job.OnPreTool, Compat: job.CompatCodex}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"perhaps"}}`)}, answer{}, "perhaps"},
-		{"permission later", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, answer{decision: asks}, ""},
-		{"a log before JSON", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte("checking\n" + `{"decision":"block"}`)}, answer{}, "may be JSON"},
-		{"a list", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`[{"decision":"block"}]`)}, answer{}, "may be JSON"},
-		{"a byte order mark", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte("\ufeff" + `{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
-		{"a key of the inner object", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"permissionDecision":"deny"}`)}, answer{}, "means nothing"},
-		{"a key of the outer object", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"hookSpecificOutput":{"decision":"block"}}`)}, answer{}, "means nothing"},
-		{"another case", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"Decision":"block"}`)}, answer{}, "means nothing"},
-		{"no known key", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"verdict":"deny"}`)}, answer{}, "no key that is known"},
-		{"a newer key beside", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{"suppressOutput":true,"newer":1}`)}, answer{}, ""},
-		{"an empty object", job.Hook{On: job.OnPreTool, Compat: job.CompatClaude}, said{output: []byte(`{}`)}, answer{}, ""},
-		{"text with code at a start", job.Hook{On: job.OnRunStart, Compat: job.CompatClaude}, said{output: []byte("func f() {\n}")}, answer{context: "func f() {\n}"}, ""},
-		{"JSON in text at a start", job.Hook{On: job.OnRunStart, Compat: job.CompatClaude}, said{output: []byte("log\n" + `{"continue":false}`)}, answer{}, "may be JSON"},
-		{"null alone", job.Hook{On: job.OnPreTool}, said{output: []byte(`null`)}, answer{}, "no JSON object"},
-		{"a key twice", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"decision":"deny","decision":"allow"}`)}, answer{}, "more than once"},
-		{"a key in two cases", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"DECISION":"deny","Decision":"allow"}`)}, answer{}, "more than once"},
-		{"a key in another case", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"Decision":"deny"}`)}, answer{}, "none of decision"},
-		{"a key that is none", job.Hook{On: job.OnPreTool}, said{output: []byte(`{"descision":"deny"}`)}, answer{}, "none of decision"},
-		{"a stop without words", job.Hook{On: job.OnStop, Compat: job.CompatClaude}, said{status: 2}, answer{decision: wants, reason: "It gives no reason. Look whether the task is done."}, ""},
-		{"a stop with context", job.Hook{On: job.OnStop, Compat: job.CompatClaude}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"test it"}}`)}, answer{decision: wants, reason: "test it"}, ""},
-		{"another event", job.Hook{On: job.OnPreTool, Compat: job.CompatCodex}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, answer{}, "was asked about PreToolUse"},
-		{"a stop that blocks", job.Hook{On: job.OnStop, Compat: job.CompatClaude}, said{output: []byte(`{"decision":"block","reason":"test it"}`)}, answer{decision: wants, reason: "test it"}, ""},
-		{"a stop that lets end", job.Hook{On: job.OnStop, Compat: job.CompatClaude}, said{output: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, answer{}, ""},
-		{"an end of all", job.Hook{On: job.OnPostTool, Compat: job.CompatClaude}, said{output: []byte(`{"continue":false,"stopReason":"x"}`)}, answer{decision: denies, reason: "x", stop: true}, ""},
-		{"feedback", job.Hook{On: job.OnPostTool, Compat: job.CompatClaude}, said{errors: []byte("tab"), status: 2}, answer{decision: denies, reason: "tab", feedback: true}, ""},
+		{"nothing", job.Hook{On: job.OnPreToolUse}, said{}, answer{}, ""},
+		{"blanks", job.Hook{On: job.OnPreToolUse}, said{output: []byte(" \n")}, answer{}, ""},
+		{"a refusal by status", job.Hook{On: job.OnPreToolUse}, said{errors: []byte("no\n"), status: 2}, answer{decision: denies, reason: "no"}, ""},
+		{"another status", job.Hook{On: job.OnPreToolUse}, said{errors: []byte("boo"), status: 3}, answer{}, "it ended with exit status 3: boo"},
+		{"text", job.Hook{On: job.OnPreToolUse}, said{output: []byte("fine")}, answer{}, ""},
+		{"text at a start for others", job.Hook{On: job.OnSessionStart}, said{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
+		{"bad JSON for others", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":`)}, answer{}, "no JSON"},
+		{"two objects", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{} {}`)}, answer{}, "more than one"},
+		{"a decision that is none", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"maybe"}`)}, answer{}, "maybe"},
+		{"old approval", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"approve"}`)}, answer{}, ""},
+		{"old block", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"permission", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"permission that is none", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"perhaps"}}`)}, answer{}, "perhaps"},
+		{"permission later", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, answer{decision: asks}, ""},
+		{"a log before JSON", job.Hook{On: job.OnPreToolUse}, said{output: []byte("checking\n" + `{"decision":"block"}`)}, answer{}, "may be JSON"},
+		{"a list", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`[{"decision":"block"}]`)}, answer{}, "may be JSON"},
+		{"a byte order mark", job.Hook{On: job.OnPreToolUse}, said{output: []byte("\ufeff" + `{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"a key of the inner object", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"permissionDecision":"deny"}`)}, answer{}, "means nothing"},
+		{"a key of the outer object", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"decision":"block"}}`)}, answer{}, "means nothing"},
+		{"another case", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"Decision":"block"}`)}, answer{}, "means nothing"},
+		{"no known key", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"verdict":"deny"}`)}, answer{}, "no key that is known"},
+		{"a newer key beside", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"suppressOutput":true,"newer":1}`)}, answer{}, ""},
+		{"an empty object", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{}`)}, answer{}, ""},
+		{"text with code at a start", job.Hook{On: job.OnSessionStart}, said{output: []byte("func f() {\n}")}, answer{context: "func f() {\n}"}, ""},
+		{"JSON in text at a start", job.Hook{On: job.OnSessionStart}, said{output: []byte("log\n" + `{"continue":false}`)}, answer{}, "may be JSON"},
+		{"null", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":null}`)}, answer{}, ""},
+		{"a permission of another event", job.Hook{On: job.OnPostToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"deny"}}`)}, answer{}, "means nothing of PostToolUse"},
+		{"text of a prompt", job.Hook{On: job.OnUserPrompt}, said{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
+		{"a block of a prompt", job.Hook{On: job.OnUserPrompt}, said{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"a key twice", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"deny","decision":"allow"}`)}, answer{}, "more than once"},
+		{"a key in two cases", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"DECISION":"deny","Decision":"allow"}`)}, answer{}, "more than once"},
+		{"a stop without words", job.Hook{On: job.OnStop}, said{status: 2}, answer{decision: wants, reason: "It gives no reason. Look whether the task is done."}, ""},
+		{"a stop with context", job.Hook{On: job.OnStop}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"test it"}}`)}, answer{decision: wants, reason: "test it"}, ""},
+		{"another event", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, answer{}, "was asked about PreToolUse"},
+		{"a stop that blocks", job.Hook{On: job.OnStop}, said{output: []byte(`{"decision":"block","reason":"test it"}`)}, answer{decision: wants, reason: "test it"}, ""},
+		{"a stop that lets end", job.Hook{On: job.OnStop}, said{output: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, answer{}, ""},
+		{"an end of all", job.Hook{On: job.OnPostToolUse}, said{output: []byte(`{"continue":false,"stopReason":"x"}`)}, answer{decision: denies, reason: "x", stop: true}, ""},
+		{"feedback", job.Hook{On: job.OnPostToolUse}, said{errors: []byte("tab"), status: 2}, answer{decision: denies, reason: "tab", feedback: true}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := Hook{Hook: test.hook}.read(test.said)
@@ -223,9 +223,9 @@ func TestWhomAHookConcerns(t *testing.T) {
 		want bool
 	}{
 		{job.Hook{}, "ls", true},
-		{job.Hook{Tools: []string{"exec_*"}}, "ls", true},
-		{job.Hook{Tools: []string{"Edit|Bash"}, Compat: "claude"}, "ls", true},
-		{job.Hook{Tools: []string{"Edit|Bash"}}, "ls", false},
+		{job.Hook{Tools: []string{"exec_.*"}}, "ls", true},
+		{job.Hook{Tools: []string{"Edit|Bash"}}, "ls", true},
+		{job.Hook{Tools: []string{"Edit|Write"}}, "ls", false},
 		{job.Hook{Tools: []string{".*"}}, "ls", true},
 		{job.Hook{Tools: []string{"mcp__.*"}}, "ls", false},
 		{job.Hook{Argv: []string{"git", "push"}}, "git push origin", true},
@@ -243,8 +243,7 @@ func TestWhomAHookConcerns(t *testing.T) {
 		{job.Hook{Argv: []string{"git", "push"}}, "make", false},
 	} {
 		one := Hook{Hook: test.hook}
-		as := shape(one.Compat, "exec_command", call(test.cmd))
-		got := one.concerns("exec_command", call(test.cmd), names(one.Compat, "exec_command", as)...)
+		got := one.concerns("exec_command", call(test.cmd))
 		if got != test.want {
 			t.Errorf("%v %v of %q: %t", test.hook.Tools, test.hook.Argv, test.cmd, got)
 		}
@@ -265,12 +264,12 @@ func TestRewrittenCommandsKeepTheFormOfTheCall(t *testing.T) {
 		{"shell", tools.Call{Input: `{"command":["x"]}`, Form: tools.LocalShellAction}, `{"command":["bash","-lc","make"]}`},
 		{"write_stdin", tools.Call{Input: `{"chars":"x","session_id":1}`}, `{"chars":"make","session_id":1}`},
 	} {
-		if got, err := rewrite(job.CompatClaude, test.tool, test.call, by); got != test.want || err != nil {
+		if got, err := rewrite(test.tool, test.call, shaped{}, by); got != test.want || err != nil {
 			t.Errorf("%s: %s, %v", test.call.Input, got, err)
 		}
 	}
 	for _, bad := range []string{`{}`, `{"command":" "}`, `[]`, `{"command":7}`} {
-		if got, err := rewrite(job.CompatClaude, "exec_command", tools.Call{Input: `{"cmd":"x"}`}, json.RawMessage(bad)); err == nil {
+		if got, err := rewrite("exec_command", tools.Call{Input: `{"cmd":"x"}`}, shaped{}, json.RawMessage(bad)); err == nil {
 			t.Errorf("%s: %s", bad, got)
 		}
 	}
@@ -299,10 +298,6 @@ func TestCommandsAreShownAsTheyAreRun(t *testing.T) {
 			t.Errorf("%s: %s", test.input, got)
 		}
 	}
-	shown := objectOf(tools.Call{Input: `{"commands":["bad"],"Commands":["worse"]}`, Form: tools.ShellAction})
-	if diff := cmp.Diff(map[string]any{"commands": []string{"worse"}}, shown); diff != "" { // the last is what is run
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }
 
 func TestTheOrderAndTheDigest(t *testing.T) {
@@ -314,9 +309,9 @@ func TestTheOrderAndTheDigest(t *testing.T) {
 		return nil, os.ErrNotExist
 	}
 	home := t.TempDir()
-	one := map[string]job.Hook{"c": {On: "stop", Run: []string{"~/c.sh"}}, "b": {On: "stop", Run: []string{"sh", "a.sh"}}, "a": {On: "stop", Run: []string{"./a.sh"}, Trusted: job.TrustedOperator}}
+	one := map[string]job.Hook{"c": {On: job.OnStop, Run: []string{"~/c.sh"}}, "b": {On: job.OnStop, Run: []string{"sh", "a.sh"}}, "a": {On: job.OnStop, Run: []string{"./a.sh"}, Trusted: job.TrustedOperator}}
 	collect := func() []Hook {
-		all, err := Collect(map[string]job.Hook{"z": {On: "stop", Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, home)
+		all, err := Collect(map[string]job.Hook{"z": {On: job.OnStop, Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, home)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,9 @@ func give(word, answer string) string {
 }
 
 func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
-	deny, rewrite := `{"decision":"deny","reason":"no push"}`, func(cmd string) string { return `{"input": {"cmd": "` + cmd + `"}}` }
+	deny, rewrite := `{"decision":"deny","reason":"no push"}`, func(cmd string) string {
+		return `{"hookSpecificOutput": {"updatedInput": {"command": "` + cmd + `"}}}`
+	}
 	for _, test := range []struct {
 		name            string
 		operators, jobs map[string]string
@@ -66,7 +68,7 @@ func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 			map[string]string{"g": "cat >/dev/null"},
 			map[string]string{"a": give("pull", rewrite("git fetch")), "b": "cat >/dev/null"},
 			[]string{"operator/g pass", "a rewrite", "b pass", "operator/g pass"},
-			"", `{"cmd": "git fetch"}`,
+			"", `{"cmd":"git fetch"}`,
 		},
 		{
 			"the same in another form is no rewrite", nil,
@@ -76,7 +78,7 @@ func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h, said := ordered(t, job.OnPreTool, test.operators, test.jobs)
+			h, said := ordered(t, job.OnPreToolUse, test.operators, test.jobs)
 			v, made := judge(t, h, "exec_command", `{"cmd":"git pull"}`)
 			if diff := cmp.Diff(test.want, said()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -89,19 +91,19 @@ func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 }
 
 func TestTheOperatorSeesWhatTheModelGets(t *testing.T) {
-	h, said := ordered(t, job.OnPostTool, map[string]string{"scrub": give("hunter2", `{"output":"scrubbed"}`)},
+	h, said := ordered(t, job.OnPostToolUse, map[string]string{"scrub": give("hunter2", `{"hookSpecificOutput":{"updatedToolOutput":"scrubbed"}}`)},
 		map[string]string{"a": `cat >/dev/null; echo '{"decision":"deny","reason":"hunter2"}'`, "b": "cat >/dev/null"})
 	got, let := h.After(t.Context(), "exec_command", tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"x"}`}, tools.Result{Output: "fine"}, func() (string, error) { return "fine", nil })
 	if got.Output != "scrubbed" || let {
 		t.Errorf("%+v", got)
 	}
-	if diff := cmp.Diff([]string{"a deny", "operator/scrub replace"}, said()); diff != "" {
+	if diff := cmp.Diff([]string{"a deny", "b pass", "operator/scrub replace"}, said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestAnEndThatIsCutOffIsOnRecord(t *testing.T) {
-	h, said := ordered(t, job.OnRunEnd, nil, map[string]string{"a": "sleep 1000"})
+	h, said := ordered(t, job.OnSessionEnd, nil, map[string]string{"a": "sleep 1000"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := h.RunEnd(ctx, End{Outcome: "changed"})

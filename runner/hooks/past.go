@@ -31,7 +31,7 @@ type recorded struct {
 }
 
 // onceOnly are the events of which there is one in a run.
-var onceOnly = []string{job.OnRunStart, job.OnToolDefinition, job.OnShellEnv}
+var onceOnly = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefinition, job.OnShellEnv}
 
 // Take adds the next event of a record.
 func (p *Past) Take(e transcript.Event) error {
@@ -95,7 +95,7 @@ func (one Hook) repeat(d transcript.Hook) reply {
 		r.failed = d.Reason
 	case transcript.HookDeny:
 		r.decision = denies
-		r.feedback = one.Compat != "" && one.On == job.OnPostTool && !d.Stop
+		r.feedback = one.On == job.OnPostToolUse && !d.Stop
 	case transcript.HookMore:
 		r.decision = wants
 	case transcript.HookReplace:

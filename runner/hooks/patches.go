@@ -1,18 +1,18 @@
 package hooks
 
 import (
-	"encoding/json"
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/command"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // patchesIn are the patches that commands of a call apply, each by a command that does nothing
 // else, as they read from the working directory.
 func (h *Hooks) patchesIn(tool string, call tools.Call) (all []string) {
-	if !tools.RunsCommands(tool) || tool == writeStdin {
+	if !tools.RunsCommands(tool) || tool == dialect.WriteStdin {
 		return nil
 	}
 	asked, _ := command.Of(tool, call)
@@ -22,28 +22,6 @@ func (h *Hooks) patchesIn(tool string, call tools.Call) (all []string) {
 		}
 	}
 	return all
-}
-
-// named is a call of apply_patch whose paths read in the one way that hooks know them by.
-func (h *Hooks) named(call tools.Call) tools.Call {
-	if call.Form == tools.Freeform {
-		call.Input = h.fromWorkDir("", call.Input)
-		return call
-	}
-	input := map[string]any{}
-	if json.Unmarshal([]byte(call.Input), &input) != nil || input == nil {
-		return call
-	}
-	if call.Form == tools.Operation {
-		name, _ := input["path"].(string)
-		input["path"] = h.pathFromWorkDir("", name)
-	} else if text, is := input["input"].(string); is {
-		input["input"] = h.fromWorkDir("", text)
-	}
-	if text, err := encode(input); err == nil {
-		call.Input = text
-	}
-	return call
 }
 
 // fromWorkDir is a patch, whose paths are relative to a folder, as it reads from the working

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Start is what a run is to do.
@@ -28,9 +29,14 @@ type Start struct {
 // RunStart asks whether a run may begin, and gives what hooks add for its agent.
 func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error) {
 	defer h.Rest()
+	prompt := strings.TrimSpace(s.Title + "\n\n" + s.Text)
 	var all []string
-	for _, one := range h.on(job.OnRunStart) {
-		r, err := h.ask(ctx, one, question{own: map[string]any{"task": s}, compat: map[string]any{"source": "startup"}})
+	for _, one := range slices.Concat(h.on(job.OnSessionStart), h.on(job.OnUserPrompt)) {
+		about := map[string]any{"source": "startup", "task": s}
+		if one.On == job.OnUserPrompt {
+			about = map[string]any{"prompt": prompt}
+		}
+		r, err := h.ask(ctx, one, question{about: about})
 		switch {
 		case err != nil:
 			return "", err
@@ -57,7 +63,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 	for _, one := range h.on(job.OnToolDefinition) {
 		asked, before := []definition{}, map[string]string{}
 		for _, s := range specs {
-			if s.Builtin != "" || !one.For(s.Name) {
+			if s.Builtin != "" || !one.For(dialect.Of(s.Name).Matched()...) {
 				continue
 			}
 			d := definition{Name: s.Name, Description: s.Description}
@@ -73,7 +79,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 		if err != nil {
 			return nil, err
 		}
-		r, err := h.ask(ctx, one, question{own: map[string]any{"tools": asked}, before: was, check: func(a answer) error { return onlyOf(before, a.descriptions) }})
+		r, err := h.ask(ctx, one, question{about: map[string]any{"tools": asked}, before: was, check: func(a answer) error { return onlyOf(before, a.descriptions) }})
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +110,7 @@ func onlyOf(asked, descriptions map[string]string) error {
 func (h *Hooks) Env(ctx context.Context, may func(name, value string) string) (map[string]string, error) {
 	env := map[string]string{}
 	for _, one := range h.on(job.OnShellEnv) {
-		r, err := h.ask(ctx, one, question{own: map[string]any{"env": maps.Clone(env)}, check: func(a answer) error { return onlyIf(may, a.env) }})
+		r, err := h.ask(ctx, one, question{about: map[string]any{"env": maps.Clone(env)}, check: func(a answer) error { return onlyIf(may, a.env) }})
 		if err != nil {
 			return nil, err
 		}
@@ -129,9 +135,7 @@ func onlyIf(may func(name, value string) string, env map[string]string) error {
 // Compacting asks whether the conversation may be made shorter.
 func (h *Hooks) Compacting(ctx context.Context, reason string) error {
 	for _, one := range h.on(job.OnPreCompact) {
-		r, err := h.ask(ctx, one, question{
-			own: map[string]any{"reason": reason}, compat: map[string]any{"trigger": "auto", "custom_instructions": ""},
-		})
+		r, err := h.ask(ctx, one, question{about: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}})
 		if err != nil {
 			return err
 		}
@@ -159,10 +163,7 @@ func (h *Hooks) Stopped() (asked bool, more string) {
 func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more string, err error) {
 	for _, one := range h.on(job.OnStop) {
 		rounds := h.goneRounds()
-		r, err := h.ask(ctx, one, question{
-			own:    map[string]any{"stop": map[string]any{"last_message": words, "rounds": rounds, "active": rounds > 0}},
-			compat: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words},
-		})
+		r, err := h.ask(ctx, one, question{about: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words}})
 		switch {
 		case err != nil:
 			return "", err
@@ -215,7 +216,7 @@ type Draft struct {
 func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
 	defer h.Rest()
 	for _, one := range h.on(job.OnPrePublish) {
-		r, err := h.ask(ctx, one, question{own: map[string]any{"draft": d}})
+		r, err := h.ask(ctx, one, question{about: map[string]any{"draft": d}})
 		if err != nil {
 			return err
 		}
@@ -241,8 +242,8 @@ type End struct {
 func (h *Hooks) RunEnd(ctx context.Context, e End) error {
 	defer h.Rest()
 	var first error
-	for _, one := range h.on(job.OnRunEnd) {
-		q := question{own: map[string]any{"end": e}, compat: map[string]any{"reason": "other"}}
+	for _, one := range h.on(job.OnSessionEnd) {
+		q := question{about: map[string]any{"reason": "other", "end": e}}
 		r, err := h.ask(ctx, one, q)
 		if err != nil && ctx.Err() != nil {
 			r = reply{failed: "the run was stopped before it answered"}
@@ -253,12 +254,12 @@ func (h *Hooks) RunEnd(ctx context.Context, e End) error {
 		}
 		first = cmp.Or(first, err)
 	}
-	return cmp.Or(first, h.fired(func(on string) bool { return on == job.OnRunEnd }))
+	return cmp.Or(first, h.fired(func(on string) bool { return on == job.OnSessionEnd }))
 }
 
 // Fired says which hook that has to be asked did not answer, in a run whose work is done.
 func (h *Hooks) Fired() error {
-	return h.fired(func(on string) bool { return on != job.OnPrePublish && on != job.OnRunEnd })
+	return h.fired(func(on string) bool { return on != job.OnPrePublish && on != job.OnSessionEnd })
 }
 
 // fired says which hook on some events that has to be asked did not answer cleanly.
@@ -274,8 +275,8 @@ func (h *Hooks) fired(among func(on string) bool) error {
 
 // OfPatches says that hooks are asked of patches, however these come.
 func (h *Hooks) OfPatches() bool {
-	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.on(job.OnPreTool), h.on(job.OnPostTool)), Hook.onEdits)
+	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.on(job.OnPreToolUse), h.on(job.OnPostToolUse)), func(one Hook) bool { return one.byFile() || one.ofPatch() })
 }
 
 // OfOutputs says that hooks are asked of what came of calls.
-func (h *Hooks) OfOutputs() bool { return len(h.on(job.OnPostTool)) > 0 }
+func (h *Hooks) OfOutputs() bool { return len(h.on(job.OnPostToolUse)) > 0 }

@@ -1,96 +1,94 @@
 package hooks
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/shell"
 	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/command"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// shaped is a call as Codex or Claude Code would have made it.
+// document returns what a hook reads on its standard input, in the form of Claude Code.
+func (h *Hooks) document(one Hook, q question) ([]byte, error) {
+	all := map[string]any{
+		"session_id": h.Facts.RunID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": one.On,
+	}
+	if one.trusted { // the run directory is closed to the others
+		all["transcript_path"] = h.Facts.Transcript
+	}
+	if one.On == job.OnSessionStart {
+		all["model"] = h.Facts.Model
+	}
+	if q.of.Agent != "" {
+		all["agent_id"] = q.of.Agent
+	}
+	maps.Copy(all, q.about)
+	text, err := encode(all)
+	if err != nil {
+		return nil, fmt.Errorf("what it is asked can't be written: %w", err)
+	}
+	return []byte(text + "\n"), nil
+}
+
+// shaped is a call as Claude Code would have made it.
 type shaped struct {
 	Tool  string
 	Input map[string]any
 }
 
-// The tools of agent-ci that others have under other names.
-const (
-	applyPatch = "apply_patch"
-	writeStdin = "write_stdin"
-)
-
-// shape is a call in the form of Codex or Claude Code.
-func shape(compat, tool string, call tools.Call) shaped {
-	input := map[string]any{}
-	if json.Unmarshal([]byte(call.Input), &input) != nil || input == nil {
-		input = map[string]any{"input": call.Input}
-	}
+// shape returns a call in the form of Claude Code.
+func (h *Hooks) shape(tool string, call tools.Call) shaped {
+	t, input := dialect.Of(tool), objectOf(call)
 	switch {
-	case tools.RunsCommands(tool):
+	case t.Kind == dialect.Commands:
 		as := map[string]any{"command": commandText(tool, call)}
 		for _, name := range []string{"timeout_ms", "timeout"} {
-			if ms, ok := input[name].(float64); ok {
+			if ms, given := input[name]; given {
 				as["timeout"] = ms
 			}
 		}
-		return shaped{"Bash", as}
-	case tool == applyPatch && compat == job.CompatCodex:
-		return shaped{applyPatch, map[string]any{"command": patchText(call)}}
-	case compat == job.CompatCodex:
-		return shaped{tool, input}
+		return shaped{t.Claude, as}
+	case t.Kind == dialect.Patches:
+		return shaped{t.Name, map[string]any{"command": patchText(call)}}
+	case input == nil:
+		input = map[string]any{"input": call.Input}
+	case input["plan"] != nil && t.Kind == dialect.Plans:
+		input = todos(input)
 	}
-	return claudeShape(tool, input)
-}
-
-// claudeShape is a call of a tool that Claude Code has under another name.
-func claudeShape(tool string, input map[string]any) shaped {
-	switch tool {
-	case "read_file":
-		return shaped{"Read", some(input, "file_path", "offset", "limit")}
-	case "read":
-		as := some(input, "offset", "limit")
-		as["file_path"] = input["filePath"]
-		return shaped{"Read", as}
-	case "list":
-		return shaped{"LS", some(input, "path")}
-	case "glob":
-		return shaped{"Glob", some(input, "pattern", "path")}
-	case "task":
-		return shaped{"Task", some(input, "description", "prompt", "subagent_type")}
-	case "todowrite":
-		return shaped{"TodoWrite", some(input, "todos")}
-	case "view_image":
-		return shaped{"Read", map[string]any{"file_path": input["path"]}}
-	case "list_dir":
-		return shaped{"LS", map[string]any{"path": input["dir_path"]}}
-	case "grep_files", "grep":
-		as := some(input, "pattern", "path")
-		if glob, there := input["include"]; there {
-			as["glob"] = glob
-		}
-		return shaped{"Grep", as}
-	case "update_plan":
-		return shaped{"TodoWrite", todos(input)}
+	if name, is := input[t.Path].(string); is {
+		input[t.Path] = h.inWorkDir(name)
 	}
-	return shaped{tool, input}
-}
-
-func some(from map[string]any, names ...string) map[string]any {
-	kept := map[string]any{}
-	for _, name := range names {
-		if value, there := from[name]; there {
-			kept[name] = value
+	for own, theirs := range t.Renamed {
+		if value, given := input[own]; given {
+			delete(input, own)
+			input[theirs] = value
 		}
 	}
-	return kept
+	return shaped{t.Hooked(), input}
 }
 
+// inWorkDir returns a path as an absolute one.
+func (h *Hooks) inWorkDir(name string) string {
+	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(h.Facts.WorkDir, name)
+}
+
+// todos returns the steps of a plan as Claude Code has them.
 func todos(input map[string]any) map[string]any {
 	list := []any{}
 	steps, _ := input["plan"].([]any)
@@ -102,40 +100,45 @@ func todos(input map[string]any) map[string]any {
 	return map[string]any{"todos": list}
 }
 
-// patchText is the patch of a call of apply_patch, however it was made.
+// objectOf returns the input of a call that is an object; nil for text.
+func objectOf(call tools.Call) map[string]any {
+	if call.Form == tools.Freeform {
+		return nil
+	}
+	return object([]byte(call.Input))
+}
+
+// object reads a JSON object that is the whole text, with numbers as they are written; nil for anything
+// else.
+func object(raw []byte) map[string]any {
+	var read map[string]any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&read) != nil {
+		return nil
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil
+	}
+	return read
+}
+
+// patchText returns the patch of a call of apply_patch, however it was made.
 func patchText(call tools.Call) string {
 	if call.Form == tools.Operation {
 		return patch.OfOperation(call.Input)
 	}
-	var as struct {
-		Input string `json:"input"`
-	}
-	if call.Form != tools.Freeform && json.Unmarshal([]byte(call.Input), &as) == nil && as.Input != "" {
-		return as.Input
+	if text, is := objectOf(call)["input"].(string); is && text != "" {
+		return text
 	}
 	return call.Input
 }
 
-// shellForm is the form that a recorded call of shell was made in.
-func shellForm(input string) tools.Form {
-	var as struct {
-		Type     string
-		Commands []string
-	}
-	switch _ = json.Unmarshal([]byte(input), &as); { // what can't be read has the form of all others
-	case len(as.Commands) > 0:
-		return tools.ShellAction
-	case as.Type == "exec":
-		return tools.LocalShellAction
-	}
-	return tools.Function
-}
-
-// commandText are the commands of a call as a script, as they are run. Of a shell with a script it
+// commandText returns the commands of a call as a script, as they are run. Of a shell with a script it
 // is the script; of several commands those that are no plain line are shown with their shell, so
 // that none can look like a part of another. What can't be read is the input.
 func commandText(tool string, call tools.Call) string {
-	if tool == writeStdin {
+	if tool == dialect.WriteStdin {
 		in, _ := typing(tool, call)
 		return in.Chars
 	}
@@ -151,9 +154,9 @@ func commandText(tool string, call tools.Call) string {
 		}
 		switch {
 		case !is:
-			lines[i] = quotedWords(each.Argv)
+			lines[i] = tools.Quoted(each.Argv)
 		case len(asked) > 1 && shell.ReadScript(script).Unclear != "":
-			lines[i] = quotedWords([]string{"bash", "-c", script})
+			lines[i] = tools.Quoted([]string{"bash", "-c", script})
 		default:
 			lines[i] = script
 		}
@@ -161,110 +164,103 @@ func commandText(tool string, call tools.Call) string {
 	return strings.Join(lines, "\n")
 }
 
-func quotedWords(words []string) string {
-	quotes := make([]string, len(words))
-	for i, word := range words {
-		quotes[i] = quoted(word)
+func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
+
+// about returns what hooks read of a call.
+func (as shaped) about(call tools.Call) map[string]any {
+	id := call.ID // which may come twice, or not at all
+	if id == "" {
+		id = "call_" + refOf(call).String()
 	}
-	return strings.Join(quotes, " ")
+	return map[string]any{"tool_name": as.Tool, "tool_input": as.Input, "tool_use_id": id}
 }
 
-// quoted is a word as a shell takes it.
-func quoted(word string) string {
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%=", r)
-	}) {
-		return word
+// response returns the result of a call, in the form of Claude Code.
+func (as shaped) response(result tools.Result) map[string]any {
+	switch as.Tool {
+	case "Bash":
+		printed := map[string]any{"stdout": printedBy(result), "stderr": "", "interrupted": result.Detail["timed_out"] == true, "isImage": false}
+		if code, there := result.Detail["exit_code"]; there {
+			printed["exit_code"] = code
+		}
+		return printed
+	case "Edit", "Write":
+		all := map[string]any{"success": !result.Failed}
+		for mine, theirs := range map[string]string{"file_path": "filePath", "content": "content", "old_string": "oldString", "new_string": "newString"} {
+			if value, there := as.Input[mine]; there {
+				all[theirs] = value
+			}
+		}
+		return all
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return map[string]any{"content": result.Output, "is_error": result.Failed}
 }
 
-// rewrite is the input of a call by what a hook gave instead: in the tool's own form, or in that
-// which the hook was asked in.
-func rewrite(compat, tool string, call tools.Call, by json.RawMessage) (string, error) {
-	if compat == "" {
-		return ownInput(call, by)
+// headings begin what the tools that run commands say of them before what was printed.
+var headings = []string{"Chunk ID: ", "Exit code: ", "Wall time: "}
+
+// printedBy returns what commands printed, without what the tools say of them.
+func printedBy(result tools.Result) string {
+	text := result.Output
+	if _, printed, ok := strings.Cut(text, "\nOutput:\n"); ok && slices.ContainsFunc(headings, func(heading string) bool { return strings.HasPrefix(text, heading) }) {
+		return printed
 	}
-	var changed map[string]any
-	if err := json.Unmarshal(by, &changed); err != nil || changed == nil {
+	return text
+}
+
+// rewrite returns the input of a call by what a hook gave instead of what it was shown.
+func rewrite(tool string, call tools.Call, shown shaped, by json.RawMessage) (string, error) {
+	changed, input := object(by), objectOf(call)
+	if changed == nil {
 		return "", errors.New("the input that it gives instead is no JSON object")
 	}
-	input := map[string]any{}
-	_ = json.Unmarshal([]byte(call.Input), &input) // text is no object
+	text, isText := changed["command"].(string)
+	t := dialect.Of(tool)
 	switch {
-	case tools.RunsCommands(tool):
-		command, ok := changed["command"].(string)
-		if !ok || strings.TrimSpace(command) == "" {
-			return "", errors.New("the input that it gives instead has no command")
-		}
-		return rewrittenCommand(tool, call, input, command)
-	case tool == applyPatch && compat == job.CompatCodex:
-		text, ok := changed["command"].(string)
-		if !ok || call.Form != tools.Freeform && call.Form != tools.Function {
-			return "", errors.New("the patch that it gives instead can't stand in for this call")
-		}
-		if call.Form == tools.Freeform {
-			return text, nil
-		}
-		input["input"] = text
-	case compat == job.CompatClaude:
-		changed = ownNames(tool, changed)
-		fallthrough
-	default:
-		input = changed
-	}
-	return encode(input)
-}
-
-// ownInput is what a hook of agent-ci's own form gives: an object, or text where the call is
-// text.
-func ownInput(call tools.Call, by json.RawMessage) (string, error) {
-	var text string
-	isText := json.Unmarshal(by, &text) == nil
-	switch {
-	case call.Form == tools.Freeform && isText:
+	case t.Kind == dialect.Commands && strings.TrimSpace(text) == "":
+		return "", errors.New("the input that it gives instead has no command")
+	case t.Kind == dialect.Commands:
+		setCommand(t, call.Form, input, text)
+		return encode(input)
+	case t.Kind == dialect.Patches && (!isText || call.Form == tools.Operation):
+		return "", errors.New("the patch that it gives instead can't stand in for this call")
+	case t.Kind == dialect.Patches && call.Form == tools.Freeform:
 		return text, nil
+	case t.Kind == dialect.Patches:
+		input["input"] = text
+		return encode(input)
 	case call.Form == tools.Freeform:
-		return "", errors.New("the input that it gives instead is no text, which the call has")
-	case isText || by[0] != '{':
-		return "", errors.New("the input that it gives instead is no JSON object, which the call has")
-	}
-	return string(by), nil
-}
-
-// rewrittenCommand puts a command in the place of a call's.
-func rewrittenCommand(tool string, call tools.Call, input map[string]any, command string) (string, error) {
-	script := []string{"bash", "-lc", command}
-	switch {
-	case tool == writeStdin:
-		input["chars"] = command
-	case call.Form == tools.ShellAction:
-		input["commands"] = []string{command}
-	case call.Form == tools.LocalShellAction:
-		input["command"] = script
-	case tool == "exec_command":
-		input["cmd"] = command
-	case tool == "shell_command", tool == "bash":
-		input["command"] = command
-	default:
-		input["command"] = script
-	}
-	return encode(input)
-}
-
-// ownNames gives arguments that Claude Code calls otherwise agent-ci's names.
-func ownNames(tool string, input map[string]any) map[string]any {
-	renamed := map[string]map[string]string{
-		"list_dir": {"path": "dir_path"}, "grep_files": {"glob": "include"}, "grep": {"glob": "include"}, "read": {"file_path": "filePath"}, "view_image": {"file_path": "path"},
-	}[tool]
-	own := map[string]any{}
-	for name, value := range input {
-		if other := renamed[name]; other != "" {
-			name = other
+		if text, isText = changed["input"].(string); !isText {
+			return "", errors.New("the input that it gives instead has no text as input, which the call has")
 		}
-		own[name] = value
+		return text, nil
 	}
-	return own
+	made := map[string]any{}
+	for name, value := range changed {
+		own := name
+		for mine, theirs := range t.Renamed {
+			if theirs == name {
+				own = mine
+			}
+		}
+		if was, given := input[own]; given && reflect.DeepEqual(value, shown.Input[name]) { // a path as the model wrote it
+			value = was
+		}
+		made[own] = value
+	}
+	return encode(made)
+}
+
+// setCommand puts a command in the place of a call's.
+func setCommand(t dialect.Tool, form tools.Form, input map[string]any, text string) {
+	switch {
+	case form == tools.ShellAction:
+		input["commands"] = []string{text}
+	case form == tools.LocalShellAction, t.Name == "shell":
+		input[t.Command] = []string{"bash", "-lc", text}
+	default:
+		input[t.Command] = text
+	}
 }
 
 func encode(value any) (string, error) {

@@ -26,8 +26,7 @@ func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added s
 	var all []string
 	for _, one := range h.on(job.OnSubagentStart) {
 		r, err := h.ask(ctx, one, question{
-			of:  transcript.CallRef{Agent: a.ID},
-			own: map[string]any{"agent": a}, compat: map[string]any{"agent_id": a.ID, "agent_type": a.Role},
+			of: transcript.CallRef{Agent: a.ID}, about: map[string]any{"agent_type": a.Role, "agent": a},
 		})
 		switch {
 		case err != nil:
@@ -46,9 +45,8 @@ func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added s
 func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, words string) error {
 	for _, one := range h.on(job.OnSubagentStop) {
 		r, err := h.ask(ctx, one, question{
-			of:     transcript.CallRef{Agent: a.ID},
-			own:    map[string]any{"agent": a, "stop": map[string]any{"last_message": words}},
-			compat: map[string]any{"agent_id": a.ID, "agent_type": a.Role, "stop_hook_active": false, "last_assistant_message": words},
+			of:    transcript.CallRef{Agent: a.ID},
+			about: map[string]any{"agent_type": a.Role, "agent": a, "stop_hook_active": false, "last_assistant_message": words},
 		})
 		if err != nil {
 			return err

@@ -204,7 +204,7 @@ func TestCommandsTakeNothingOfATarget(t *testing.T) {
 		"services: {db: {run: x, port: 1, ready: {run: 'x ${{ target.path }}'}}}",
 		"mcp_servers: {a: {command: '${{ values.a }}', tools: [b]}}",
 		"mcp_servers: {a: {command: c, args: ['${{ values.a }}'], tools: [b]}}",
-		"hooks: {a: {on: pre_tool, run: [x, '${{ values.a }}']}}",
+		"hooks: {a: {on: PreToolUse, run: [x, '${{ values.a }}']}}",
 		"tools: {dynamic: [{name: a, description: b, input_schema: {type: object}, run: 'x ${{ values.a }}'}]}",
 		"tools: {dynamic: [{name: a, description: b, input_schema: {type: object}, run: [x, '${{ values.a }}']}]}",
 	} {

@@ -222,7 +222,7 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 	var plain, fromSchema, fromDocument string
 	if isInMap {
 		base := map[string]string{
-			"services": "at: 'localhost:1'", "mcp_servers": "command: x, tools: [a]", "hooks": "on: pre_tool, run: [x]", "agents.roles": "model: x", "model.price.service": "input: 1, output: 1",
+			"services": "at: 'localhost:1'", "mcp_servers": "command: x, tools: [a]", "hooks": "on: PreToolUse, run: [x]", "agents.roles": "model: x", "model.price.service": "input: 1, output: 1",
 		}[group]
 		switch path {
 		case "services.*.at":

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/agent-ci/agent-ci/tools"
 )
 
 // Hook is a program that is asked at a point of the run.
@@ -18,75 +16,55 @@ type Hook struct {
 	Timeout  Duration `json:"timeout"`
 	OnError  string   `json:"on_error"` // fail, continue
 	MustFire bool     `json:"must_fire"`
-	Compat   string   `json:"compat"`  // "", claude, codex
 	Trusted  string   `json:"trusted"` // "", operator
 }
 
 // mostHooks is how many a job may have.
 const mostHooks = 64
 
-// The points of a run at which hooks are asked.
+// The points of a run at which hooks are asked, by the names of Claude Code, and those that agent-ci
+// alone has.
 const (
-	OnRunStart       = "run_start"
+	OnSessionStart   = "SessionStart"
+	OnUserPrompt     = "UserPromptSubmit"
 	OnToolDefinition = "tool_definition"
 	OnShellEnv       = "shell_env"
-	OnPreTool        = "pre_tool"
-	OnPostTool       = "post_tool"
+	OnPreToolUse     = "PreToolUse"
+	OnPostToolUse    = "PostToolUse"
 	OnPrePatch       = "pre_patch"
-	OnPreCompact     = "pre_compact"
-	OnSubagentStart  = "subagent_start"
-	OnSubagentStop   = "subagent_stop"
-	OnStop           = "stop"
+	OnPreCompact     = "PreCompact"
+	OnSubagentStart  = "SubagentStart"
+	OnSubagentStop   = "SubagentStop"
+	OnStop           = "Stop"
 	OnPrePublish     = "pre_publish"
-	OnRunEnd         = "run_end"
+	OnSessionEnd     = "SessionEnd"
 )
 
 // hookEvents are these points, in the order in which a run comes to them.
 var hookEvents = []string{
-	OnRunStart, OnToolDefinition, OnShellEnv, OnPreTool, OnPostTool, OnPrePatch, OnPreCompact,
-	OnSubagentStart, OnSubagentStop, OnStop, OnPrePublish, OnRunEnd,
+	OnSessionStart, OnUserPrompt, OnToolDefinition, OnShellEnv, OnPreToolUse, OnPostToolUse, OnPrePatch, OnPreCompact,
+	OnSubagentStart, OnSubagentStop, OnStop, OnPrePublish, OnSessionEnd,
 }
 
-// hookAliases are the names that Codex and Claude Code have for them.
-var hookAliases = map[string]string{
-	"SessionStart": OnRunStart, "PreToolUse": OnPreTool, "PostToolUse": OnPostTool, "PreCompact": OnPreCompact,
-	"SubagentStart": OnSubagentStart, "SubagentStop": OnSubagentStop, "Stop": OnStop, "SessionEnd": OnRunEnd,
-}
-
-// hookKeys are the keys of a hook by the names that Codex and Claude Code have for them.
+// hookKeys are the keys of a hook by the names that Claude Code has for them.
 var hookKeys = map[string]string{"matcher": "tools", "command": "run", "event": "on"}
-
-// hookNames are all that may be written.
-func hookNames() []string {
-	return append(slices.Clone(hookEvents), slices.Sorted(maps.Keys(hookAliases))...)
-}
 
 // The events whose hooks may be for some tools alone, and for some commands.
 var (
-	matchTools = []string{OnToolDefinition, OnPreTool, OnPostTool}
-	matchArgv  = []string{OnPreTool, OnPostTool}
+	matchTools = []string{OnToolDefinition, OnPreToolUse, OnPostToolUse}
+	matchArgv  = []string{OnPreToolUse, OnPostToolUse}
 )
 
-// The programs whose form of JSON a hook may have, and who is trusted.
+// Who is trusted, and what lets a run go on after a failure.
 const (
-	CompatClaude    = "claude"
-	CompatCodex     = "codex"
 	TrustedOperator = "operator"
 	OnErrorContinue = "continue"
 )
 
-// compatEvents are the points that the others have a form for.
-var compatEvents = slices.Sorted(maps.Values(hookAliases))
-
-// fitHooks checks what no key of a hook can tell alone, and gives events their own names.
+// fitHooks checks what no key of a hook can tell alone.
 func (d *decoder) fitHooks() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.Hooks)) {
-		h := d.job.Hooks[name]
-		if own := hookAliases[h.On]; own != "" {
-			h.On = own
-		}
-		d.job.Hooks[name] = h
-		d.fitHook("hooks."+name, h)
+		d.fitHook("hooks."+name, d.job.Hooks[name])
 	}
 }
 
@@ -109,11 +87,8 @@ func (d *decoder) fitHook(path string, h Hook) {
 	}
 	if len(h.Argv) > 0 && !slices.Contains(matchArgv, h.On) {
 		wrong("argv", "does not go with on: "+h.On+", which is of no command; leave it out")
-	} else if len(h.Argv) > 0 && !slices.ContainsFunc(append(tools.Commands(), "Bash"), h.For) {
+	} else if len(h.Argv) > 0 && !h.ofCommands() {
 		wrong("argv", "goes with tools that run commands, and tools names none, so that the hook would never be asked; leave one of both out")
-	}
-	if h.Compat != "" && !slices.Contains(compatEvents, h.On) {
-		wrong("compat", "does not go with on: "+h.On+", which "+h.Compat+" has no form for; leave it out")
 	}
 	if h.Trusted != "" && !slices.Contains(d.kinds, Operator) {
 		wrong("trusted", "may be said by the operator's file alone (--operator-file); leave it out")

@@ -5,105 +5,77 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// hookTools are the tools of agent-ci that hooks can be asked of.
-var hookTools = append([]string{
-	"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "shell_command", "shell", "apply_patch",
-	"request_user_input", "tool_search", "search_tool_bm25", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource",
-}, tools.LeadingAgents()...)
-
-// compatTools are names that they go by in the forms of others.
-var compatTools = map[string][]string{
-	CompatClaude: {"Bash", "Edit", "Write", "MultiEdit", "Read", "LS", "Grep", "Glob", "Task", "TodoWrite"},
-	CompatCodex:  {"Bash", "Edit", "Write", "MultiEdit"},
-}
-
-// plainMatcher is a matcher of Claude Code and Codex that is names and no regular expression.
+// plainMatcher is a matcher of Claude Code that is names and no regular expression.
 var plainMatcher = regexp.MustCompile(`^[A-Za-z0-9_| -]*$`)
 
-// For says whether the hook is for a tool that goes by a name: all are where it names none.
-func (h Hook) For(name string) bool {
-	return len(h.Tools) == 0 || slices.ContainsFunc(h.Tools, func(pattern string) bool { return h.matches(pattern, name) })
-}
-
-// matches says whether a pattern is one of a name. Without the form of another program * stands
-// for any text; those of Claude Code and Codex are names, or regular expressions that fit a part.
-func (h Hook) matches(pattern, name string) bool {
-	switch {
-	case h.Compat != "" && pattern == "*":
-		return true
-	case h.Compat != "" && !plainMatcher.MatchString(pattern):
-		expression, err := regexp.Compile(pattern)
-		return err != nil || expression.MatchString(name) // one that can't be read is refused before
-	}
-	return slices.ContainsFunc(strings.Split(pattern, "|"), func(one string) bool {
-		return like(strings.ReplaceAll(strings.TrimSpace(one), ".*", "*"), name)
+// For reports whether the hook is for a tool that goes by one of the names: all tools are where it
+// names none.
+func (h Hook) For(names ...string) bool {
+	return len(h.Tools) == 0 || slices.ContainsFunc(h.Tools, func(matcher string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return matches(matcher, name) })
 	})
 }
 
-// like says whether a name fits a pattern in which * stands for any text.
-func like(pattern, name string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == name
+// matches reports whether a matcher of Claude Code fits a name. It is names with | between them, or a
+// regular expression that fits a part of the name; * and nothing fit all.
+func matches(matcher, name string) bool {
+	switch {
+	case matcher == "*", matcher == "":
+		return true
+	case !plainMatcher.MatchString(matcher):
+		expression, err := regexp.Compile(matcher)
+		return err != nil || expression.MatchString(name) // one that can't be read is refused before
 	}
-	after, found := strings.CutPrefix(name, first)
-	if !found {
-		return false
-	}
-	for i := len(after); i >= 0; i-- {
-		if like(rest, after[i:]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(matcher, "|"), func(one string) bool { return strings.TrimSpace(one) == name })
 }
 
-// mistaken says what is wrong with a pattern of names of tools; empty for nothing. own are the
-// names of the job's own tools; whole says that there are no others.
-func (h Hook) mistaken(pattern string, own []string, whole bool) string {
-	if h.Compat != "" && !plainMatcher.MatchString(pattern) && pattern != "*" {
-		if _, err := regexp.Compile(pattern); err != nil {
+// mistaken says what is wrong with a matcher; empty for nothing. own are the names of the job's own
+// tools; whole says that there are no others.
+func mistaken(matcher string, own []string, whole bool) string {
+	if !plainMatcher.MatchString(matcher) && matcher != "*" {
+		if _, err := regexp.Compile(matcher); err != nil {
 			return "is no regular expression (" + err.Error() + ")"
 		}
 	}
-	known := slices.Concat(hookTools, compatTools[h.Compat], own)
-	if h.Compat == "" { // the forms of others have names of their own for these
-		known = slices.Concat(known, tools.OpenCode(), []string{"bash"})
+	known := slices.Clone(own)
+	for _, tool := range dialect.Tools {
+		known = append(known, tool.Matched()...)
 	}
-	if slices.ContainsFunc(known, func(name string) bool { return h.matches(pattern, name) }) || strings.Contains(pattern, "mcp") {
+	if strings.Contains(matcher, "mcp") || slices.ContainsFunc(known, func(name string) bool { return matches(matcher, name) }) {
 		return ""
 	}
 	never := "fits no tool, so that the hook would never be asked"
-	for _, form := range []string{h.Compat, CompatClaude} {
-		for _, name := range slices.Concat(hookTools, compatTools[form]) {
-			switch same := strings.EqualFold(pattern, name); {
-			case same && form == h.Compat:
-				return never + "; say " + name
-			case same:
-				return never + "; " + name + " is a name of Claude Code, which goes with compat: claude"
-			case form == h.Compat && strings.HasPrefix(pattern, name+"("):
-				return never + "; say " + name + ", and the words of commands as argv"
-			}
+	for _, name := range known {
+		switch {
+		case strings.EqualFold(matcher, name):
+			return never + "; say " + name
+		case strings.HasPrefix(matcher, name+"("):
+			return never + "; say " + name + ", and the words of commands as argv"
 		}
 	}
-	if !whole && plainMatcher.MatchString(pattern) && pattern != "" {
+	if !whole && plainMatcher.MatchString(matcher) {
 		return "" // it may be a tool of a job that is not known here
 	}
 	return never
 }
 
-// fitMatchers complains of patterns of tools by which a hook would never be asked.
+// fitMatchers complains of matchers by which a hook would never be asked.
 func (d *decoder) fitMatchers(path string, h Hook) {
 	var own []string
 	for _, tool := range d.job.Tools.Dynamic {
 		own = append(own, tool.Name)
 	}
-	for _, pattern := range h.Tools {
-		if wrong := h.mistaken(pattern, own, slices.Contains(d.kinds, File)); wrong != "" {
-			d.complainAt(d.placeOf(path+".tools", path), path+".tools", `"`+pattern+`" `+wrong, "")
+	for _, matcher := range h.Tools {
+		if wrong := mistaken(matcher, own, slices.Contains(d.kinds, File)); wrong != "" {
+			d.complainAt(d.placeOf(path+".tools", path), path+".tools", `"`+matcher+`" `+wrong, "")
 		}
 	}
+}
+
+// ofCommands reports whether the hook is for a tool that runs commands.
+func (h Hook) ofCommands() bool {
+	return slices.ContainsFunc(dialect.Tools, func(t dialect.Tool) bool { return t.Kind == dialect.Commands && h.For(t.Matched()...) })
 }

@@ -275,15 +275,14 @@ var rules = []rule{
 	{path: "mcp_servers.*.parallel", about: "Whether calls of its tools may run beside others."},
 	{path: "mcp_servers.*.defer", about: "Whether its tools are found by searching only, and not told to the model from the start."},
 
-	{path: "hooks", about: "Programs that are asked at points of the run, by names, and can refuse what comes. Anything but a clean answer refuses too.", example: "{guard: {on: pre_tool, run: [.github/guard.py]}}", names: serverName, most: mostHooks},
-	{path: "hooks.*.on", about: "When it is asked. The names that Codex and Claude Code have for these are taken as well.", required: true, values: hookNames()},
+	{path: "hooks", about: "Programs that are asked at points of the run, by names, and can refuse what comes. Anything but a clean answer refuses too.", example: "{guard: {on: PreToolUse, run: [.github/guard.py]}}", names: serverName, most: mostHooks},
+	{path: "hooks.*.on", about: "When it is asked: a point that Claude Code has, or one of agent-ci's own.", required: true, values: hookEvents},
 	{path: "hooks.*.run", about: "The program and its arguments, without a shell. A program that is named by a relative path, and the files beside it, are those of the base commit, which is where it is started. ~/ at the start of a word and ${HOME} are the home folder of who starts agent-ci.", required: true, form: argument, example: "[.github/guard.py, --strict]"},
-	{path: "hooks.*.tools", about: "Names of tools: it is asked of these alone. * stands for any text, such as in mcp__docs__*; with compat they are matchers as Claude Code and Codex have them, regular expressions too. Empty: of all.", form: oneLine},
+	{path: "hooks.*.tools", about: "Matchers of tools, as Claude Code has them: names with | between them, or a regular expression. It is asked of these tools alone. Empty: of all.", form: oneLine},
 	{path: "hooks.*.argv", about: "The beginning of a command, word by word: it is asked of commands that begin so, alone. Empty: of all.", form: argument, example: "[git, push]"},
 	{path: "hooks.*.timeout", about: "How long it may take.", initial: Duration(10 * time.Second)},
 	{path: "hooks.*.on_error", about: "What becomes of what it was asked where it does not answer cleanly: refused, or gone on with after a warning.", initial: "fail", values: []string{"fail", "continue"}},
 	{path: "hooks.*.must_fire", about: "Whether a run in which it never gave a clean answer is a failure."},
-	{path: "hooks.*.compat", about: "Whose names of tools and forms of JSON it is given and may answer in. Empty: agent-ci's own.", values: []string{"", "claude", "codex"}},
 	{path: "hooks.*.trusted", about: "operator: it runs outside of any sandbox, with the rights of who starts agent-ci. Only the operator's file may say so.", values: []string{"", "operator"}},
 
 	{path: "memory", about: "Lessons of earlier runs, in .agent-ci/lessons.yml of the base commit."},

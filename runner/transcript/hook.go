@@ -17,7 +17,6 @@ type HookActive struct {
 	Argv     []string `json:"argv,omitempty"`
 	Trusted  bool     `json:"trusted,omitempty"`
 	MustFire bool     `json:"must_fire,omitempty"`
-	Compat   string   `json:"compat,omitempty"`
 	OnError  string   `json:"on_error,omitempty"`
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Team are the agents that an agent may start.
@@ -152,16 +153,16 @@ func openCopy(tree, path string) (*os.Root, error) {
 	return root, nil
 }
 
-// ofRunAlone are tools that only the agent of the run has: its plan, and what it puts to people.
-var ofRunAlone = []string{"update_plan", "todowrite", "todoread", questionTool}
+// ofRunAlone reports whether only the agent of the run has a tool: for its plan, and for questions to people.
+func ofRunAlone(name string) bool { return name == questionTool || dialect.Is(name, dialect.Plans) }
 
 // mayChild says whether an agent that another one started has a tool.
 func (a *Agent) mayChild(name string) bool {
 	allow := a.Child.of.Job.Tools.Allow
 	switch own := a.Child.Role.Tools; {
-	case slices.Contains(ofRunAlone, name), a.suits.names(a.Child.of.Job.Tools.Deny, name), len(allow) > 0 && !a.suits.names(allow, name) && !tools.LeadsAgents(name):
+	case ofRunAlone(name), a.suits.names(a.Child.of.Job.Tools.Deny, name), len(allow) > 0 && !a.suits.names(allow, name) && !tools.LeadsAgents(name):
 		return false
-	case !a.writes() && (tools.RunsCommands(name) || name == "write_stdin" || changesFiles(name)):
+	case !a.writes() && (tools.RunsCommands(name) || changesFiles(name)):
 		return false
 	case len(own) > 0 && !tools.LeadsAgents(name):
 		return a.suits.names(own, name)

@@ -6,6 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/opencode"
 	"github.com/agent-ci/agent-ci/tools/patch"
@@ -41,7 +42,7 @@ func (a *Agent) currentPlan() plan.Plan {
 }
 
 // changesFiles says whether the tool of a name changes files by itself.
-func changesFiles(name string) bool { return name == patchTool || tools.Edits(name) }
+func changesFiles(name string) bool { return dialect.Is(name, dialect.Patches, dialect.Edits) }
 
 // denied are the names that the job denies, as far as the model has tools for them. Who denies
 // patches denies other edits as well.
@@ -49,9 +50,9 @@ func (s toolset) denied(names []string) []string {
 	if !s.openCode() {
 		return names
 	}
-	denied := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "write_stdin" })
+	denied := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == dialect.WriteStdin })
 	if slices.Contains(names, patchTool) {
-		denied = append(denied, "edit", "write")
+		denied = append(denied, dialect.Named(dialect.Edits)...)
 	}
 	return denied
 }

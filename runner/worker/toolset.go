@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/command"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/opencode"
 	"github.com/agent-ci/agent-ci/tools/patch"
@@ -30,8 +31,8 @@ import (
 // patchTool is the name of the tool that applies patches, and questionTool of that
 // by which a model asks a person.
 const (
-	patchTool    = "apply_patch"
-	questionTool = "request_user_input"
+	patchTool    = dialect.ApplyPatch
+	questionTool = dialect.RequestUserInput
 )
 
 // toolset says with which tools a model runs commands and changes files. Tools

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // shownEntries are the messages and calls that a mode shows, in their order.
@@ -24,12 +25,8 @@ func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
 	return underScripts(all)
 }
 
-// planTools are the tools by which models write their plan, which has a section of its own.
-var planTools = []string{"update_plan", "todowrite", "todoread"}
-
-func isPlan(e transcript.Entry) bool {
-	return e.Call != nil && slices.Contains(planTools, e.Call.Tool)
-}
+// isPlan reports whether a call writes the plan, which has a section of its own.
+func isPlan(e transcript.Entry) bool { return e.Call != nil && dialect.Is(e.Call.Tool, dialect.Plans) }
 
 // withoutPlans leaves out the calls that wrote the plan.
 func withoutPlans(all []transcript.Entry) []transcript.Entry { return slices.DeleteFunc(all, isPlan) }

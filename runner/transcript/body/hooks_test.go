@@ -11,11 +11,11 @@ import (
 func TestBodyTellsOfHooks(t *testing.T) {
 	digest := strings.Repeat("0123456789abcdef", 4)
 	answer := func(name, decision string) transcripttest.Happening {
-		return transcripttest.Happening{Kind: transcript.TypeHook, Data: transcript.Hook{Name: name, On: "pre_tool", Decision: decision}}
+		return transcripttest.Happening{Kind: transcript.TypeHook, Data: transcript.Hook{Name: name, On: "PreToolUse", Decision: decision}}
 	}
 	run := append(transcripttest.Greeting(),
 		transcripttest.Happening{Kind: transcript.TypeHooks, Data: transcript.Hooks{Hooks: []transcript.HookActive{
-			{Name: "operator/audit", On: "pre_tool", SHA256: digest, Trusted: true}, {Name: "guard", On: "pre_tool", SHA256: digest},
+			{Name: "operator/audit", On: "PreToolUse", SHA256: digest, Trusted: true}, {Name: "guard", On: "PreToolUse", SHA256: digest},
 		}}},
 		answer("guard", transcript.HookPass), answer("guard", transcript.HookDeny), answer("guard", transcript.HookFailed),
 	)
@@ -24,7 +24,7 @@ func TestBodyTellsOfHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n## Hooks\n", "| `operator/audit` (outside of the sandbox) | pre_tool | 0 | 0 | 0 | `0123456789ab` |\n", "| `guard` | pre_tool | 3 | 1 | 1 | `0123456789ab` |\n",
+		"\n## Hooks\n", "| `operator/audit` (outside of the sandbox) | PreToolUse | 0 | 0 | 0 | `0123456789ab` |\n", "| `guard` | PreToolUse | 3 | 1 | 1 | `0123456789ab` |\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the body has no %q:\n%s", want, got)
