@@ -92,7 +92,49 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	into := lfs.Store{Own: filepath.Join(c.repo.CommonDir, "lfs")}
+	return takeLFS(ctx, c.repo.CommonDir, files)
+}
+
+// addLFS copies the contents of Git LFS files of a tree, that the base does not have, into a git folder for
+// commands. git-lfs finds those of the base where the git folder borrows objects.
+func (c *Checkout) addLFS(ctx context.Context, gitDir string, s Shown) error {
+	if !c.usesLFS() {
+		return nil
+	}
+	differences, err := c.objects.Differences(ctx, s.Base.Tree.hash(), s.Tree.hash())
+	if err != nil {
+		return err
+	}
+	paths := c.work.LFSPaths(s.Tree.hash())
+	var files []LFSFile
+	for _, d := range differences {
+		if d.New.Mode == 0 || !paths(d.Path) {
+			continue
+		}
+		file, is, err := c.lfsFile(d.New.ID.String())
+		if err != nil {
+			return err
+		}
+		if is {
+			files = append(files, file)
+		}
+	}
+	return takeLFS(ctx, gitDir, files)
+}
+
+// usesLFS reports whether git's configuration has git-lfs as a filter.
+func (c *Checkout) usesLFS() bool {
+	for _, driver := range c.repo.Settings.Filters {
+		if driver.LFS() {
+			return true
+		}
+	}
+	return false
+}
+
+// takeLFS copies contents, as far as they are here, into a git folder.
+func takeLFS(ctx context.Context, gitDir string, files []LFSFile) error {
+	into := lfs.Store{Own: filepath.Join(gitDir, "lfs")}
 	for _, f := range files {
 		if !f.Here {
 			continue

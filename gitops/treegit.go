@@ -57,11 +57,14 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s Shown
 		}
 	}
 	for _, l := range lenders {
-		if err := l.borrow(gitDir); err != nil {
+		if err := l.borrow(gitDir, seenAt); err != nil {
 			return err
 		}
 	}
 	if err := c.lendFetched(gitDir); err != nil {
+		return err
+	}
+	if err := c.addLFS(ctx, gitDir, s); err != nil {
 		return err
 	}
 	own := objects.Open(gitDir)
@@ -131,11 +134,15 @@ func (c *Checkout) RefsDigest() (string, error) { return c.repo.RefsDigest() }
 type lender struct {
 	module repository.Module // its Name is empty for the checkout's own
 	places []string          // empty folders, below the one that borrows, for the objects of its Folders
+	lfs    bool              // for those of Git LFS, too
 }
+
+// lfsAt returns the place for objects of Git LFS: git-lfs looks there for what is borrowed.
+func lfsAt(place string) string { return filepath.Join(filepath.Dir(place), "lfs", "objects") }
 
 // lenders lists the checkout's own, and those of its submodules.
 func (c *Checkout) lenders() []lender {
-	all := []lender{{module: repository.Module{Folders: c.repo.Folders}}}
+	all := []lender{{module: repository.Module{Folders: c.repo.Folders}, lfs: c.usesLFS()}}
 	for _, m := range c.repo.Modules() {
 		all = append(all, lender{module: m})
 	}
@@ -149,8 +156,9 @@ func (c *Checkout) lenders() []lender {
 	return all
 }
 
-// borrow names the objects to a git folder: where they are, and where LentObjects says.
-func (l lender) borrow(gitDir string) error {
+// borrow names the objects to a git folder: where they are, and where LentObjects says. git-lfs does not find
+// relative places.
+func (l lender) borrow(gitDir, seenAt string) error {
 	own := filepath.Join(gitDir, filepath.FromSlash(l.module.Name), "objects")
 	var alternates strings.Builder
 	for _, below := range l.places {
@@ -163,6 +171,13 @@ func (l lender) borrow(gitDir string) error {
 			return err
 		}
 		fmt.Fprintln(&alternates, relative)
+		if !l.lfs {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Join(gitDir, lfsAt(below)), 0o700); err != nil {
+			return err
+		}
+		fmt.Fprintln(&alternates, repository.QuoteAlternate(filepath.Join(seenAt, below)))
 	}
 	fmt.Fprintln(&alternates, repository.QuoteAlternate(filepath.Join(l.module.Folders[0], "objects")))
 	return os.WriteFile(filepath.Join(own, "info", "alternates"), []byte(alternates.String()), 0o666)
@@ -175,6 +190,9 @@ func (c *Checkout) LentObjects(dir string) map[string]string {
 	for _, l := range c.lenders() {
 		for i, place := range l.places {
 			lent[filepath.Join(dir, ".git", place)] = filepath.Join(l.module.Folders[i], "objects")
+			if l.lfs {
+				lent[filepath.Join(dir, ".git", lfsAt(place))] = filepath.Join(l.module.Folders[i], "lfs", "objects")
+			}
 		}
 	}
 	return lent

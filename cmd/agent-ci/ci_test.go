@@ -60,6 +60,7 @@ func TestChecksSayWhatCISays(t *testing.T) {
 		name    string
 		clone   []string
 		config  []string // of the clone
+		seed    func(w *workshop, dir string) // before the first commit of the repository
 		make    func(w *workshop, dir, at string) (checkout string)
 		inCI    func(w *workshop, dir string) // after the branch was cloned
 		setup   string
@@ -86,6 +87,19 @@ func TestChecksSayWhatCISays(t *testing.T) {
 				return at
 			},
 		},
+		{
+			name: "LFS", seed: (*workshop).useLFS,
+			clone: []string{"--config", "filter.lfs.clean=git-lfs clean -- %f", "--config", "filter.lfs.smudge=git-lfs smudge -- %f", "--config", "filter.lfs.required=true"},
+			more: []ciCheck{
+				{"LFS content", `grep -x changed big.bin`},
+				{"LFS pointer", `git show HEAD:big.bin | grep '^oid sha256:' && git show origin/main:big.bin | grep '^oid sha256:'`},
+				{"LFS, cleaned again", `touch big.bin && git add big.bin && git diff --cached --exit-code && test -z "$(git status --porcelain)"`},
+				{"LFS without its remote", `rm big.bin && git -c remote.origin.url=/none checkout -q -- big.bin && grep -x changed big.bin`},
+				{"LFS of the base without its remote", `test ! -e .git/lent || git -c remote.origin.url=/none checkout -q origin/main -- big.bin`},
+				{"LFS, another version", `git checkout -q origin/main -- big.bin && grep -x base big.bin && ! grep changed big.bin`},
+				{"red: LFS of another content", `echo more >> big.bin && git add big.bin && git diff --cached --exit-code`},
+			},
+		},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +107,7 @@ func TestChecksSayWhatCISays(t *testing.T) {
 				t.Skip("commands work in the checkout here")
 			}
 			w := newWorkshop(t)
-			origin := w.ciOrigin()
+			origin := w.ciOrigin(kind.seed)
 			checkout := filepath.Join(w.dir, "checkout")
 			w.git(w.dir, append(append([]string{"-c", "protocol.file.allow=always", "clone", "--quiet"}, kind.clone...), "file://"+origin, checkout)...)
 			w.git(checkout, "remote", "set-url", "origin", origin)
@@ -136,8 +150,53 @@ func TestChecksSayWhatCISays(t *testing.T) {
 	}
 }
 
-// ciOrigin makes a repository with a release, a submodule and a change since.
-func (w *workshop) ciOrigin() string {
+// standInLFS works as git-lfs does, and looks for contents in the same places: its own folder, those of lenders
+// by their absolute paths, and the origin.
+const standInLFS = `#!/bin/sh
+set -eu
+store=$(git rev-parse --git-common-dir)/lfs
+place() { echo "$1/objects/$(echo $2 | cut -c1-2)/$(echo $2 | cut -c3-4)/$2"; }
+case $1 in
+clean)
+	mkdir -p "$store/tmp"
+	new=$(mktemp "$store/tmp/XXXXXX")
+	cat > "$new"
+	oid=$(sha256sum "$new" | cut -c1-64)
+	printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n' $oid $(wc -c < "$new")
+	to=$(place "$store" $oid)
+	test -e "$to" && rm -f "$new" && exit
+	mkdir -p "$(dirname "$to")"
+	mv "$new" "$to" ;;
+smudge)
+	oid=$(sed -n 's/^oid sha256://p')
+	lenders=$(cat "$store/../objects/info/alternates" 2>/dev/null || :)
+	for git in $store/.. $(for l in $lenders; do dirname $l; done) $(git config remote.origin.url | sed s,^file://,,); do
+		from=$(place "$git/lfs" $oid)
+		test -e "$from" || continue
+		own=$(place "$store" $oid)
+		mkdir -p "$(dirname "$own")"
+		test -e "$own" || cp "$from" "$own"
+		exec cat "$own"
+	done
+	exit 1 ;;
+esac
+`
+
+// useLFS has a repository keep a file with Git LFS. The program is one of the workshop's own.
+func (w *workshop) useLFS(seed string) {
+	w.t.Helper()
+	program := filepath.Join(w.dir, "bin", "git-lfs")
+	w.write(program, standInLFS)
+	if err := os.Chmod(program, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	w.env = append(w.env, "PATH="+filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	w.git(seed, "config", "filter.lfs.clean", "git-lfs clean -- %f")
+	w.write(filepath.Join(seed, "big.bin"), "base\n")
+}
+
+// ciOrigin makes a repository with a release, a submodule and a change since. begin may add to its first commit.
+func (w *workshop) ciOrigin(begin func(w *workshop, dir string)) string {
 	w.t.Helper()
 	inner, seed, origin := filepath.Join(w.dir, "inner"), filepath.Join(w.dir, "seed"), filepath.Join(w.dir, "origin.git")
 	w.git(w.dir, "init", "--quiet", "--initial-branch=main", inner)
@@ -148,12 +207,15 @@ func (w *workshop) ciOrigin() string {
 	w.write("seed/src.txt", "SPDX\nbase\n")
 	w.write("seed/gen.sh", "echo \"SPDX of $(tail -n 1 src.txt | tr -d '\\r')\" > gen.txt\n")
 	w.write("seed/gen.txt", "SPDX of base\n")
-	w.write("seed/.gitattributes", "gen.txt text eol=lf\n*.sh text eol=lf\n.husky/* text eol=lf\n")
+	w.write("seed/.gitattributes", "gen.txt text eol=lf\n*.sh text eol=lf\n.husky/* text eol=lf\n*.bin filter=lfs diff=lfs merge=lfs -text\n")
 	w.write("seed/.gitignore", "*.log\n/all\n")
 	w.write("seed/kept.log", "tracked and ignored\n")
 	w.write("seed/.husky/pre-commit", "#!/bin/sh\ntouch hook-ran.log\n")
 	if err := os.Chmod(filepath.Join(seed, ".husky", "pre-commit"), 0o755); err != nil {
 		w.t.Fatal(err)
+	}
+	if begin != nil {
+		begin(w, seed)
 	}
 	w.git(seed, "add", "--all", "--force")
 	w.git(seed, "commit", "--quiet", "--message=begin")
@@ -161,6 +223,11 @@ func (w *workshop) ciOrigin() string {
 	w.git(seed, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner, "sub")
 	w.git(seed, "commit", "--quiet", "--message=more")
 	w.git(w.dir, "clone", "--quiet", "--bare", seed, origin)
+	if lfs := filepath.Join(seed, ".git", "lfs"); begin != nil {
+		if err := os.CopyFS(filepath.Join(origin, "lfs"), os.DirFS(lfs)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	return origin
 }
 
@@ -187,7 +254,7 @@ func (w *workshop) runChecks(checkout, setup string, checks []ciCheck) map[strin
 		w.t.Fatal(err)
 	}
 	w.write("job.yml", string(raw))
-	w.write("session.yml", "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo changed >> src.txt; echo SPDX > made.txt; sh gen.sh'}}]\n  - output: [{say: Done.}]\n")
+	w.write("session.yml", "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo changed >> src.txt; echo SPDX > made.txt; sh gen.sh; test ! -e big.bin || echo changed >> big.bin'}}]\n  - output: [{say: Done.}]\n")
 	out := filepath.Join(w.dir, "run")
 	cmd := exec.Command(binary, "run", filepath.Join(w.dir, "job.yml"), "--repo", checkout, "--replay", filepath.Join(w.dir, "session.yml"), "--out", out, "--publish", "local")
 	cmd.Env = w.env

@@ -158,7 +158,6 @@ func (r *Repository) encode(dir, hooks string) string {
 // checkout was opened. Only git within a sandbox may read them; it knows the user's from elsewhere.
 func (r *Repository) encodeFilters() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[lfs]\n\tstorage = %s\n", Quote(filepath.Join(r.CommonDir, "lfs")))
 	for name, driver := range r.Settings.Filters {
 		if r.Settings.OwnFilter(name) == "" {
 			continue
