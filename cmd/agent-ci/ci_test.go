@@ -59,7 +59,7 @@ func TestChecksSayWhatCISays(t *testing.T) {
 	for _, kind := range []struct {
 		name    string
 		clone   []string
-		config  []string // of the clone
+		config  []string                      // of the clone
 		seed    func(w *workshop, dir string) // before the first commit of the repository
 		make    func(w *workshop, dir, at string) (checkout string)
 		inCI    func(w *workshop, dir string) // after the branch was cloned
