@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -25,8 +26,9 @@ import (
 const (
 	everythingServer = "@modelcontextprotocol/server-everything@2026.8.31"
 	filesystemServer = "@modelcontextprotocol/server-filesystem@2026.8.31"
-	// conformance needs Node 22.
-	conformance = "@modelcontextprotocol/conformance@0.1.16"
+	conformance      = "@modelcontextprotocol/conformance@0.1.16"
+	// nodePackage has the Node that the conformance suite needs, for %s.
+	nodePackage, nodeVersion = "node-linux-%s", "22.23.3"
 )
 
 // npmSession calls the tools of npmServers: over standard streams and at an address, with the
@@ -94,10 +96,9 @@ func TestConformance(t *testing.T) {
 	if !everything() {
 		t.Skip("the conformance suite is run in make e2e only (AGENT_CI_E2E=1)")
 	}
-	if version, err := exec.Command("node", "--version").Output(); err != nil || strings.HasPrefix(string(version), "v20.") {
-		t.Skipf("the conformance suite needs Node 22: %s %v", version, err)
-	}
-	suite := filepath.Join(installFromNPM(t, t.TempDir(), conformance), "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
+	node := fmt.Sprintf(nodePackage, cmp.Or(map[string]string{"amd64": "x64"}[runtime.GOARCH], runtime.GOARCH))
+	modules := filepath.Join(installFromNPM(t, t.TempDir(), conformance, node+"@"+nodeVersion), "node_modules")
+	suite := filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js")
 	for _, scenario := range conformanceScenarios {
 		t.Run(scenario.name, func(t *testing.T) {
 			// The server is at localhost, which has two addresses; a URL in a job names one.
@@ -109,7 +110,7 @@ func TestConformance(t *testing.T) {
 			if err := os.WriteFile(client, []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			run := exec.Command("node", suite, "client", "--command", client, "--scenario", scenario.name, "-o", filepath.Join(r.dir, "results"))
+			run := exec.Command(filepath.Join(modules, node, "bin", "node"), suite, "client", "--command", client, "--scenario", scenario.name, "-o", filepath.Join(r.dir, "results"))
 			run.Dir, run.Env = r.dir, r.env
 			if out, _ := run.CombinedOutput(); !strings.Contains(string(out), scenario.want) { // it exits with 1 after a scenario that failed
 				t.Errorf("no %q in\n%s", scenario.want, out)
