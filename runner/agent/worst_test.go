@@ -14,6 +14,11 @@ func worst(wire string, turn int) http.HandlerFunc {
 	var events string
 	if wire == "chat" {
 		call := `data: {"id":"c","choices":[{"delta":{"tool_calls":[{"index":0,"id":%s,"function":{"name":"read_file","arguments":%s},"extra_content":{"google":{"thought_signature":"gAAA"}}}]}}]}` + "\n\n"
+		if turn%2 == 1 { // the arguments come at the end of the stream
+			call = strings.Replace(call, `"arguments":%s`, `"arguments":""`, 1)
+			whole := `data: {"id":"c","choices":[{"message":{"tool_calls":[{"id":%s,"function":{"name":"read_file","arguments":%s}}]},"finish_reason":"tool_calls"}]}` + "\n\n"
+			return stream(strings.TrimRight(fmt.Sprintf(call+whole, id, id, arguments), "\n"))
+		}
 		events = fmt.Sprintf(call, id, arguments) + `data: {"id":"c","choices":[{"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n"
 	} else {
 		thought := strings.Replace(sealedThought, `"gAAA"`, []string{`"gAAA"`, `null`}[turn%2], 1)
@@ -44,6 +49,8 @@ func TestThirtyTurnsAtTheWorstEndpoint(t *testing.T) {
 						refusal = "Thought signature is not valid."
 					}
 					answers = append(answers, refused(refusal))
+				case 24:
+					answers = append(answers, stream(oneCall(wire, `{"file_path":"cut`)))
 				case 16:
 					answers = append(answers, stream(`data: {"id":"c"`))
 				}
