@@ -104,7 +104,7 @@ func (s *Settings) OwnFilter(name string) (key string) {
 type variable struct {
 	key, value string
 	valued     bool // false: a bare name, which means true
-	own        bool // a filter's, of the repository's own configuration
+	own        bool // of the repository's own configuration, or what that includes
 }
 
 // wantedVariables is what the configuration is searched for.
@@ -114,56 +114,37 @@ const wantedVariables = `^(core|extensions|index|filter|remote|branch|url|submod
 // files and includes. A file of the work tree among them is an *UnsupportedError:
 // commands of the agent could have git start programs by it.
 func readConfig(ctx context.Context, l Layout, git program.Program, home string) ([]variable, error) {
-	out, err := git.Run(ctx, l.Root, nil, "config", "-z", "--show-origin", "--get-regexp", wantedVariables)
-	if program.ExitStatus(err) == 1 {
-		return nil, nil
+	vars, err := l.config(ctx, git, home, "--get-regexp", wantedVariables)
+	if err != nil || slices.ContainsFunc(vars, func(v variable) bool { return v.own }) {
+		return vars, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read git's configuration: %w", err)
-	}
-	vars, err := l.listed(out, home)
+	// Git passes over the repository's own file without a word if it does not know the format.
+	own, err := l.config(ctx, git, home, "--file", filepath.Join(l.CommonDir, "config"), "--get-regexp", `^(core\.repositoryformatversion|extensions\..*)$`)
 	if err != nil {
 		return nil, err
 	}
-	return vars, markOwn(ctx, l, git, vars)
+	s := newSettings(own, "")
+	return vars, s.extensionsSupported()
 }
 
-// markOwn marks the variables of filters that are in the repository's own configuration, also by
-// what that includes.
-func markOwn(ctx context.Context, l Layout, git program.Program, vars []variable) error {
-	if !slices.ContainsFunc(vars, variable.ofFilter) {
-		return nil
+// config reads variables by `git config`. None is no error.
+func (l Layout) config(ctx context.Context, git program.Program, home string, args ...string) ([]variable, error) {
+	out, err := git.Run(ctx, l.Root, nil, append([]string{"config", "-z", "--show-scope", "--show-origin"}, args...)...)
+	if err != nil && program.ExitStatus(err) != 1 {
+		return nil, fmt.Errorf("read git's configuration: %w", err)
 	}
-	own, scopes := map[string]bool{}, []string{"--local"}
-	if slices.ContainsFunc(vars, func(v variable) bool { return v.key == "extensions.worktreeconfig" && v.bool() }) {
-		scopes = append(scopes, "--worktree") // else git refuses that where there are several
-	}
-	for _, scope := range scopes {
-		out, err := git.Run(ctx, l.Root, nil, "config", "-z", scope, "--includes", "--name-only", "--get-regexp", `^filter\.`)
-		if err != nil && program.ExitStatus(err) != 1 {
-			return fmt.Errorf("read git's configuration: %w", err)
-		}
-		for key := range strings.SplitSeq(string(out), "\x00") {
-			own[key] = true
-		}
-	}
-	for i := range vars {
-		vars[i].own = own[vars[i].key]
-	}
-	return nil
+	return l.listed(out, home)
 }
 
-func (v variable) ofFilter() bool { return strings.HasPrefix(v.key, "filter.") }
-
-// listed reads what git config -z --show-origin writes: by turns where a variable
-// stands, and the variable.
+// listed reads what git config -z --show-scope --show-origin writes: by turns whose
+// a variable is, where it stands, and the variable.
 func (l Layout) listed(out []byte, home string) ([]variable, error) {
 	items := bytes.Split(bytes.TrimSuffix(out, []byte{0}), []byte{0})
-	vars, from := make([]variable, 0, len(items)/2), ""
+	vars, from := make([]variable, 0, len(items)/3), ""
 	var err error
-	for ; len(items) >= 2; items = items[2:] {
-		key, value, valued := strings.Cut(string(items[1]), "\n")
-		if file, ok := strings.CutPrefix(string(items[0]), "file:"); ok && from != absolute(l.Root, file) {
+	for ; len(items) >= 3; items = items[3:] {
+		key, value, valued := strings.Cut(string(items[2]), "\n")
+		if file, ok := strings.CutPrefix(string(items[1]), "file:"); ok && from != absolute(l.Root, file) {
 			from = absolute(l.Root, file)
 			err = l.configOutside(from)
 		}
@@ -173,7 +154,8 @@ func (l Layout) listed(out []byte, home string) ([]variable, error) {
 		if err != nil {
 			return nil, err
 		}
-		vars = append(vars, variable{key: key, value: value, valued: valued})
+		scope := string(items[0])
+		vars = append(vars, variable{key: key, value: value, valued: valued, own: scope == "local" || scope == "worktree"})
 	}
 	return vars, nil
 }
@@ -449,23 +431,6 @@ func (s *Settings) supported(l Layout) error {
 			Feature: "core.worktree naming another folder", Remedy: "run in the folder that core.worktree names, or unset it",
 		}
 	}
-	return s.extensionsSupported()
-}
-
-// formatSupported looks at the repository's own configuration file for a format
-// that is not known. A git that does not know it either would pass over the
-// whole file without a word.
-func formatSupported(ctx context.Context, l Layout, git program.Program) error {
-	config := filepath.Join(l.CommonDir, "config")
-	out, err := git.Run(ctx, l.Root, nil, "config", "-z", "--show-origin", "--file", config, "--get-regexp", `^(core\.repositoryformatversion|extensions\..*)$`)
-	if err != nil && program.ExitStatus(err) != 1 {
-		return fmt.Errorf("read git's configuration: %w", err)
-	}
-	vars, err := l.listed(out, "")
-	if err != nil {
-		return err
-	}
-	s := newSettings(vars, "")
 	return s.extensionsSupported()
 }
 

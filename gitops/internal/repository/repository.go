@@ -28,6 +28,7 @@ type Repository struct {
 	forge    string
 	asked    map[string][]string // addresses of remotes
 	Folders  []string            // git folders whose objects the repository has
+	modules  []Module
 	live     liveIndex
 	lock     *os.File // the git folder, once it was claimed or shared
 	holds    string   // the mark in the lock of the index; empty where it is not held
@@ -47,9 +48,6 @@ func Open(ctx context.Context, dir, git, state, forge string) (*Repository, erro
 		return nil, err
 	}
 	user := program.AsUser(git, os.Environ(), l.GitDir, l.Root)
-	if err := formatSupported(ctx, l, user); err != nil {
-		return nil, err
-	}
 	vars, err := readConfig(ctx, l, user, os.Getenv("HOME"))
 	if err != nil {
 		return nil, err
@@ -59,7 +57,8 @@ func Open(ctx context.Context, dir, git, state, forge string) (*Repository, erro
 	if err := r.Settings.supported(l); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.resolveOrigin(ctx), r.open(git, state)); err != nil {
+	r.modules = r.modulesIn(ctx, "modules", 0)
+	if err := errors.Join(ctx.Err(), r.resolveOrigin(ctx), r.open(git, state)); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil

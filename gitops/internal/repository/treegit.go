@@ -1,17 +1,13 @@
 package repository
 
 import (
-	"bytes"
-	"errors"
+	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/go-git/gcfg"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
@@ -116,11 +112,11 @@ type Module struct {
 // deepestModules bounds names and nesting of submodules.
 const deepestModules = 20
 
-// Modules returns the repositories of submodules that are checked out, of those in submodules too. One
-// that cannot be used is left out.
-func (r *Repository) Modules() []Module { return r.modulesIn("modules", 0) }
+// Modules returns the repositories of submodules that were checked out when the repository was opened, of
+// those in submodules too. One that cannot be used is left out.
+func (r *Repository) Modules() []Module { return r.modules }
 
-func (r *Repository) modulesIn(folder string, depth int) (all []Module) {
+func (r *Repository) modulesIn(ctx context.Context, folder string, depth int) (all []Module) {
 	entries, err := os.ReadDir(filepath.Join(r.GitDir, filepath.FromSlash(folder)))
 	if err != nil || depth > deepestModules {
 		return nil
@@ -131,22 +127,25 @@ func (r *Repository) modulesIn(folder string, depth int) (all []Module) {
 		}
 		name := path.Join(folder, e.Name())
 		if !isGitDir(filepath.Join(r.GitDir, filepath.FromSlash(name))) {
-			all = append(all, r.modulesIn(name, depth+1)...)
+			all = append(all, r.modulesIn(ctx, name, depth+1)...)
 			continue
 		}
-		if m, ok := r.module(name); ok {
+		if m, ok := r.module(ctx, name); ok {
 			all = append(all, m)
 		}
-		all = append(all, r.modulesIn(path.Join(name, "modules"), depth+1)...)
+		all = append(all, r.modulesIn(ctx, path.Join(name, "modules"), depth+1)...)
 	}
 	return all
 }
 
-func (r *Repository) module(name string) (m Module, ok bool) {
+func (r *Repository) module(ctx context.Context, name string) (m Module, ok bool) {
 	dir := filepath.Join(r.GitDir, filepath.FromSlash(name))
 	m = Module{Name: name}
 	for _, file := range []string{"config", "config.worktree"} {
-		vars, err := readConfigFile(filepath.Join(dir, file))
+		if !isFile(filepath.Join(dir, file)) {
+			continue
+		}
+		vars, err := r.config(ctx, r.user, "", "--file", filepath.Join(dir, file), "--list")
 		if err != nil {
 			return m, false
 		}
@@ -168,32 +167,6 @@ func (r *Repository) module(name string) (m Module, ok bool) {
 	}
 	m.Folders, err = ObjectFolders(dir)
 	return m, err == nil
-}
-
-// readConfigFile reads a file of git's configuration without what it includes. One that is not there has
-// nothing.
-func readConfigFile(path string) (vars []variable, err error) {
-	text, err := regularfile.Read(path, regularfile.Small)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = gcfg.ReadWithCallback(bytes.NewReader(text), func(section, middle, name, value string, blank bool) error {
-		if name != "" {
-			key := strings.ToLower(section) + "." + strings.ToLower(name)
-			if middle != "" {
-				key = strings.ToLower(section) + "." + middle + "." + strings.ToLower(name)
-			}
-			vars = append(vars, variable{key: key, value: value, valued: !blank})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read git's configuration: %s: %w", path, err)
-	}
-	return vars, nil
 }
 
 // contentVariables of core decide what files are to git.
