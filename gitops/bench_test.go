@@ -72,6 +72,31 @@ func BenchmarkGitAddCommit50000(b *testing.B) {
 	}
 }
 
+// BenchmarkFindAndCommit50000 is what a change costs that was made: to find it, and to make its commit.
+// Compare with BenchmarkGitStatus50000.
+func BenchmarkFindAndCommit50000(b *testing.B) {
+	r := manyFilesRepo(b)
+	c := besideOthers(b, r)
+	snap := snapshot(b, c)
+	n := 0
+	for b.Loop() {
+		n++
+		r.Write("d00/e00/file00000.txt", fmt.Sprintf("change %d\n", n))
+		commit(b, c, changes(b, c, snap))
+	}
+}
+
+// BenchmarkGitStatus50000 is the measure: git finds the same change.
+func BenchmarkGitStatus50000(b *testing.B) {
+	r := manyFilesRepo(b)
+	n := 0
+	for b.Loop() {
+		n++
+		r.Write("d00/e00/file00000.txt", fmt.Sprintf("change %d\n", n))
+		r.Git("status", "--porcelain")
+	}
+}
+
 // BenchmarkTreeOfACheck is what the tree of one check costs, in a repository of 50,000 files and
 // 10,000 tags: a git folder above the checkout, and a tree that is checked out.
 func BenchmarkTreeOfACheck(b *testing.B) {

@@ -99,7 +99,7 @@ func TestRestoreFromABaseGoesOverNothingOfOthers(t *testing.T) {
 }
 
 // besideOthers opens a checkout that commands of the run leave to others.
-func besideOthers(t *testing.T, r repo) *gitops.Checkout {
+func besideOthers(t testing.TB, r repo) *gitops.Checkout {
 	t.Helper()
 	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir()})
 	if err != nil {
