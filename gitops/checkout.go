@@ -3,10 +3,10 @@
 // trees to verify it in. It is what the rest of the program sees of the rooms
 // below internal: repository (what a .git says of a work tree), objects, index,
 // and worktree (the files). go-git reads objects; the index, the references, and the
-// ignore and attribute rules are read here by git's own rules,
+// ignore rules are read here by git's own rules,
 // because go-git gets them wrong where a checkout is not plain.
 //
-// The git program reads the configuration, converts line endings, encodings and $Id$, and compares,
+// The git program reads the configuration and attributes, converts line endings, encodings and $Id$, and compares,
 // merges and patches trees. It always has a private git folder, whose configuration was read before
 // the agent ran: hooks and configuration that appear later never take effect. git
 // starts no filter. Commands of filters run in the place that Options.OpenFilter opens.

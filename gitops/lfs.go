@@ -64,12 +64,16 @@ func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 
 // LFSFiles returns the contents of the Git LFS files that a change adds or modifies. Those of files that
 // only move are not among them.
-func (c *Checkout) LFSFiles(cs *ChangeSet) ([]LFSFile, error) {
-	paths := c.work.LFSPaths(cs.Tree.hash())
+func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, error) {
+	brought := cs.brought()
+	paths, err := c.work.LFSPaths(ctx, cs.Tree.hash(), pathsOf(brought))
+	if err != nil {
+		return nil, fmt.Errorf("look for Git LFS files: %w", err)
+	}
 	seen := map[string]bool{}
 	var list []LFSFile
-	for _, f := range cs.brought() {
-		if !paths(f.Path) {
+	for _, f := range brought {
+		if !paths[f.Path] {
 			continue
 		}
 		file, is, err := c.lfsFile(f.NewID)
@@ -85,10 +89,18 @@ func (c *Checkout) LFSFiles(cs *ChangeSet) ([]LFSFile, error) {
 	return list, nil
 }
 
+func pathsOf(files []File) []string {
+	paths := make([]string, len(files))
+	for i := range files {
+		paths[i] = files[i].Path
+	}
+	return paths
+}
+
 // adoptLFS copies the contents of Git LFS files of a change, as far as they are here, into the repository,
 // where git-lfs looks for them.
 func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
-	files, err := c.LFSFiles(cs)
+	files, err := c.LFSFiles(ctx, cs)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type sides struct{ old, onto, now objects.Entry }
 func (c *Checkout) mergeTrees(ctx context.Context, old, now, onto Tree, name string) (*treeMerge, error) {
 	m := &treeMerge{
 		Checkout: c, old: old.hash(), now: now.hash(), onto: onto.hash(), name: name,
-		paths: map[string]sides{}, merging: c.work.Merging(onto.hash()),
+		paths: map[string]sides{},
 	}
 	err := m.gather(ctx)
 	if err == nil {
@@ -222,7 +222,7 @@ func (m *treeMerge) run(ctx context.Context) (err error) {
 		}
 		m.commits[i] = id.String()
 	}
-	dir, err := m.attributeFiles()
+	dir, err := m.attributeFiles(ctx)
 	if err != nil {
 		return err
 	}
@@ -247,13 +247,16 @@ func (m *treeMerge) run(ctx context.Context) (err error) {
 }
 
 // attributeFiles makes a folder with the attribute files of onto, which git reads as those of the work tree.
-func (m *treeMerge) attributeFiles() (dir string, err error) {
+func (m *treeMerge) attributeFiles(ctx context.Context) (dir string, err error) {
+	if m.merging, err = m.work.Merging(ctx, m.onto, slices.Collect(maps.Keys(m.paths))); err != nil {
+		return "", err
+	}
 	if dir, err = os.MkdirTemp(m.repo.Private, "merge-"); err != nil {
 		return "", err
 	}
 	root, err := os.OpenRoot(dir)
 	if err == nil {
-		err = errors.Join(m.merging.WriteFiles(root, slices.Collect(maps.Keys(m.paths))), root.Close())
+		err = errors.Join(m.merging.WriteFiles(root), root.Close())
 	}
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))

@@ -97,7 +97,11 @@ func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
 			return fmt.Errorf("take the change out: %w", err)
 		}
 		// Files that were written may be as before only once they are converted.
-		back = append(back, c.work.Converted(cs.Base.Tree.hash(), cs.alike)...)
+		converted, err := c.work.Converted(ctx, cs.Base.Tree.hash(), cs.alike)
+		if err != nil {
+			return fmt.Errorf("take the change out: %w", err)
+		}
+		back = append(back, converted...)
 		if stats, err = c.work.CheckOut(ctx, cs.Base.Tree.hash(), back); err != nil {
 			return fmt.Errorf("take the change out: %w", err)
 		}

@@ -2,6 +2,8 @@ package gitops
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 )
 
@@ -14,11 +16,15 @@ type Unfiltered struct {
 
 // Unfiltered returns the filters that are missing for the files that a change adds or modifies, by name.
 // Files that only move are left out, and so are pointers of Git LFS, which are what is to be committed.
-func (c *Checkout) Unfiltered(cs *ChangeSet) ([]Unfiltered, error) {
-	missing := c.work.MissingFilters(cs.Tree.hash())
+func (c *Checkout) Unfiltered(ctx context.Context, cs *ChangeSet) ([]Unfiltered, error) {
+	brought := cs.brought()
+	missing, err := c.work.MissingFilters(ctx, cs.Tree.hash(), pathsOf(brought))
+	if err != nil {
+		return nil, fmt.Errorf("look for filters: %w", err)
+	}
 	paths := map[string][]string{}
-	for _, f := range cs.brought() {
-		name := missing(f.Path)
+	for _, f := range brought {
+		name := missing[f.Path]
 		if name == "" {
 			continue
 		}

@@ -1,5 +1,5 @@
-// Package rules reads git's ignore and attribute files and says what they
-// decide for a path (gitignore(5), gitattributes(5)). It opens no files.
+// Package rules reads git's ignore files and says what they decide for a path
+// (gitignore(5)). It opens no files.
 package rules
 
 import (

@@ -138,63 +138,6 @@ func TestIgnoreAsGitDoesWithAnyPatterns(t *testing.T) {
 	})
 }
 
-func TestAttributesAsGitDoes(t *testing.T) {
-	dir := t.TempDir()
-	gitIn(t, dir, "", "init", "-q")
-	names := []string{"text", "eol", "filter", "binary", "diff", "mine", "other", "ident"}
-	asked := []string{"a.txt", "b.bin", "dir/a.txt", "dir/sub/c", "quoted name", "A.TXT"}
-	if err := os.MkdirAll(filepath.Join(dir, "dir"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	for _, files := range [][2]string{
-		{"*.txt text\n", ""},
-		{"*.txt text eol=crlf\n*.bin binary\n", "*.txt -text\n"},
-		{"* text=auto\n*.txt !text\n", "sub/c filter=lfs\n"},
-		{"[attr]mine other -text filter=x\n*.txt mine\n*.bin -mine\n", ""},
-		{"/a.txt ident\ndir/a.txt ident\n**/c ident\n", "/a.txt -ident\n"},
-		{"\"quoted name\" text\n", ""},
-		{"# comment\n!a.txt text\n\n  *.txt   text\tdiff=x  \r\n", ""},
-		{"*.txt -binary\n*.bin text binary\nb.bin text\n", ""},
-		{"dir/ text\ndir/** eol=lf\n", ""},
-	} {
-		for i, name := range []string{".gitattributes", "dir/.gitattributes"} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(files[i]), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		outer, inner := ParseAttributes([]byte(files[0]), ""), ParseAttributes([]byte(files[1]), "dir/")
-		for _, path := range asked {
-			lists := []Attributes{outer}
-			if strings.HasPrefix(path, "dir/") {
-				lists = append(lists, inner)
-			}
-			want := gitIn(t, dir, "", append([]string{"check-attr", "-z"}, append(slices.Clone(names), "--", path)...)...)
-			if d := cmp.Diff(want, resolvedText(path, names, Resolve(path, false, lists...))); d != "" {
-				t.Errorf("%q of %q (-git +us):\n%s", path, files, d)
-			}
-		}
-	}
-}
-
-// resolvedText is what `git check-attr -z` prints.
-func resolvedText(path string, names []string, r Resolved) string {
-	var b strings.Builder
-	for _, name := range names {
-		v := r[name]
-		value := v.Text()
-		switch {
-		case v.IsSet():
-			value = "set"
-		case v.IsUnset():
-			value = "unset"
-		case value == "":
-			value = "unspecified"
-		}
-		b.WriteString(path + "\x00" + name + "\x00" + value + "\x00")
-	}
-	return b.String()
-}
-
 // Patterns that make a naive matcher take exponential time.
 func TestMatchIsNotExponential(t *testing.T) {
 	pattern := strings.Repeat("*a", 30) + "*b"

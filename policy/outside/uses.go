@@ -65,7 +65,7 @@ var (
 	// its own.
 	GitPrivate = &Use{
 		Name: "git with a private git folder", Program: gitOfUser,
-		Commands: []string{"diff-tree", "apply", "grep", "read-tree", "write-tree", "merge-tree", "hash-object", "update-index", "checkout-index"},
+		Commands: []string{"diff-tree", "apply", "grep", "read-tree", "write-tree", "merge-tree", "update-index", "checkout-index", "check-attr"},
 		Folder:   "the checkout, a fresh tree, or an empty folder of the run",
 		Taken:    toolVariables,
 		Set:      append([]string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}, quietVariables...),

@@ -26,7 +26,7 @@ type Case struct {
 	// A Kept that is nil knows none.
 	Kept func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
 	// Unfiltered returns the filters of git that are missing for files of the change; nil for none.
-	Unfiltered func(*gitops.ChangeSet) ([]gitops.Unfiltered, error)
+	Unfiltered func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error)
 	// Written says which paths of the change the runner wrote itself, and not the agent: nothing
 	// protects these from it. It is nil for none.
 	Written func(*gitops.ChangeSet) ([]string, error)
@@ -41,7 +41,7 @@ func (c Case) Judge(ctx context.Context) error {
 	if err := c.Refusal(ctx); err != nil {
 		return err
 	}
-	return c.warn()
+	return c.warn(ctx)
 }
 
 // Refusal is Judge without a warning of what may be published.
@@ -244,7 +244,7 @@ func (c Case) paths() error {
 }
 
 // warn tells of what a reviewer should see.
-func (c Case) warn() error {
+func (c Case) warn(ctx context.Context) error {
 	verdict, err := c.verdict()
 	if err != nil {
 		return err
@@ -257,16 +257,16 @@ func (c Case) warn() error {
 		}
 		c.Record.Warn("change", "%s.", f)
 	}
-	return c.warnOfFilters()
+	return c.warnOfFilters(ctx)
 }
 
 // warnOfFilters tells of files that are committed as they are because git has no filter of the name that
 // their attributes give.
-func (c Case) warnOfFilters() error {
+func (c Case) warnOfFilters(ctx context.Context) error {
 	if c.Unfiltered == nil {
 		return nil
 	}
-	missing, err := c.Unfiltered(c.Change)
+	missing, err := c.Unfiltered(ctx, c.Change)
 	if err != nil {
 		return err
 	}

@@ -182,7 +182,7 @@ func (m Means) pushOnce(ctx context.Context, change *gitops.ChangeSet, to remote
 // uploadLFS has a remote take the contents of Git LFS files: a branch that is pushed without them
 // cannot be checked out.
 func (m Means) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, branch string) error {
-	files, err := m.Workspace.Checkout().LFSFiles(change)
+	files, err := m.Workspace.Checkout().LFSFiles(ctx, change)
 	if err != nil {
 		return err
 	}

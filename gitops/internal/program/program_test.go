@@ -88,7 +88,7 @@ func TestGitSeesFewVariables(t *testing.T) {
 	}
 	user := program.AsUser(gittest.Program(t), environ, r.Path(".git"), r.Dir)
 	isolated := program.Isolated(gittest.Program(t), environ, r.Dir, r.Path(".git"), r.Dir)
-	for command, git := range map[string]program.Program{"config": user, "hash-object": isolated, "fetch": program.Remote(filepath.Dir(gittest.Program(t))+":bin:/usr/bin:/bin", environ)} {
+	for command, git := range map[string]program.Program{"config": user, "check-attr": isolated, "fetch": program.Remote(filepath.Dir(gittest.Program(t))+":bin:/usr/bin:/bin", environ)} {
 		for _, v := range variables(t, git.With("GIT_INDEX_FILE=more", "LC_ALL=C.UTF-8"), command) {
 			if strings.Contains(v, "hunter22") || strings.Contains(v, "/nowhere") || strings.HasPrefix(v, "PATH=") && (strings.Contains(v, r.Dir) || strings.Contains(v, ":bin")) {
 				t.Errorf("it sees %s", v)
@@ -100,7 +100,7 @@ func TestGitSeesFewVariables(t *testing.T) {
 	}
 	out, err := user.Run(t.Context(), r.Dir, nil, "config", "user.name")
 	gittest.Same(t, "with the user's configuration", "given\n", string(out))
-	if err != nil || !slices.Contains(variables(t, isolated, "hash-object"), "GIT_CONFIG_GLOBAL="+os.DevNull) {
+	if err != nil || !slices.Contains(variables(t, isolated, "check-attr"), "GIT_CONFIG_GLOBAL="+os.DevNull) {
 		t.Errorf("%v, or it is not without", err)
 	}
 }
@@ -108,13 +108,13 @@ func TestGitSeesFewVariables(t *testing.T) {
 func TestHowGitEnds(t *testing.T) {
 	r := gittest.New(t)
 	git := program.Isolated(gittest.Program(t), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
-	out, err := git.Run(t.Context(), r.Dir, strings.NewReader("abc"), "hash-object", "--stdin")
-	if err != nil || len(out) != 41 {
-		t.Errorf("hash-object: %q, %v", out, err)
+	out, err := git.Run(t.Context(), r.Dir, strings.NewReader("abc"), "check-attr", "--stdin", "text")
+	if err != nil || string(out) != "abc: text: unspecified\n" {
+		t.Errorf("check-attr: %q, %v", out, err)
 	}
-	_, err = git.Run(t.Context(), r.Dir, nil, "-c", "a.b=c", "hash-object", "nothing")
-	if err == nil || !strings.HasPrefix(err.Error(), "git hash-object: fatal: ") || program.ExitStatus(err) != 128 {
-		t.Errorf("hash-object: %v, %d", err, program.ExitStatus(err))
+	_, err = git.Run(t.Context(), r.Dir, nil, "-c", "a.b=c", "read-tree", "nothing")
+	if err == nil || !strings.HasPrefix(err.Error(), "git read-tree: fatal: ") || program.ExitStatus(err) != 128 {
+		t.Errorf("read-tree: %v, %d", err, program.ExitStatus(err))
 	}
 	git.Path = standIn(t, "echo no space left on device >&2; exit 3")
 	_, err = git.Run(t.Context(), r.Dir, nil, "write-tree")
@@ -138,7 +138,7 @@ func TestWhatCannotBeWrittenIsWhatIsTold(t *testing.T) {
 	r := gittest.New(t)
 	git := program.Isolated(standIn(t, "exec cat"), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
 	long := bytes.NewReader(make([]byte, 1<<20))
-	if err := git.Stream(t.Context(), r.Dir, io.Reader(long), full{}, "hash-object"); !errors.Is(err, syscall.ENOSPC) {
+	if err := git.Stream(t.Context(), r.Dir, io.Reader(long), full{}, "read-tree"); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
-	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
 // Settings is the part of git's configuration that this package follows, as it
@@ -319,10 +318,22 @@ func (s *Settings) FilterNames() (names []string) {
 	return names
 }
 
+// Attributes are those of one path, as `git check-attr` tells them: "set", "unset" or a value. What nothing sets is
+// missing.
+type Attributes map[string]string
+
+// Text returns the value of an attribute that has one; empty for others.
+func (a Attributes) Text(name string) string {
+	if value := a[name]; value != "set" && value != "unset" {
+		return value
+	}
+	return ""
+}
+
 // FilterOf returns the name of the filter that these attributes ask for, if it runs a program or is
 // required; empty for none.
-func (s *Settings) FilterOf(attrs rules.Resolved) string {
-	name := attrs["filter"].Text()
+func (s *Settings) FilterOf(attrs Attributes) string {
+	name := attrs.Text("filter")
 	if driver := s.Filters[name]; driver.Active() || driver.Required() {
 		return name
 	}
@@ -331,27 +342,23 @@ func (s *Settings) FilterOf(attrs rules.Resolved) string {
 
 // NeedsGit reports whether only git can convert a file with these attributes. Filters are not
 // git's to run.
-func (s *Settings) NeedsGit(attrs rules.Resolved) bool {
-	encoding := attrs["working-tree-encoding"].Text()
-	return encoding != "" && !strings.EqualFold(encoding, "utf-8") || attrs["ident"].IsSet()
+func (s *Settings) NeedsGit(attrs Attributes) bool {
+	encoding := attrs.Text("working-tree-encoding")
+	return encoding != "" && !strings.EqualFold(encoding, "utf-8") || attrs["ident"] == "set"
 }
 
 // ConvertsLines reports whether git may change the line endings of a file with these attributes, in
 // one direction or the other.
-func (s *Settings) ConvertsLines(attrs rules.Resolved) bool {
-	if attrs["text"].IsUnset() {
+func (s *Settings) ConvertsLines(attrs Attributes) bool {
+	if attrs["text"] == "unset" {
 		return false
 	}
-	asked := s.autoCRLF == "true" || s.autoCRLF == "input"
-	for _, name := range [...]string{"text", "crlf", "eol"} {
-		asked = asked || attrs[name] != rules.Value{}
-	}
-	return asked
+	return s.autoCRLF == "true" || s.autoCRLF == "input" || attrs["text"]+attrs["crlf"]+attrs["eol"] != ""
 }
 
 // AddsCR reports whether git may write such a file with CRLF.
-func (s *Settings) AddsCR(attrs rules.Resolved) bool {
-	return s.ConvertsLines(attrs) && (s.autoCRLF == "true" || s.eol == "crlf" || attrs["eol"].Text() == "crlf")
+func (s *Settings) AddsCR(attrs Attributes) bool {
+	return s.ConvertsLines(attrs) && (s.autoCRLF == "true" || s.eol == "crlf" || attrs["eol"] == "crlf")
 }
 
 // SameName is one spelling for all names that this file system takes for one.

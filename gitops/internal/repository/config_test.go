@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
-	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
 func TestNoPasswordIsInAnOrigin(t *testing.T) {
@@ -36,12 +35,13 @@ func TestNeedsGit(t *testing.T) {
 	r.Git("config", "filter.off.required", "true")
 	s := open(t, r.Dir).Settings
 	for line, want := range map[string]bool{
-		"* filter=on": false, "* filter=off": false, "* filter=none": false, "* -filter": false, "* text eol=crlf": false,
-		"* working-tree-encoding=UTF-16": true, "* working-tree-encoding=utf-8": false, "* ident": true, "* -ident": false,
+		"filter=on": false, "filter=off": false, "filter=none": false, "filter=unset": false, "eol=crlf": false,
+		"working-tree-encoding=UTF-16": true, "working-tree-encoding=utf-8": false, "ident=set": true, "ident=unset": false,
 	} {
-		attrs := rules.Resolve("file", false, rules.ParseAttributes([]byte(line), ""))
+		name, value, _ := strings.Cut(line, "=")
+		attrs := repository.Attributes{name: value}
 		gittest.Same(t, line, want, s.NeedsGit(attrs))
-		if filter := s.FilterOf(attrs); (filter == "on") != (line == "* filter=on") {
+		if filter := s.FilterOf(attrs); (filter == "on") != (line == "filter=on") {
 			t.Errorf("%s: filter %q", line, filter)
 		}
 	}
@@ -114,10 +114,7 @@ func TestThePrivateFolderKeepsWhatWasRead(t *testing.T) {
 	if is, _ := c.Exclude().Decide("a.mine", false, false); is {
 		t.Error("rules of the user are among those of the repository")
 	}
-	weaker, strongest := c.OuterAttributes()
-	if !rules.Resolve("a.x", false, append(weaker, strongest)...)["text"].IsSet() {
-		t.Error("info/attributes is not among the attributes")
-	}
+	gittest.Same(t, "attributes", "*.x text\n", string(c.OuterAttributes()[2]))
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,7 +31,12 @@ func (r *Repository) makePrivate(state string) (err error) {
 		}
 		r.private[name] = data
 	}
-	r.private[attributes] = fmt.Appendf(r.private[attributes], "\n* conflict-marker-size=%d\n", MarkSize)
+	system, readErr := regularfile.Read("/etc/gitattributes", regularfile.Small)
+	if readErr != nil {
+		system = nil // there is none
+	}
+	r.attributes = [][]byte{system, r.private[userAttributes], r.private[attributes]}
+	r.private[attributes] = fmt.Appendf(slices.Clip(r.private[attributes]), "\n* conflict-marker-size=%d\n", MarkSize)
 	if err != nil {
 		return fmt.Errorf("make a private git folder: %w", err)
 	}
@@ -185,16 +191,10 @@ func (r *Repository) OuterIgnores() []rules.Ignore {
 	return []rules.Ignore{rules.ParseIgnore(r.private[userExcludes], ""), r.Exclude()}
 }
 
-// OuterAttributes returns the attributes from outside of the work tree: those of the
-// system and the user, weaker than any in it, and those of info/attributes, which
-// are the strongest.
-func (r *Repository) OuterAttributes() (weaker []rules.Attributes, strongest rules.Attributes) {
-	system, err := regularfile.Read("/etc/gitattributes", regularfile.Small)
-	if err != nil {
-		system = nil // there is none
-	}
-	for _, data := range [][]byte{system, r.private[userAttributes]} {
-		weaker = append(weaker, rules.ParseAttributes(data, ""))
-	}
-	return weaker, rules.ParseAttributes(r.private[attributes], "")
+// OuterAttributes returns the attribute files from outside of the work tree, as they were when the repository was opened.
+func (r *Repository) OuterAttributes() [][]byte { return r.attributes }
+
+// HasAttributes reports whether those files say anything.
+func (r *Repository) HasAttributes() bool {
+	return slices.ContainsFunc(r.attributes, func(text []byte) bool { return len(text) > 0 })
 }

@@ -20,18 +20,19 @@ import (
 // when it was opened.
 type Repository struct {
 	Layout
-	Settings Settings
-	Private  string            // a git folder of our own
-	private  map[string][]byte // its files that decide what git does
-	git      program.Program   // works on it alone
-	user     program.Program   // reads the configuration of the repository, the user and the machine
-	forge    string
-	asked    map[string][]string // addresses of remotes
-	Folders  []string            // git folders whose objects the repository has
-	modules  []Module
-	live     liveIndex
-	lock     *os.File // the git folder, once it was claimed or shared
-	holds    string   // the mark in the lock of the index; empty where it is not held
+	Settings   Settings
+	Private    string            // a git folder of our own
+	private    map[string][]byte // its files that decide what git does
+	git        program.Program   // works on it alone
+	attributes [][]byte          // files from outside of the work tree
+	user       program.Program   // reads the configuration of the repository, the user and the machine
+	forge      string
+	asked      map[string][]string // addresses of remotes
+	Folders    []string            // git folders whose objects the repository has
+	modules    []Module
+	live       liveIndex
+	lock       *os.File // the git folder, once it was claimed or shared
+	holds      string   // the mark in the lock of the index; empty where it is not held
 }
 
 // Open opens the repository of the work tree that dir lies in. git is the path of the git

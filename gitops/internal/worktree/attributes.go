@@ -1,6 +1,10 @@
 package worktree
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -12,27 +16,22 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
-	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// attributes says what .gitattributes files decide for a path. It reads each
-// file once.
+// attributes says what .gitattributes files decide for paths, as git says it. It reads each file once.
 type attributes struct {
-	fold      bool
-	weaker    []rules.Attributes // of the system and the user
-	strongest rules.Attributes   // .git/info/attributes
-	read      func(path string) ([]byte, error)
-	folders   map[string][]rules.Attributes // by folder: those of the root down to it
+	work    *Worktree
+	read    func(path string) ([]byte, error)
+	folders map[string]bool                  // whose file was looked for: "" or ending with a slash
+	files   map[string][]byte                // that are there, by path
+	known   map[string]repository.Attributes // by path
 }
 
 // attributesBy reads the attribute files of a tree or a work tree with read,
 // which says fs.ErrNotExist for what is not there.
 func (w *Worktree) attributesBy(read func(path string) ([]byte, error)) *attributes {
-	weaker, strongest := w.repo.OuterAttributes()
-	return &attributes{
-		fold: w.repo.Settings.IgnoreCase, weaker: weaker, strongest: strongest,
-		read: read, folders: map[string][]rules.Attributes{},
-	}
+	return &attributes{w, read, map[string]bool{}, map[string][]byte{}, map[string]repository.Attributes{}}
 }
 
 // workAttributes are the attributes as they stand in the work tree, which s has
@@ -93,75 +92,113 @@ func (t treeFolders) id(folder string) (plumbing.Hash, error) {
 	return e.ID, nil
 }
 
-func (a *attributes) of(file string) rules.Resolved {
-	folder, _ := path.Split(file)
-	return rules.Resolve(file, a.fold, slices.Concat(a.weaker, a.folder(folder), []rules.Attributes{a.strongest})...)
-}
+// decisive are the attributes that are asked for.
+var decisive = []string{"text", "crlf", "eol", "ident", "working-tree-encoding", "filter", "merge"}
 
-// folder returns the lists that count in a folder: "" or ending with a slash.
-func (a *attributes) folder(dir string) []rules.Attributes {
-	if lists, ok := a.folders[dir]; ok {
-		return lists
+// load has git say what the attributes of paths are, which of tells then.
+func (a *attributes) load(ctx context.Context, paths []string) (err error) {
+	var list bytes.Buffer
+	for _, file := range paths {
+		folder, _ := path.Split(file)
+		a.look(folder)
+		list.WriteString(file + "\x00")
 	}
-	var lists []rules.Attributes
-	if dir != "" {
-		above, _ := path.Split(strings.TrimSuffix(dir, "/"))
-		lists = slices.Clip(a.folder(above))
+	if len(a.files) == 0 && !a.work.repo.HasAttributes() {
+		return nil
 	}
-	if data, err := a.read(dir + ".gitattributes"); err == nil {
-		lists = append(lists, rules.ParseAttributes(data, dir))
+	entries, err := a.entries()
+	if err != nil {
+		return err
 	}
-	a.folders[dir] = lists
-	return lists
-}
-
-// entries returns the attribute files that were read, for an index, and keeps their contents in store.
-func (a *attributes) entries(store *objects.Store) (list []index.Entry, err error) {
-	for folder := range a.folders {
-		data, err := a.read(folder + ".gitattributes")
-		if err != nil {
-			continue // there is none
+	staged, err := a.work.newStage()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, staged.remove()) }()
+	out, err := staged.run(ctx, entries, &list, append([]string{"check-attr", "--cached", "-z", "--stdin"}, decisive...)...)
+	if err != nil {
+		return fmt.Errorf("read attributes: %w", err)
+	}
+	for words := strings.Split(string(out), "\x00"); len(words) > 3; words = words[3:] {
+		if words[2] == "unspecified" {
+			continue
 		}
-		id, err := store.WriteBytes(plumbing.BlobObject, data)
+		if a.known[words[0]] == nil {
+			a.known[words[0]] = repository.Attributes{}
+		}
+		a.known[words[0]][words[1]] = words[2]
+	}
+	return nil
+}
+
+// of returns the attributes of a path that was loaded.
+func (a *attributes) of(file string) repository.Attributes { return a.known[file] }
+
+// look reads the attribute files of a folder, "" or ending with a slash, and of those above it.
+func (a *attributes) look(folder string) {
+	if a.folders[folder] {
+		return
+	}
+	a.folders[folder] = true
+	if folder != "" {
+		above, _ := path.Split(strings.TrimSuffix(folder, "/"))
+		a.look(above)
+	}
+	if data, err := a.read(folder + ".gitattributes"); err == nil {
+		a.files[folder+".gitattributes"] = data
+	}
+}
+
+// entries returns the attribute files for an index, and keeps their contents.
+func (a *attributes) entries() (list []index.Entry, err error) {
+	for path, data := range a.files {
+		id, err := a.work.objects.WriteBytes(plumbing.BlobObject, data)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, index.Entry{Path: folder + ".gitattributes", Mode: index.Regular, ID: id})
+		list = append(list, index.Entry{Path: path, Mode: index.Regular, ID: id})
 	}
 	return list, nil
+}
+
+// write writes the attribute files into a folder that may have some already.
+func (a *attributes) write(to *os.Root) error {
+	for name, data := range a.files {
+		if err := to.MkdirAll(path.Dir(name), 0o700); err != nil {
+			return err
+		}
+		f, err := to.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(data)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Merging says how the attributes of a tree have its files merged.
 type Merging struct{ attributes *attributes }
 
-// Merging says it of a tree.
-func (w *Worktree) Merging(tree plumbing.Hash) *Merging { return &Merging{w.treeAttributes(tree)} }
+// Merging says it of paths of a tree.
+func (w *Worktree) Merging(ctx context.Context, tree plumbing.Hash, paths []string) (*Merging, error) {
+	m := &Merging{w.treeAttributes(tree)}
+	return m, m.attributes.load(ctx, paths)
+}
 
 // Driver returns the name of a file's merge driver that is none of git's own; empty where it is one.
 func (m *Merging) Driver(path string) string {
-	driver := m.attributes.of(path)["merge"].Text()
+	driver := m.attributes.of(path).Text("merge")
 	if slices.Contains([]string{"text", "binary", "union"}, driver) {
 		return ""
 	}
 	return driver
 }
 
-// WriteFiles writes the attribute files that decide about paths into a folder.
-func (m *Merging) WriteFiles(to *os.Root, paths []string) error {
-	for _, one := range paths {
-		m.attributes.of(one)
-	}
-	for folder := range m.attributes.folders {
-		data, err := m.attributes.read(folder + ".gitattributes")
-		if err != nil {
-			continue // there is none
-		}
-		if err := to.MkdirAll(path.Dir(folder+".gitattributes"), 0o700); err != nil {
-			return err
-		}
-		if err := to.WriteFile(folder+".gitattributes", data, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// WriteFiles writes the attribute files that decide about the paths into a folder.
+func (m *Merging) WriteFiles(to *os.Root) error { return m.attributes.write(to) }

@@ -71,6 +71,13 @@ type cleaner struct {
 // run of git together.
 func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
 	c.leaveOutLarge(list)
+	paths := make([]string, len(list))
+	for i := range list {
+		paths[i] = list[i].Path
+	}
+	if err := c.attributes.load(ctx, paths); err != nil {
+		return err
+	}
 	c.places = c.openPlaces()
 	defer func() { err = errors.Join(err, c.places.Close(), c.staged.remove()) }()
 	var forGit []*Suspect
@@ -222,11 +229,8 @@ func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	if len(list) == 0 {
 		return nil
 	}
-	cp := copier{ctx: ctx, from: c.dir, to: c.staged.root}
-	for folder := range c.attributes.folders {
-		if err := cp.entry(folder + ".gitattributes"); err != nil {
-			return err
-		}
+	if err := c.attributes.write(c.staged.root); err != nil {
+		return err
 	}
 	err := c.convert(ctx, list)
 	if !c.keep || program.ExitStatus(err) < 0 {
@@ -264,7 +268,7 @@ func (c *cleaner) convert(ctx context.Context, list []*Suspect) error {
 	if !c.keep {
 		args = slices.Insert(args, 1, "--info-only")
 	}
-	if err := c.staged.run(ctx, old, &paths, args...); err != nil {
+	if _, err := c.staged.run(ctx, old, &paths, args...); err != nil {
 		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
 	made, err := index.Read(c.staged.index())

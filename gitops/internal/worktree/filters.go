@@ -18,7 +18,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
-	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
 // Filters says which filters of gitattributes(5) run, and where. git itself starts none: its
@@ -88,29 +87,34 @@ func (w *Worktree) SetFilters(f Filters) { w.filters = f }
 // LFS has the contents of Git LFS files.
 func (w *Worktree) LFS() lfs.Store { return w.filters.LFS }
 
-// LFSPaths returns which paths of a tree are Git LFS files by its attributes.
-func (w *Worktree) LFSPaths(tree plumbing.Hash) func(path string) bool {
-	return w.filteredBy(tree, repository.FilterDriver.LFS)
+// LFSPaths returns which of some paths of a tree are Git LFS files by its attributes.
+func (w *Worktree) LFSPaths(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]bool, error) {
+	return w.filteredBy(ctx, tree, paths, repository.FilterDriver.LFS)
 }
 
-// MissingFilters returns by path which filter the attributes of a tree ask for that git's configuration
-// does not have; empty for none.
-func (w *Worktree) MissingFilters(tree plumbing.Hash) func(path string) string {
+// MissingFilters returns by path which filters the attributes of a tree ask for that git's configuration
+// does not have.
+func (w *Worktree) MissingFilters(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]string, error) {
+	missing := map[string]string{}
 	attributes := w.treeAttributes(tree)
-	return func(path string) string {
-		if name := attributes.of(path)["filter"].Text(); !w.repo.Settings.Filters[name].Active() {
-			return name
+	err := attributes.load(ctx, paths)
+	for _, path := range paths {
+		if name := attributes.of(path).Text("filter"); name != "" && !w.repo.Settings.Filters[name].Active() {
+			missing[path] = name
 		}
-		return ""
 	}
+	return missing, err
 }
 
-func (w *Worktree) filteredBy(tree plumbing.Hash, driver func(repository.FilterDriver) bool) func(path string) bool {
+func (w *Worktree) filteredBy(ctx context.Context, tree plumbing.Hash, paths []string, driver func(repository.FilterDriver) bool) (map[string]bool, error) {
+	is := map[string]bool{}
 	attributes := w.treeAttributes(tree)
-	return func(path string) bool {
+	err := attributes.load(ctx, paths)
+	for _, path := range paths {
 		name := w.repo.Settings.FilterOf(attributes.of(path))
-		return name != "" && driver(w.repo.Settings.Filters[name])
+		is[path] = name != "" && driver(w.repo.Settings.Filters[name])
 	}
+	return is, err
 }
 
 // CheckFilters refuses filters of the repository's own configuration that are not listed, used or
@@ -122,16 +126,23 @@ func (w *Worktree) CheckFilters(ctx context.Context, ix *index.File) error {
 			return err
 		}
 	}
+	texts, err := w.attributeTexts(ix)
+	if err != nil {
+		return err
+	}
 	places := w.openPlaces()
 	looked := map[string]bool{}
-	err := w.eachAttribute(ix, func(one rules.Resolved) error {
-		name := w.repo.Settings.FilterOf(one)
-		if name == "" || looked[name] {
-			return nil
+	for word := range strings.FieldsSeq(string(bytes.Join(texts, []byte("\n")))) {
+		value, is := strings.CutPrefix(word, "filter=")
+		name := w.repo.Settings.FilterOf(repository.Attributes{"filter": value})
+		if !is || name == "" || looked[name] {
+			continue
 		}
 		looked[name] = true
-		return places.check(ctx, name)
-	})
+		if err = places.check(ctx, name); err != nil {
+			break
+		}
+	}
 	return errors.Join(err, places.Close())
 }
 
@@ -342,26 +353,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.to.Write(p)
 }
 
-// eachAttribute calls look with every attribute by itself that the index asks for somewhere.
-func (w *Worktree) eachAttribute(ix *index.File, look func(one rules.Resolved) error) error {
-	lists, err := w.indexedAttributes(ix)
-	if err != nil {
-		return err
-	}
-	for _, list := range lists {
-		for name, value := range list.Names {
-			if err := look(rules.Resolved{name: value}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// indexedAttributes reads all attribute files that the index names.
-func (w *Worktree) indexedAttributes(ix *index.File) ([]rules.Attributes, error) {
-	outer := w.attributesBy(nil)
-	lists := append(slices.Clone(outer.weaker), outer.strongest)
+// attributeTexts reads all attribute files that the index names, and those from outside.
+func (w *Worktree) attributeTexts(ix *index.File) ([][]byte, error) {
+	texts := slices.Clone(w.repo.OuterAttributes())
 	for i := range ix.Len() {
 		raw := ix.Path(i)
 		if !bytes.HasSuffix(raw, []byte(".gitattributes")) {
@@ -378,7 +372,7 @@ func (w *Worktree) indexedAttributes(ix *index.File) ([]rules.Attributes, error)
 		if err != nil {
 			return nil, fmt.Errorf("read %q: %w", path, err)
 		}
-		lists = append(lists, rules.ParseAttributes(data, ""))
+		texts = append(texts, data)
 	}
-	return lists, nil
+	return texts, nil
 }

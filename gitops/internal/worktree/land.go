@@ -51,6 +51,9 @@ func (w *Worktree) land(ctx context.Context, to plumbing.Hash, changes []objects
 		return nil, err
 	}
 	l := landing{Worktree: w, attributes: w.treeAttributes(to)}
+	if err := l.attributes.load(ctx, pathsOf(changes)); err != nil {
+		return nil, err
+	}
 	for _, d := range changes {
 		if err := l.add(d, known[d.Path]); err != nil {
 			return nil, err
@@ -162,7 +165,7 @@ func (l *landing) addAttributes() error {
 			changed[e.Path] = true
 		}
 	}
-	files, err := l.attributes.entries(l.objects)
+	files, err := l.attributes.entries()
 	if err != nil {
 		return err
 	}

@@ -36,10 +36,13 @@ func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash) ([]Poin
 	if err != nil {
 		return nil, err
 	}
-	is := w.filteredBy(tree, fetches)
+	is, err := w.filteredBy(ctx, tree, pathsOf(all), fetches)
+	if err != nil {
+		return nil, err
+	}
 	var list []PointerFile
 	for _, d := range all {
-		if d.New.Mode != index.Regular && d.New.Mode != index.Executable || !is(d.Path) {
+		if d.New.Mode != index.Regular && d.New.Mode != index.Executable || !is[d.Path] {
 			continue
 		}
 		p, plain, pointer, err := PointerIn(w.objects, d.New.ID)

@@ -124,7 +124,18 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
+func pathsOf(changes []objects.Difference) []string {
+	paths := make([]string, len(changes))
+	for i := range changes {
+		paths[i] = changes[i].Path
+	}
+	return paths
+}
+
 func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stats map[string]index.Stat, err error) {
+	if err := s.attributes.load(ctx, pathsOf(changes)); err != nil {
+		return nil, err
+	}
 	s.folders, s.stats, s.places = map[string]bool{}, map[string]index.Stat{}, s.openPlaces()
 	defer func() { err = errors.Join(err, s.places.Close()) }()
 	var forGit []objects.Difference
@@ -280,7 +291,7 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) (err e
 	if err := s.objects.OwnFiles(ctx, files); err != nil {
 		return err
 	}
-	rules, err := s.attributes.entries(s.objects)
+	rules, err := s.attributes.entries()
 	if err != nil {
 		return err
 	}
@@ -292,7 +303,7 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, staged.remove()) }()
-	if err := staged.run(ctx, slices.Collect(maps.Values(entries)), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
+	if _, err := staged.run(ctx, slices.Collect(maps.Values(entries)), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
 		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
 	for _, d := range list {
@@ -317,13 +328,17 @@ func (s *smudger) copy(ctx context.Context, from *os.Root, d objects.Difference)
 
 // Converted are those of files that a tree has in another form than the work tree:
 // with other line endings, or what filters made of them.
-func (w *Worktree) Converted(tree plumbing.Hash, files []objects.Difference) []objects.Difference {
+func (w *Worktree) Converted(ctx context.Context, tree plumbing.Hash, files []objects.Difference) ([]objects.Difference, error) {
 	attributes := w.treeAttributes(tree)
-	return slices.DeleteFunc(slices.Clone(files), func(d objects.Difference) bool {
+	if err := attributes.load(ctx, pathsOf(files)); err != nil {
+		return nil, err
+	}
+	converted := slices.DeleteFunc(slices.Clone(files), func(d objects.Difference) bool {
 		attrs := attributes.of(d.Path)
 		converted := w.repo.Settings.NeedsGit(attrs) || w.repo.Settings.FilterOf(attrs) != ""
 		return d.New.Mode == index.Symlink || !converted && !w.repo.Settings.ConvertsLines(attrs)
 	})
+	return converted, nil
 }
 
 // Fill checks a tree out into the work tree of another git folder, that of root,

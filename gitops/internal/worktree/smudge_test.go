@@ -363,7 +363,11 @@ func TestConverted(t *testing.T) {
 	r.Git("config", "filter.caps.clean", "tr a-z A-Z")
 	c := open(t, r)
 	var paths []string
-	for _, d := range c.work.Converted(c.id("HEAD^{tree}"), c.differences("", "HEAD")) {
+	converted, err := c.work.Converted(t.Context(), c.id("HEAD^{tree}"), c.differences("", "HEAD"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range converted {
 		paths = append(paths, d.Path)
 	}
 	gittest.Same(t, "converted", []string{"a.caps", "a.txt"}, paths)

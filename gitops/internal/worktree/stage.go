@@ -56,13 +56,13 @@ func (s *stage) put(ctx context.Context, name string, content io.Reader) error {
 }
 
 // run runs git with the stage as its work tree, and an index of these entries.
-func (s *stage) run(ctx context.Context, entries []index.Entry, paths io.Reader, args ...string) error {
+func (s *stage) run(ctx context.Context, entries []index.Entry, paths io.Reader, args ...string) ([]byte, error) {
 	if err := index.WriteNew(s.index(), entries); err != nil {
-		return err
+		return nil, err
 	}
 	git, err := s.work.repo.PrivateGit()
-	if err == nil {
-		_, err = git.With("GIT_INDEX_FILE="+s.index(), "GIT_WORK_TREE="+s.dir).Run(ctx, s.dir, paths, args...)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return git.With("GIT_INDEX_FILE="+s.index(), "GIT_WORK_TREE="+s.dir).Run(ctx, s.dir, paths, args...)
 }

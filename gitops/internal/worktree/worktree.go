@@ -1,7 +1,7 @@
 // Package worktree owns the files of a checkout: what of them is not as an index
 // has it or is not tracked, what git would store of a file, and how the files of a
-// tree are written. It reads ignore and attribute rules, has git convert line endings
-// and encodings, has filters run, confined by who calls, and goes through no link.
+// tree are written. It reads ignore rules, has git read attributes and convert line
+// endings and encodings, has filters run, confined by who calls, and goes through no link.
 //
 // It knows no base, no change set and no commit: it is told the index and the
 // trees, and neither moves a reference nor writes the repository's index.
