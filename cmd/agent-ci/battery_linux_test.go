@@ -103,6 +103,154 @@ func TestHiddenFilesOfAReadOnlyCheckout(t *testing.T) {
 	}
 }
 
+// TestNobodyPoisonsACache has the agent, the code of the change in a check, and a test of the change try
+// everything on what setup and the baseline left in caches and in ignored files. Every later run of a
+// check finds that as it was, and the user's folders stay as they were.
+func TestNobodyPoisonsACache(t *testing.T) {
+	t.Parallel()
+	if !overlaid() {
+		t.Skip("caches are kept where commands work in an overlay")
+	}
+	programs := besiegers(t)
+	for _, tier := range []string{"full", "namespaces"} {
+		for name, user := range sandboxtest.Users(t) {
+			for _, runs := range []string{"run", "home"} {
+				if there := tier + "/" + name; !everything() && there != "full/nobody" && there != "full/user" && runs == "run" {
+					continue
+				}
+				t.Run(tier+"/"+name+"/"+runs, func(t *testing.T) {
+					t.Parallel()
+					s := newSiege(t, programs, tier, user)
+					s.runs = runs
+					s.poison()
+					result, err := s.result()
+					if err != nil || result.Outcome != "changed" || strings.Contains(s.printed, "caches_") {
+						t.Errorf("the run ended as %+v, %v:\n%s", result, err, s.printed)
+					}
+					if runs == "run" {
+						for _, breach := range s.breaches() {
+							t.Error(breach)
+						}
+					}
+					s.expectUnpoisoned()
+				})
+			}
+		}
+	}
+}
+
+// poison plays a run in which agent, checks and tests attack caches.
+func (s *siege) poison() {
+	s.t.Helper()
+	dir := s.world.Workspace
+	caches := strings.Join([]string{filepath.Join(s.world.Home, "siege"), filepath.Join(s.world.Cache, "siege"), filepath.Join(dir, "built")}, " ")
+	layers := filepath.Join(s.out(), confine.ScratchFolder)
+	for name, text := range map[string]string{
+		"poison.sh": fmt.Sprintf(poisonScript, caches, layers), "state.sh": fmt.Sprintf(stateScript, caches), "fill.sh": fmt.Sprintf(fillScript, caches),
+		"greet_test.sh": "true\n", ".gitignore": "/conf/*.json\n/conf/deep/\n/keys/\n/mnt/\n/built/\n",
+	} {
+		s.write(filepath.Join(dir, name), text)
+	}
+	s.git(dir, "-c", "safe.directory=*", "add", "--all") // it may be another user's already
+	s.git(dir, "-c", "safe.directory=*", "commit", "--quiet", "--message=caches")
+	sandboxtest.Give(s.t, dir, s.user)
+	check := "sh state.sh; sh greet.sh; sh greet_test.sh && status=0 || status=1; sh fill.sh base; sh state.sh; exit $status"
+	s.play(s.job(map[string]any{
+		"setup":           []any{map[string]string{"run": "sh fill.sh setup"}},
+		"verify":          []any{map[string]any{"name": "first", "run": check, "proves": true}, map[string]string{"name": "second", "run": check}},
+		"verify_attempts": 0, "verify_tests": []string{"*_test.sh"},
+	}), []map[string]any{
+		call("poison", "exec_command", map[string]any{"cmd": "sh poison.sh", "yield_time_ms": 1000}), // and something goes on
+		command("change", `echo 'sh poison.sh # check' >>greet.sh; printf '%s\n' 'sh poison.sh' 'grep -q check greet.sh' >greet_test.sh`),
+	})
+}
+
+// expectUnpoisoned compares what runs of checks found with what their run on the base left.
+func (s *siege) expectUnpoisoned() {
+	s.t.Helper()
+	states := func(log string) (all []string) {
+		raw, err := os.ReadFile(filepath.Join(s.out(), "outputs", log))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, text := range strings.SplitAfter(string(raw), "end of state\n") {
+			if _, state, is := strings.Cut(text, "state\n"); is {
+				all = append(all, state)
+			}
+		}
+		return all
+	}
+	for log, base := range map[string]string{
+		"verify-1-1-first.log": "verify-0-1-first.log", "old-1-1-first.log": "verify-0-1-first.log", "proof-1-1-first.log": "verify-0-1-first.log",
+		"proof-1-rerun-1-first.log": "verify-0-1-first.log", "verify-1-2-second.log": "verify-0-2-second.log",
+	} {
+		left, found := states(base), states(log)
+		if len(left) != 2 || len(found) != 2 {
+			s.t.Fatalf("%s has %d states, %s %d", base, len(left), log, len(found))
+		}
+		if left[1] != found[0] || strings.Count(found[0], " base\n") < 30 || strings.Count(found[0], " setup\n") < 30 {
+			s.t.Errorf("%s left\n%s\nand %s found\n%s", base, left[1], log, found[0])
+		}
+		if found[1] == found[0] {
+			s.t.Errorf("in %s nothing was changed", log)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Join(s.world.Home, "siege")); err == nil {
+		s.t.Errorf("the user's folder has %v", entries)
+	}
+}
+
+// Scripts of poison: fillScript fills folders once, stateScript prints what is in them, and poisonScript
+// attacks them, and what may keep them.
+const (
+	fillScript = `for dir in %s; do
+	for name in append write link mode time replace truncate remove attribute mapped folder/move folder/link folder/opaque; do
+		test -e "$dir/$1/$name" || { mkdir -p "$(dirname "$dir/$1/$name")" && echo "$1" >"$dir/$1/$name"; }
+	done
+done
+`
+	stateScript = `echo state
+for dir in %s; do
+	find "$dir" -type f 2>/dev/null | LC_ALL=C sort | while read -r file; do
+		echo "$file $(stat -c '%%a %%s %%Y' "$file") $(cat "$file")"
+	done
+	find "$dir" ! -type f 2>/dev/null | LC_ALL=C sort
+done
+echo end of state
+`
+	poisonScript = `exec 2>/dev/null
+attack() (
+	cd "$1" || exit
+	echo poison >>append
+	printf poison | dd of=write conv=notrunc
+	ln link linked && echo poison >linked
+	chmod 777 mode
+	touch -d 2001-01-01 time
+	echo poison >other && mv other replace
+	: >truncate
+	rm -f remove
+	setfattr -n user.overlay.opaque -v y . ; setfattr -n user.poison -v y attribute; echo poison >attribute
+	sed -i s/./poison/ mapped
+	mv folder moved && mkdir folder && echo poison >folder/move
+	mkdir -p moved && ln -s /tmp moved/link && echo poison >moved/link
+	rm -rf folder/opaque; mkdir folder/opaque; echo poison >folder/opaque/new
+	echo poison >new
+)
+for dir in %[1]s; do
+	for by in setup base; do
+		(while :; do echo late >>"$dir/$by/append"; sleep 1; done) >/dev/null &
+		attack "$dir/$by"
+		attack "/proc/self/root$dir/$by"
+	done
+done
+for layer in %[2]s %[2]s/caches-1 %[2]s/caches-2 %[2]s/setup; do
+	for dir in $(find "$layer" -type d -name setup -o -type d -name base); do attack "$dir"; done
+	mkdir -p "$layer/home/upper/siege/base" && echo poison >"$layer/home/upper/siege/base/append"
+done
+true
+`
+)
+
 // Without network namespaces nothing holds commands to the hosts of a secret, which is
 // found before one is run.
 func TestSecretsTakeNamespaces(t *testing.T) {

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -37,6 +38,7 @@ type siege struct {
 	server  *modeltest.Server
 	modes   map[string]os.FileMode // of the machine's devices
 	printed string                 // by the run
+	runs    string                 // where the run directory is; empty for a folder of its own
 }
 
 // unconfined is the tier of a siege in which nothing holds.
@@ -242,7 +244,7 @@ func number(made map[string]any, number string) {
 }
 
 // out is the run directory.
-func (s *siege) out() string { return filepath.Join(s.dir, "run", "out") }
+func (s *siege) out() string { return filepath.Join(s.dir, cmp.Or(s.runs, "run"), "out") }
 
 func (s *siege) run() {
 	s.t.Helper()
