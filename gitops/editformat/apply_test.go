@@ -114,6 +114,10 @@ func TestDiff(t *testing.T) {
 		{name: "well-known name", answer: fenced("Makefile", "", bc), was: files{"Makefile": lines}, now: files{"Makefile": "one\n2\nthree\n"}},
 		{name: "tildes", answer: "a.go\n~~~~go\n" + bc + "~~~~\n", was: files{"a.go": lines}, now: now},
 		{name: "long fence", answer: "a.go\n`````go\n" + bc + "`````\n", was: files{"a.go": lines}, now: now},
+		{
+			name: "marks of XML for a fence", answer: "a.go\n" + bc + "b.go\n<source>go\n" + block("one\n", "1\n") + "</source>\n\nnew.go\n<pre>\n" + block("", "x\n") + "</pre>\n",
+			was: files{"a.go": lines, "b.go": lines}, now: files{"a.go": "one\n2\nthree\n", "b.go": "1\ntwo\nthree\n", "new.go": "x\n"},
+		},
 		{name: "closing fence longer", answer: "a.go\n```go\n" + bc + "````\n", was: files{"a.go": lines}, now: now},
 		{name: "CRLF answer", answer: strings.ReplaceAll(fenced("a.go", "go", bc), "\n", "\r\n"), was: files{"a.go": lines}, now: now},
 		{
@@ -210,6 +214,10 @@ func TestDiff(t *testing.T) {
 		{
 			name: "blank line too much below, on both sides", answer: fenced("a.go", "go", block("two\n\n", "2\n\n")), was: files{"a.go": lines},
 			now: now, said: []string{"without the blank lines at its ends"},
+		},
+		{
+			name: "blank line too much below what is added", answer: fenced("a.go", "go", block("two\nthree\n\n", "two\nthree\n\nfour\n\n")), was: files{"a.go": lines},
+			now: files{"a.go": lines + "\nfour\n"}, said: []string{"without the blank lines at its ends"},
 		},
 		{
 			name: "lines left out", answer: fenced("a.go", "go", block("one\n...\nthree\n", "1\n...\n3\n")), was: files{"a.go": lines},

@@ -2,6 +2,7 @@ package editformat
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -58,6 +59,9 @@ func cleaned(name string) string {
 	return path.Clean(name)
 }
 
+// tag is what some write in the place of a fence.
+var tag = regexp.MustCompile(`^<(source|sourcecode|code|codename|pre)>\w*$`)
+
 // pathAbove is the path that stands above a line. Fences may stand between, and a
 // blank line.
 func (p *parser) pathAbove(line int) string {
@@ -69,7 +73,7 @@ func (p *parser) pathAbove(line int) string {
 			if blanks++; blanks > 1 {
 				return ""
 			}
-		case !isFence:
+		case !isFence && !tag.MatchString(p.lines[i]):
 			return pathIn(p.lines[i])
 		case f.path != "":
 			return f.path

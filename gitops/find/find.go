@@ -30,7 +30,7 @@ type Place struct {
 const Few = 4
 
 // Find looks for a block at or below a line. It tries the ways in their order. fit has the places of
-// the first way that fits anywhere, others those of later ways; a few of each, from the top. Once lines
+// the first way that fits anywhere, others those of later ways and [Parted] ones; a few of each, from the top. Once lines
 // have come into the text, from has to be 0.
 //
 // Both are empty where nothing is to be found, and where [Seeker.GaveUp].
@@ -53,13 +53,18 @@ func (t *Text) Find(b Block, from ID, ways ...Way) (fit, others []Place) {
 		if t.seeker.steps--; t.seeker.steps < 0 {
 			return nil, nil
 		}
-		first, ok := t.around(keys, rarest, id)
+		first, more, ok := t.around(keys, rarest, id)
 		if !ok {
 			continue
 		}
-		place, ok := t.fits(b, first, ways)
+		place, ok := Place{First: first, Way: Parted}, true
+		if !more {
+			place, ok = t.fits(b, first, ways)
+		}
 		switch {
 		case !ok:
+		case more:
+			others = append(others, place)
 		case len(fit) == 0 || place.Way == fit[0].Way:
 			if fit = append(fit, place); len(fit) == Few && place.Way == ways[0] {
 				return fit, others
@@ -74,27 +79,31 @@ func (t *Text) Find(b Block, from ID, ways ...Way) (fit, others []Place) {
 	return fit, others
 }
 
-// around reports whether lines with these keys stand around one of them, and where the first is.
-func (t *Text) around(keys []int32, at int, id ID) (first ID, ok bool) {
+// around reports whether lines with these keys stand around one of them, where the first is, and
+// whether one more line stands between them.
+func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
 	if t.lines[id].gone {
-		return 0, false
+		return 0, false, false
+	}
+	passed := false
+	along := func(from ID, key int32, step func(ID) ID) ID {
+		t.seeker.steps--
+		if from = step(from); from != 0 && t.of[from] != key && !passed {
+			passed, from = true, step(from)
+		}
+		if t.of[from] != key {
+			return 0
+		}
+		return from
 	}
 	first = id
-	for i := at - 1; i >= 0; i-- {
-		t.seeker.steps--
-		first = t.lines[first].prev
-		if first == 0 || t.of[first] != keys[i] {
-			return 0, false
-		}
+	for i := at - 1; i >= 0 && first != 0; i-- {
+		first = along(first, keys[i], t.Prev)
 	}
-	for _, key := range keys[at+1:] {
-		t.seeker.steps--
-		id = t.lines[id].next
-		if id == 0 || t.of[id] != key {
-			return 0, false
-		}
+	for i := at + 1; i < len(keys) && id != 0; i++ {
+		id = along(id, keys[i], t.Next)
 	}
-	return first, true
+	return first, passed, first != 0 && id != 0
 }
 
 // fits finds the first way in which a block fits a place.

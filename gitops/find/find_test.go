@@ -29,6 +29,9 @@ func TestFind(t *testing.T) {
 		"kinds of quotes":          {text: "‘a’ – b", block: "'a' - b", ways: all, want: "1 4;"},
 		"number of blanks":         {text: "a \t b", block: "a b", ways: all, want: "1 5;"},
 		"not in this way":          {text: "a  b", block: "a b", ways: all[:5], want: ";"},
+		"one more line between":    {text: "a|x|b|a|b|a|x|x|b|b|a", block: "a|b", ways: all, want: "4 0; 1 6"},
+		"one more line at an end":  {text: "x|a|b", block: "a|b", ways: all, want: "2 0;"},
+		"one more line alone":      {text: "a|x|b|", block: "a|b|", ways: all, want: "; 1 6"},
 		"longer than the text":     {text: "a", block: "a|a", ways: all, want: ";"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,13 +16,14 @@ const (
 	Ends         // blanks at both ends of lines do not count
 	Folded       // and dashes, quotes and spaces of Unicode count as those of ASCII
 	Spaced       // blanks at both ends do not count, and others count as one
+	Parted       // the text has one more line between those of the block, which may lack it
 )
 
 // String is what is left aside, or nothing.
 func (w Way) String() string {
 	return [...]string{
-		"", "blanks at the ends of lines left aside", "another indentation", "the blanks around each line left aside",
-		"the kind of its dashes, quotes or spaces left aside", "the blanks in its lines left aside",
+		"", "blanks at the ends of lines left aside", "another indentation", "indentation left aside",
+		"the kind of its dashes, quotes or spaces left aside", "the blanks in its lines left aside", "one more line between them",
 	}[w]
 }
 

@@ -1,7 +1,6 @@
 package v4a
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/find"
@@ -9,32 +8,40 @@ import (
 
 // align compares a few lines: those that are wanted go, those that are there come,
 // and those that are both stay. It returns the index of the first wanted line that is
-// not there as well.
+// not there as well. Of what is there at the end it has as many lines as are missing.
 func align(want, have []string) (rows []Line, first int) {
-	common := commonLines(want, have)
-	first = -1
 	i, k, missing := 0, 0, 0
-	for i < len(want) {
-		same := k < len(have) && sameLine(want[i], have[k])
-		if !same && first < 0 {
+	first = -1
+	for _, l := range Compared(folded(want), folded(have)) {
+		if l.Kind == Remove && first < 0 || l.Kind == Insert && first < 0 && i < len(want) {
 			first = i
 		}
-		switch {
-		case same:
-			rows = append(rows, Line{Keep, have[k]})
-			i, k, missing = i+1, k+1, 0
-		case k < len(have) && common[i][k+1] > common[i+1][k]:
-			rows = append(rows, Line{Insert, have[k]})
-			k++
-		default:
-			rows = append(rows, Line{Remove, want[i]})
+		switch l.Kind {
+		case Keep:
+			l.Text, missing = have[k], 0
+			i, k = i+1, k+1
+		case Remove:
+			l.Text = want[i]
 			i, missing = i+1, missing+1
+		case Insert:
+			l.Text = have[k]
+			if k++; i == len(want) {
+				missing--
+			}
+		}
+		if missing >= 0 {
+			rows = append(rows, l)
 		}
 	}
-	for _, line := range have[k:min(k+missing, len(have))] {
-		rows = append(rows, Line{Insert, line})
-	}
 	return rows, max(first, 0)
+}
+
+func folded(lines []string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(find.Folded.Normal(line) + "\n")
+	}
+	return b.String()
 }
 
 // render writes rows. Of long lines it shows where they differ from the ones
@@ -75,22 +82,3 @@ func divergences(rows []Line) []int {
 }
 
 func sameLine(a, b string) bool { return find.Folded.Normal(a) == find.Folded.Normal(b) }
-
-// commonLines holds, for each pair of tails, how many lines they have in common
-// in order.
-func commonLines(want, have []string) [][]int {
-	common := make([][]int, len(want)+1)
-	for i := range common {
-		common[i] = make([]int, len(have)+1)
-	}
-	for i := range slices.Backward(want) {
-		for k := range slices.Backward(have) {
-			if sameLine(want[i], have[k]) {
-				common[i][k] = common[i+1][k+1] + 1
-			} else {
-				common[i][k] = max(common[i+1][k], common[i][k+1])
-			}
-		}
-	}
-	return common
-}

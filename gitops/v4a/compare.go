@@ -115,14 +115,20 @@ func withoutEqualEnds(was, is []string) (gone, came int) {
 }
 
 // Compared says which lines stay where another text takes the place of one, which go and which come.
+// Those that both end with stay first of all.
 func Compared(was, is string) (all []Line) {
 	add := func(kind Kind, text string) {
 		for line := range strings.Lines(text) {
 			all = append(all, Line{kind, strings.TrimSuffix(line, "\n")})
 		}
 	}
-	at := 0
-	for _, r := range differing(was, is) {
+	at, tail := 0, 0
+	for line := "\n"; line != ""; tail += len(line) {
+		if line = lastLineOf(was[:len(was)-tail]); line != lastLineOf(is[:len(is)-tail]) {
+			break
+		}
+	}
+	for _, r := range differing(was[:len(was)-tail], is[:len(is)-tail]) {
 		add(Keep, was[at:r.oldFrom])
 		add(Remove, was[r.oldFrom:r.oldTo])
 		add(Insert, is[r.newFrom:r.newTo])

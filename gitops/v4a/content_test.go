@@ -105,7 +105,7 @@ func TestNotes(t *testing.T) {
 		"two anchors of an addition": {"f\na\nf\n", "@@ f\n+x\n", []string{"a hunk was applied where others may be meant: line 1 (line 3 fits too). Make sure that the place is right."}},
 		"one above the hunk before":  {"a\nb\na\n", "@@\n-b\n+x\n@@\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 3 (line 1 fits too, above the hunk before). Make sure that the place is right."}},
 		"two places, said":           {"a\nb\na\nb\na\n", "@@\n-b\n+B\n@@ a\n-b\n+B\n", nil},
-		"two, one exactly":           {" a\nb\na\n", "@@\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 3 (line 1 fits too, with the blanks around each line left aside). Make sure that the place is right."}},
+		"two, one exactly":           {" a\nb\na\n", "@@\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 3 (line 1 fits too, with indentation left aside). Make sure that the place is right."}},
 		"two, by line number":        {"a\nb\na\n", "@@ -3 +3 @@\n-a\n+x\n", nil},
 		"two, by one far off":        {"a\nb\na\n", "@@ -4 +4 @@\n-a\n+x\n", []string{"a hunk was applied where others may be meant: line 3 (line 1 fits too). Make sure that the place is right."}},
 		"each of two places":         {"a\nb\na\n", "@@\n-a\n+x\n@@\n-a\n+y\n", nil},

@@ -43,8 +43,8 @@
 //   - at the first place, if an "@@" line names something above it.
 //
 // Else it is refused. A note names the other places, unless order or the exact line
-// number settle it. It also names places where the hunk fits in a looser way only, and
-// those above the hunk before.
+// number settle it. It also names places where the hunk fits in a looser way only or
+// with one more line in it, and those above the hunk before.
 //
 // The decision follows from the replay of make bench. Of the hunks without an "@@" line
 // that several places fit, 7 of 10 do not belong in the first one: the model has less to

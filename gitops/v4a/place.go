@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/agent-ci/agent-ci/gitops/find"
 )
@@ -22,6 +21,7 @@ type placement struct {
 // spot is where a hunk is placed, and where it may have been meant to be.
 type spot struct {
 	placement
+	way    find.Way     // in which its lines are the same
 	others []find.Place // where it fits as well, below what its "@@" lines name
 	looser []find.Place // where it fits with more left aside
 	higher []find.Place // where it fits above the hunk before it
@@ -42,7 +42,7 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return nil, nil, err
 		}
-		p.tellLoose(spot.placement)
+		p.tellLoose(spot)
 		spots = append(spots, spot)
 		placed = spot.appendTo(placed, t.lines())
 	}
@@ -77,16 +77,16 @@ type placer struct {
 	cursor  int   // the next hunk starts here or below
 	starts  []int // of the hunks that are placed
 
-	notes     []string            // sentences about the section
-	loose     map[string][]string // lines at which hunks add something, by what was left aside
-	ambiguous []string            // places that are not the only ones
+	notes     []string              // sentences about the section
+	loose     map[find.Way][]string // lines at which hunks add something, by what was left aside
+	ambiguous []string              // places that are not the only ones
 }
 
 // anyWay is how hunks and "@@" lines are compared with the text.
 var anyWay = []find.Way{find.Exact, find.Trailing, find.Ends, find.Folded}
 
 func newPlacer(ctx context.Context, t *text, s *Section) *placer {
-	p := &placer{ctx: ctx, text: t, section: s, loose: map[string][]string{}}
+	p := &placer{ctx: ctx, text: t, section: s, loose: map[find.Way][]string{}}
 	var wanted [][]string
 	for _, h := range s.Hunks {
 		wanted = append(wanted, h.Context, oldLines(h.Lines))
@@ -273,8 +273,8 @@ func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
 		if p.section.bare && p.text.line(p.text.lines()-1) == "" && old[len(old)-1] != "" {
 			end-- // the empty line behind the last ending is left out
 		}
-		if at, is := p.seek(old, max(end, 0)); is && end >= p.cursor {
-			s.at, s.settled = at, true
+		if fit, _ := p.find(old, max(end, 0), anyWay...); len(fit) > 0 && end >= p.cursor {
+			s.at, s.way, s.settled = line(fit[0]), fit[0].Way, true
 			return s, true
 		}
 		if !p.section.bare {
@@ -289,7 +289,7 @@ func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
 		fit, s.named = p.byNumber(old, fit, n.number-1), true
 	}
 	s.settled = line(fit[0]) == n.number-1
-	s.at, s.others, s.looser = line(fit[0]), fit[1:], looser
+	s.at, s.way, s.others, s.looser = line(fit[0]), fit[0].Way, fit[1:], looser
 	return s, true
 }
 
@@ -390,8 +390,8 @@ func (p *placer) told() (notes []string) {
 	if len(p.ambiguous) > 0 {
 		notes = append(notes, fmt.Sprintf("a hunk was applied where others may be meant: %s. Make sure that the place is right.", list(p.ambiguous)))
 	}
-	for _, aside := range slices.Sorted(maps.Keys(p.loose)) {
-		notes = append(notes, fmt.Sprintf("a hunk fits %s only with %s left aside; what it adds stands as the patch has it, so look at that.", list(p.loose[aside]), aside))
+	for _, way := range slices.Sorted(maps.Keys(p.loose)) {
+		notes = append(notes, fmt.Sprintf("a hunk fits %s only with %s; what it adds stands as the patch has it, so look at that.", list(p.loose[way]), way))
 	}
 	return append(notes, p.notes...)
 }
@@ -431,37 +431,9 @@ func lastLine(lines []Line, not Kind) int {
 // tellLoose tells of a hunk that adds lines where the lines around them fit only
 // with something left aside, since what is added may lack it as well. Blanks at
 // the ends of lines are of no account.
-func (p *placer) tellLoose(at placement) {
-	if !at.addsWords() {
-		return
+func (p *placer) tellLoose(s spot) {
+	adds := slices.ContainsFunc(s.lines, func(l Line) bool { return l.Kind == Insert && strings.TrimSpace(l.Text) != "" })
+	if adds && s.way > find.Trailing {
+		p.loose[s.way] = append(p.loose[s.way], fmt.Sprintf("line %d", s.at+1))
 	}
-	line := at.at
-	for _, l := range at.lines {
-		if l.Kind == Insert {
-			continue
-		}
-		if aside := leftAside(p.text.line(line), l.Text); aside != "" {
-			p.loose[aside] = append(p.loose[aside], fmt.Sprintf("line %d", line+1))
-			return
-		}
-		line++
-	}
-}
-
-func (p placement) addsWords() bool {
-	return slices.ContainsFunc(p.lines, func(l Line) bool { return l.Kind == Insert && strings.TrimSpace(l.Text) != "" })
-}
-
-// leftAside is in what a line of the file and one of the patch differ that count
-// as equal.
-func leftAside(file, patch string) string {
-	file = strings.TrimRightFunc(strings.TrimPrefix(file, byteOrderMark), unicode.IsSpace)
-	patch = strings.TrimRightFunc(strings.TrimPrefix(patch, byteOrderMark), unicode.IsSpace)
-	switch {
-	case file == patch:
-		return ""
-	case strings.TrimSpace(file) == strings.TrimSpace(patch):
-		return "indentation"
-	}
-	return "the kind of its dashes, quotes or spaces"
 }

@@ -11,7 +11,7 @@ import (
 const (
 	trailingNote = "oldString was found with blanks at the ends of lines left aside"
 	indentedNote = "oldString was found with another indentation"
-	trimmedNote  = "oldString was found with the blanks around each line left aside"
+	trimmedNote  = "oldString was found with indentation left aside"
 	spacedNote   = "oldString was found with the blanks in its lines left aside"
 	escapesNote  = "oldString was found with its backslashes taken for escapes"
 )
@@ -52,7 +52,7 @@ func TestReplace(t *testing.T) {
 		},
 		"told apart by indentation": {
 			file: "a\n  b\n---\na\nb\n", old: " a\n   b\n", new: " a\n   c\n",
-			want: "a\n  c\n---\na\nb\n", note: indentedNote + "; line 4 is like it too, with the blanks around each line left aside; newString was indented as the lines that it replaces are",
+			want: "a\n  c\n---\na\nb\n", note: indentedNote + "; line 4 is like it too, with indentation left aside; newString was indented as the lines that it replaces are",
 		},
 		"not told apart":             {file: "a\n  b\n---\n  a\n    b\n", old: " a\n   b\n", new: "x", refused: "more than one place: lines 1, 4"},
 		"all over, with loose space": {file: " a\n a\n", old: "a \n", new: "b\n", all: true, want: " b\n b\n", note: indentedNote + "; newString was indented as the lines that it replaces are"},
