@@ -38,11 +38,12 @@ type Edit struct {
 	Line   int    // of the answer, from 1, where the block begins
 	Path   string // as the answer spells it; empty where it names none
 
-	act    act
-	isWord bool         // the path may be a word, and stands for a file that is there
-	lines  []v4a.Line   // what stays, goes and comes; of a whole file all come
-	raw    []v4a.Line   // of a hunk: the same if lines that stay lack the blank in front
-	pieces [][]v4a.Line // of a block that leaves lines out: what is between them, in order
+	act     act
+	assumed bool         // the path is that of the edit before, which stands elsewhere
+	isWord  bool         // the path may be a word, and stands for a file that is there
+	lines   []v4a.Line   // what stays, goes and comes; of a whole file all come
+	raw     []v4a.Line   // of a hunk: the same if lines that stay lack the blank in front
+	pieces  [][]v4a.Line // of a block that leaves lines out: what is between them, in order
 	// Of a hunk that says so: the file had no final newline, it is to have none.
 	wasUnended, isUnended bool
 }

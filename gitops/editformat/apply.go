@@ -213,6 +213,9 @@ func (a *applier) put(f *file, e *Edit, hits []hit) {
 	if how := hits[0].how; how != "" {
 		a.note("block %d fits %s only %s; what it adds was put there in the same way, so look at that.", e.Number, f.path, how)
 	}
+	if e.assumed {
+		a.note("block %d names no file and was applied to %s, that of the block before.", e.Number, f.path)
+	}
 	var end find.ID
 	for _, h := range hits {
 		if h.others != "" {

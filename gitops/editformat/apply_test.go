@@ -132,7 +132,11 @@ func TestDiff(t *testing.T) {
 		},
 		{
 			name: "block in another fence without a path", answer: fenced("a.go", "", bc) + "And then:\n```\n" + block("one\n", "1\n") + "```\n",
-			was: files{"a.go": lines}, now: files{"a.go": "1\n2\nthree\n"},
+			was: files{"a.go": lines}, now: files{"a.go": "1\n2\nthree\n"}, said: []string{"block 2 names no file and was applied to a.go, that of the block before"},
+		},
+		{
+			name: "block without a path or a fence", answer: "a.go\n" + bc + "And then:\n" + block("one\n", "1\n"),
+			was: files{"a.go": lines}, now: files{"a.go": "1\n2\nthree\n"}, said: []string{"block 2 names no file and was applied to a.go, that of the block before"},
 		},
 		{
 			name: "fence not closed before the next", answer: "a.go\n```go\n" + bc + "b.go\n```go\n" + block("x\n", "y\n") + "```\n",
@@ -318,7 +322,7 @@ func TestUdiff(t *testing.T) {
 			name: "two files in a fence", answer: diff(header + "@@ @@\n one\n+1b\n\n--- b.go\n+++ b.go\n@@ @@\n-x\n+y\n"), was: files{"a.go": lines, "b.go": "x\n"},
 			now: files{"a.go": "one\n1b\ntwo\nthree\nfour\n", "b.go": "y\n"}, said: []string{"without the blank lines at its ends"},
 		},
-		{name: "two fences", answer: diff(header+"@@ @@\n-one\n+1\n") + "Then\n" + diff("@@ @@\n-two\n+2\n"), was: files{"a.go": lines}, now: files{"a.go": "1\n2\nthree\nfour\n"}},
+		{name: "two fences", answer: diff(header+"@@ @@\n-one\n+1\n") + "Then\n" + diff("@@ @@\n-two\n+2\n"), was: files{"a.go": lines}, now: files{"a.go": "1\n2\nthree\nfour\n"}, said: []string{"block 2 names no file and was applied to a.go, that of the block before"}},
 		{
 			name: "context without its blank", answer: diff(header + "@@ @@\none\n-two\n+2\nthree\n"), was: files{"a.go": lines}, now: now,
 		},

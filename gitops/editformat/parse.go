@@ -31,6 +31,7 @@ type parser struct {
 	lines  []string
 	at     int
 	last   string // the path of the edit before
+	named  bool   // by an edit of the fence at hand
 	answer Answer
 
 	unclear int // the line, from 1, of the first fence of words that may go on behind its end; else 0
@@ -45,6 +46,7 @@ type parser struct {
 func (p *parser) asked() int { return len(p.answer.Edits) + len(p.answer.Commands) }
 
 func (p *parser) read() {
+	p.named = false
 	if p.begins(p.at) && !isCode(p.lines[p.at]) {
 		p.readBlock()
 		return
@@ -73,9 +75,9 @@ func (p *parser) problem(line int, format string, args ...any) {
 // take keeps what a block says.
 func (p *parser) take(line int, path string, e Edit) {
 	if path == "" {
-		path = p.last
+		path, e.assumed = p.last, !p.named && p.last != ""
 	}
-	p.last = path
+	p.last, p.named = path, !e.assumed
 	e.Number, e.Line, e.Path = len(p.answer.Edits)+1, line+1, path
 	p.answer.Edits = append(p.answer.Edits, e)
 }
