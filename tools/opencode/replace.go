@@ -93,7 +93,10 @@ func (r replacement) asWritten(text string) (now, note string, err error) {
 			return "", "", err
 		}
 		if !r.all {
-			note = joinedNotes(lines.others(strings.Count(text[:places[0].from], "\n")), r.behind(text, places[0]))
+			note = r.behind(text, places[0])
+			if fit, others := lines.text.Find(lines.block, 0, looser...); strings.TrimSpace(r.old) != "" {
+				note = joinedNotes(also(append(fit, others...), find.ID(strings.Count(text[:places[0].from], "\n")+1)), note)
+			}
 		}
 		now, more, err := r.put(text, places, nil)
 		return now, joinedNotes(note, more), err
@@ -158,10 +161,13 @@ func (r replacement) occurrences(text, old string, apart int) []span {
 	return all
 }
 
-// behind tells of lines of which the first was given without its indentation: others may lack theirs.
+// behind tells of lines of which the first was given without its indentation, if those that come
+// below it lack theirs.
 func (r replacement) behind(text string, at span) string {
-	before := text[strings.LastIndexByte(text[:at.from], '\n')+1 : at.from]
-	if before == "" || strings.TrimSpace(strings.TrimPrefix(before, byteOrderMark)) != "" || !strings.Contains(strings.TrimSpace(r.old), "\n") || !strings.Contains(r.new, "\n") {
+	indent := strings.TrimPrefix(text[strings.LastIndexByte(text[:at.from], '\n')+1:at.from], byteOrderMark)
+	_, below, _ := strings.Cut(r.new, "\n")
+	below = strings.TrimLeft(below, "\r\n")
+	if strings.TrimSpace(indent) != "" || strings.TrimSpace(below) == "" || strings.HasPrefix(below, indent) {
 		return ""
 	}
 	return "oldString begins behind the indentation of its first line, and newString was put there as it is"
@@ -193,19 +199,18 @@ func texts(lines []line) []string {
 	return all
 }
 
-// others tells of lines that are like the block, but for those at a place.
-func (w wholeLines) others(at int) string {
-	fit, more := w.text.Find(w.block, 0, looser...)
-	var numbers []string
-	for _, place := range append(fit, more...) {
-		if int(place.First) != at+1 {
-			numbers = append(numbers, fmt.Sprint(place.First))
+// also tells of places that may be meant too, but for the one at a line.
+func also(places []find.Place, but find.ID) string {
+	var told []string
+	for _, place := range places {
+		if place.First != but {
+			told = append(told, fmt.Sprintf("line %d fits too, with %s", place.First, place.Way))
 		}
 	}
-	if len(numbers) == 0 || strings.TrimSpace(strings.Join(w.block.Lines, "")) == "" {
+	if len(told) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("line %d was changed, where oldString stands exactly; but for blanks it stands at line %s too, so make sure that the place is right", at+1, strings.Join(numbers, ", "))
+	return strings.Join(told, "; ") + "; make sure that the place is right"
 }
 
 // loosely finds whole lines that are the same but for blanks. Blank lines alone are alike everywhere,
@@ -231,11 +236,10 @@ func (r replacement) loosely(w wholeLines) (places []span, note string) {
 		}
 		places = append(places, at)
 	}
-	note = "oldString was found with " + way.String()
-	if len(others) > 0 && !r.all {
-		note += fmt.Sprintf("; line %d is like it too, with %s", others[0].First, others[0].Way)
+	if r.all {
+		others = nil
 	}
-	return places, note
+	return places, joinedNotes("oldString was found with "+way.String(), also(others, 0))
 }
 
 func indentOf(text string) string {

@@ -52,7 +52,7 @@ func TestReplace(t *testing.T) {
 		},
 		"told apart by indentation": {
 			file: "a\n  b\n---\na\nb\n", old: " a\n   b\n", new: " a\n   c\n",
-			want: "a\n  c\n---\na\nb\n", note: indentedNote + "; line 4 is like it too, with indentation left aside; newString was indented as the lines that it replaces are",
+			want: "a\n  c\n---\na\nb\n", note: indentedNote + "; line 4 fits too, with indentation left aside; make sure that the place is right; newString was indented as the lines that it replaces are",
 		},
 		"not told apart":             {file: "a\n  b\n---\n  a\n    b\n", old: " a\n   b\n", new: "x", refused: "more than one place: lines 1, 4"},
 		"all over, with loose space": {file: " a\n a\n", old: "a \n", new: "b\n", all: true, want: " b\n b\n", note: indentedNote + "; newString was indented as the lines that it replaces are"},
@@ -60,18 +60,23 @@ func TestReplace(t *testing.T) {
 			file: "\ta()\n}\n", old: "a()\n}\n", new: "a()\nb()\n}\n", want: "\ta()\nb()\n}\n",
 			note: "oldString begins behind the indentation of its first line, and newString was put there as it is",
 		},
-		"a last line without ending": {file: "a\n b", old: "a \nb\n", new: "c\nd\n", want: "c\nd", note: trimmedNote},
-		"inner space":                {file: "one  two\tthree\nb\n", old: "one two three\n", new: "x\n", want: "x\nb\n", note: spacedNote},
-		"inner space, at two":        {file: "a b\na\tb\n", old: "a  b\n", new: "x\n", refused: "more than one place: lines 1, 2"},
-		"inner space, all over":      {file: "a b\n", old: "a  b\n", new: "x", all: true, refused: "oldString is not in the file"},
-		"escaped quotes":             {file: "say(\"hi\")\n", old: `say(\"hi\")`, new: `say(\"you\")`, want: "say(\"you\")\n", note: escapesNote + ", and so were those of newString"},
-		"escaped, the new one not":   {file: "it's `${a}`\n", old: "it\\'s `\\${a}`", new: `it's C:\b`, want: "it's C:\\b\n", note: escapesNote},
-		"escaped ends of lines":      {file: "a\nb\n", old: `a\nb`, new: "c", want: "c\n", note: escapesNote},
-		"escaped backslashes":        {file: "C:\\x\n", old: `C:\\x`, new: "D:", want: "D:\n", note: escapesNote},
-		"escaped, at two places":     {file: "\"a\"\n\"a\"\n", old: `\"a\"`, new: "x", refused: "more than one place: lines 1, 2"},
+		"behind an indentation, blank lines below": {
+			file: "\ta()\n\n", old: "a()\n\n", new: "a()\nb()\n\n", want: "\ta()\nb()\n\n",
+			note: "oldString begins behind the indentation of its first line, and newString was put there as it is",
+		},
+		"behind an indentation that the new lines have": {file: "\ta()\n}\n", old: "a()\n", new: "a()\n\n\tb()\n", want: "\ta()\n\n\tb()\n}\n"},
+		"a last line without ending":                    {file: "a\n b", old: "a \nb\n", new: "c\nd\n", want: "c\nd", note: trimmedNote},
+		"inner space":                                   {file: "one  two\tthree\nb\n", old: "one two three\n", new: "x\n", want: "x\nb\n", note: spacedNote},
+		"inner space, at two":                           {file: "a b\na\tb\n", old: "a  b\n", new: "x\n", refused: "more than one place: lines 1, 2"},
+		"inner space, all over":                         {file: "a b\n", old: "a  b\n", new: "x", all: true, refused: "oldString is not in the file"},
+		"escaped quotes":                                {file: "say(\"hi\")\n", old: `say(\"hi\")`, new: `say(\"you\")`, want: "say(\"you\")\n", note: escapesNote + ", and so were those of newString"},
+		"escaped, the new one not":                      {file: "it's `${a}`\n", old: "it\\'s `\\${a}`", new: `it's C:\b`, want: "it's C:\\b\n", note: escapesNote},
+		"escaped ends of lines":                         {file: "a\nb\n", old: `a\nb`, new: "c", want: "c\n", note: escapesNote},
+		"escaped backslashes":                           {file: "C:\\x\n", old: `C:\\x`, new: "D:", want: "D:\n", note: escapesNote},
+		"escaped, at two places":                        {file: "\"a\"\n\"a\"\n", old: `\"a\"`, new: "x", refused: "more than one place: lines 1, 2"},
 		"exact, and but for blanks": {
 			file: "\tif x {\n\t\ta()\n\t}\nif x {\n\ta()\n}\n", old: "if x {\n\ta()\n}\n", new: "b()\n", want: "\tif x {\n\t\ta()\n\t}\nb()\n",
-			note: "line 4 was changed, where oldString stands exactly; but for blanks it stands at line 1 too, so make sure that the place is right",
+			note: "line 1 fits too, with another indentation; make sure that the place is right",
 		},
 		"nothing looser: a middle":   {file: "a\nb\nc\n", old: "a\nx\nc\n", new: "y", refused: "nearest place: line 1 (- in oldString, + in the file)\n a\n-x\n+b\n c"},
 		"nothing looser: half lines": {file: "abc\ndef\n", old: "bc \n de", new: "y", refused: "oldString is not in the file"},
@@ -123,7 +128,7 @@ func TestAnyEditCanBeWritten(t *testing.T) {
 				}
 				file, want = strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(want, "\n", "\r\n")
 			}
-			if got, note, err := (replacement{text[from:to], next, false}).in(file); err != nil || got != want || note != "" && !strings.Contains(note, "stands exactly") && !strings.Contains(note, "begins behind") {
+			if got, note, err := (replacement{text[from:to], next, false}).in(file); err != nil || got != want || note != "" && !strings.Contains(note, "fits too") && !strings.Contains(note, "begins behind") {
 				t.Fatalf("%q to %q in %q: %q (%s), %v, want %q", text[from:to], next, file, got, note, err, want)
 			}
 		}
