@@ -105,3 +105,19 @@ func TestBareMismatch(t *testing.T) {
 		})
 	}
 }
+
+// A hunk that says it ends the file, and does not, is applied where it fits, with a note.
+func TestBareEndOfFileElsewhere(t *testing.T) {
+	patch, err := v4a.ParseDiff(v4a.Update, "f", "@@\n-a\n+A\n*** End of File\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, notes, err := v4a.NewContent("a\nb\n").Updated(t.Context(), patch.Sections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`the lines of a hunk with "*** End of File" are at line 1, which is not the end of the file.`}
+	if diff := cmp.Diff(want, notes); diff != "" || c.Text() != "A\nb\n" {
+		t.Errorf("%q %s", c.Text(), diff)
+	}
+}

@@ -288,6 +288,9 @@ func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
 	if n.number > 0 && len(fit) > 1 {
 		fit, s.named = p.byNumber(old, fit, n.number-1), true
 	}
+	if h.EndOfFile {
+		p.note(fmt.Sprintf("the lines of a hunk with %q are at line %d, which is not the end of the file.", endOfFileMarker, line(fit[0])+1))
+	}
 	s.settled = line(fit[0]) == n.number-1
 	s.at, s.way, s.others, s.looser = line(fit[0]), fit[0].Way, fit[1:], looser
 	return s, true

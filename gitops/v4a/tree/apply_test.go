@@ -188,6 +188,35 @@ var patches = map[string]struct {
 	},
 }
 
+// A file that another one takes the place of is told of, unless the patch says that it goes.
+func TestNotesOfFilesReplaced(t *testing.T) {
+	for name, want := range map[string][]string{
+		"add over a file":                    {"f: there was a file, and all of it was replaced. Make sure that this is meant."},
+		"move over a file":                   {"b: there was a file, and all of it was replaced. Make sure that this is meant."},
+		"move onto itself":                   nil,
+		"swap by moves":                      nil,
+		"delete and add":                     nil,
+		"add and update":                     nil,
+		"move, then a new file in its place": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			patches[name].before.write(t, dir)
+			patch, err := v4a.Parse(envelope(patches[name].sections))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := tree.NewPlan(t.Context(), tree.OnRoot(openRoot(t, dir)), patch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, plan.Notes()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestPatches(t *testing.T) {
 	for name, tt := range patches {
 		t.Run(name, func(t *testing.T) {

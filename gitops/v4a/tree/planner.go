@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,6 +119,9 @@ func (f *file) rewritten(text string) *v4a.Content {
 }
 
 func (p *planner) write(f *file, c *v4a.Content, from *file) {
+	if was := f.content.Text(); f.exists && was != "" && was != c.Text() {
+		p.notes = append(p.notes, cmp.Or(p.section.MoveTo, p.section.Path)+": there was a file, and all of it was replaced. Make sure that this is meant.")
+	}
 	f.exists, f.content, f.from = true, c, from
 	for dir := path.Dir(f.path); dir != "." && !p.folders[dir]; dir = path.Dir(dir) {
 		p.folders[dir] = true
