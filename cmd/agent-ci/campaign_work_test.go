@@ -192,7 +192,7 @@ func TestAPodIsToldToEnd(t *testing.T) {
 // of them.
 func TestAPodMeetsTrouble(t *testing.T) {
 	t.Parallel()
-	w := newElsewhere(t, 1, strings.Replace(campaignFile, "model: {", "model: {attempts: 1, ", 1))
+	w := newElsewhere(t, 1, strings.Replace(campaignFile, "model: {", "model: {outage: 1us, ", 1))
 	m := w.handOut()
 	w.trouble.Store(http.StatusServiceUnavailable)
 	if r := w.ends(m, 7); r.Outcome != "model_failed" || r.CostUSD == nil || *r.CostUSD != 0 {

@@ -366,9 +366,8 @@ var endpoints = map[string]endpoint{
 	},
 	"strict proxy": {
 		refuses: []refusal{unknown(400, `{"detail":[{"type":"extra_forbidden","loc":["body","%s"],"msg":"Extra inputs are not permitted"}]}`,
-			"stream_options", "parallel_tool_calls", "reasoning_effort", "verbosity", "tool_choice", "response_format", "max_completion_tokens")},
+			"stream_options", "reasoning_effort", "tool_choice", "response_format", "max_completion_tokens")},
 		says: withoutUsage(usual(nil, numbered, toolCalls)),
-		with: map[string]string{"AGENT_CI_MODEL_VERBOSITY": "low"},
 	},
 	"vLLM": {says: usual([]string{"reasoning", "reasoning_content"}, inFormat(`{"index":0,"id":"ID","type":"function","function":{"name":"TOOL","arguments":TEXT}}`), `"stop"`)},
 }
@@ -458,7 +457,7 @@ var endpointRow = regexp.MustCompile("(?m)^\\| ([^|`]+) \\| [^|]+ \\| `(\\[[^|]*
 const endpointJob = `version: 1
 name: made
 task: {prompt: Make it., output_schema: schema.json}
-model: {name: some-model, wire: chat, parallel_calls: "off", max_output_tokens: 1000, context_window: 100000, tools: function, pause: 1ms}
+model: {name: some-model, wire: chat, max_output_tokens: 1000, context_window: 100000, tools: function}
 limits: {tool_calls: 5, cost_usd: 0}
 `
 
@@ -540,7 +539,7 @@ func TestDoctorTriesEndpoints(t *testing.T) {
 			t.Parallel()
 			e := endpoints[name]
 			s := e.serve(t)
-			w := newWorkshop(t, "OPENAI_BASE_URL="+s.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_NAME=some-model", "AGENT_CI_MODEL_PARALLEL_CALLS=off")
+			w := newWorkshop(t, "OPENAI_BASE_URL="+s.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_NAME=some-model")
 			for name, value := range e.with {
 				w.env = append(w.env, name+"="+value)
 			}

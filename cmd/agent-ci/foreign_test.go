@@ -37,7 +37,7 @@ turns:
   - output: [{call: exec_command, id: c2, arguments: {cmd: 'touch `+outside+`/reached; echo more >>greet.sh'}}]
   - output: [{say: Done.}]
 `)
-	if told, err := w.agent("run", "--prompt", "x", "--repo", repo, "--out", "run", "--publish", "local", "--quiet", "--replay", "session.yml", "--set", "model.attempts=1"); !strings.Contains(told, "model_failed/quota") {
+	if told, err := w.agent("run", "--prompt", "x", "--repo", repo, "--out", "run", "--publish", "local", "--quiet", "--replay", "session.yml", "--set", "model.outage=1us"); !strings.Contains(told, "model_failed/quota") {
 		t.Fatalf("%v\n%s", err, told)
 	}
 	w.git(repo, "checkout", "--quiet", "--force", "main")

@@ -20,7 +20,7 @@ func TestLinksInARunDirectoryLeadNowhere(t *testing.T) {
 	const first = "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo more >>greet.sh'}}]\n"
 	w.write("first.yml", first+"  - fail: {status: 429, code: insufficient_quota, message: pay}\n")
 	w.write("again.yml", first+"  - fail: {status: 429, code: insufficient_quota, message: pay}\n  - output: [{call: exec_command, arguments: {cmd: 'cat greet.sh; echo more >>greet.sh'}}]\n  - output: [{say: Done.}]\n")
-	if told, err := w.agent("run", "--prompt", "x", "--repo", repo, "--out", "run", "--publish", "local", "--quiet", "--replay", "first.yml", "--set", "model.attempts=1"); !strings.Contains(told, "model_failed/quota") {
+	if told, err := w.agent("run", "--prompt", "x", "--repo", repo, "--out", "run", "--publish", "local", "--quiet", "--replay", "first.yml", "--set", "model.outage=1us"); !strings.Contains(told, "model_failed/quota") {
 		t.Fatalf("%v\n%s", err, told)
 	}
 	for name, c := range map[string]struct {

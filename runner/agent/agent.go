@@ -128,10 +128,9 @@ func (c *Conversation) charge(u model.Usage) {
 	}
 	switch list.Bound(u.ServiceTier) {
 	case price.AtMost:
-		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than the run tells; give it as model.price.service.", u.ServiceTier)
+		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than the run tells.", u.ServiceTier)
 	case price.AtLeast:
-		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and may cost more than the run tells and than limits.cost_usd allows; "+
-			"give it as model.price.service.", u.ServiceTier)
+		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and may cost more than the run tells and than limits.cost_usd allows; leave model.service_tier out.", u.ServiceTier)
 	}
 }
 

@@ -143,8 +143,8 @@ func TestChatCompletions(t *testing.T) {
 	for name, whole := range map[string]bool{"streamed": false, "in one piece": true} {
 		t.Run(name, func(t *testing.T) {
 			f, server := chat(t)
-			f.Settings.Whole, f.Settings.Effort, f.Settings.Serial, f.Settings.MaxOutputTokens = whole, "low", true, 99
-			f.Settings.Verbosity, f.Settings.ServiceTier = "low", "flex"
+			f.Settings.Whole, f.Settings.Effort, f.Settings.MaxOutputTokens = whole, "low", 99
+			f.Settings.ServiceTier = "flex"
 			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 				t.Fatalf("Run = %q, %v", said, err)
 			}
@@ -162,7 +162,7 @@ func TestChatCompletions(t *testing.T) {
 				t.Errorf("the tier of the first answer is not told:\n%s", log)
 			}
 			for _, part := range []string{
-				`{"role":"system","content":"Work.\n\nThe task."}`, `"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"max_completion_tokens":99`,
+				`{"role":"system","content":"Work.\n\nThe task."}`, `"reasoning_effort":"low"`, `"max_completion_tokens":99`,
 				`{"role":"assistant","content":"Looking.","tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}`,
 				`{"role":"tool","content":"hello","tool_call_id":"one"}`,
 			} {

@@ -121,7 +121,7 @@ func oddly(t *testing.T, wire string, answers ...http.HandlerFunc) (fixture, *od
 // ask has a conversation ask an endpoint over a wire.
 func (f fixture) ask(t *testing.T, wire string, at model.Endpoint) {
 	t.Helper()
-	retrying := &model.Retrying{First: time.Microsecond, Longest: time.Microsecond}
+	retrying := &model.Retrying{First: time.Microsecond}
 	api, err := model.NewOpenAI(at)
 	retrying.Next = api
 	if wire == "chat" {

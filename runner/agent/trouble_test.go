@@ -495,14 +495,14 @@ func TestServerStateThatIsGone(t *testing.T) {
 func TestSettingsReachTheWire(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
-	f.Settings.Effort, f.Settings.Summary, f.Settings.Verbosity = "xhigh", "auto", "low"
+	f.Settings.Effort, f.Settings.Summary = "xhigh", "auto"
 	f.Settings.ServiceTier, f.Settings.MaxOutputTokens, f.Settings.Serial = "flex", 5000, true
 	if _, err := f.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	body := string(server.Requests()[0].Body)
 	for _, part := range []string{
-		`"reasoning":{"effort":"xhigh","summary":"auto"}`, `"text":{"verbosity":"low"}`, `"service_tier":"flex"`,
+		`"reasoning":{"effort":"xhigh","summary":"auto"}`, `"service_tier":"flex"`,
 		`"max_output_tokens":5000`, `"parallel_tool_calls":false`,
 	} {
 		if !strings.Contains(body, part) {

@@ -53,7 +53,7 @@ func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 		case !m.Price.Known():
 			unpriced = fmt.Sprintf("the price of %s is not known; give it as model.price", m.Name)
 		case m.Price.Bound(j.Model.ServiceTier) == price.AtLeast:
-			unpriced = fmt.Sprintf("the price of %s at the service tier %s is not known; give it as model.price.service", m.Name, j.Model.ServiceTier)
+			unpriced = fmt.Sprintf("the price of %s at the service tier %s is not known; leave model.service_tier out", m.Name, j.Model.ServiceTier)
 		}
 	}
 	if unpriced == "" && limits.USD == 0 {

@@ -121,7 +121,7 @@ func (t Target) Fields() map[string]string {
 // that no repository's defaults set it behind the claim.
 var claimed = []string{
 	"model.name", "model.fallbacks", "model.base_url", "model.context_window", "model.max_output_tokens", "model.service_tier",
-	"model.price.input", "model.price.cached", "model.price.cache_write", "model.price.output", "model.price.tiers",
+	"model.price.input", "model.price.cached", "model.price.output",
 	"limits.cost_usd", "limits.tokens", "agents.enabled", "agents.most",
 }
 

@@ -21,7 +21,7 @@ func TestDefaultsOfARepositoryChangeNoClaim(t *testing.T) {
 model:
   name: dear
   base_url: https://models.example.com/v1
-  price: {input: 0.001, output: 0.001, tiers: [{above: 5, input: 0.001, output: 0.001}]}
+  price: {input: 0.001, output: 0.001}
   max_output_tokens: 9000000
 limits: {cost_usd: 1000, tokens: 999999999, turns: 9}
 agents: {enabled: true, most: 9, roles: {reviewer: {model: dear}}}
@@ -34,7 +34,7 @@ agents: {enabled: true, most: 9, roles: {reviewer: {model: dear}}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := alone.Model, with.Model; a.Name != b.Name || a.BaseURL != b.BaseURL || a.Price.Known() != b.Price.Known() || len(b.Price.Tiers) > 0 || a.MaxOutputTokens != b.MaxOutputTokens {
+	if a, b := alone.Model, with.Model; a.Name != b.Name || a.BaseURL != b.BaseURL || a.Price.Known() != b.Price.Known() || a.MaxOutputTokens != b.MaxOutputTokens {
 		t.Errorf("the model is %+v, and %+v with the defaults", a, b)
 	}
 	if alone.Limits != with.Limits {

@@ -55,11 +55,10 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	defer cancel()
 	m := p.Job.Model
 	profile := model.ProfileAt(m.Name, at.BaseURL)
-	at.Headers, at.Query, at.Idle, at.UserAgent = m.Headers, m.Query, mostSilence, "agent-ci/"+d.AgentCI
+	at.Headers, at.Idle, at.UserAgent = m.Headers, mostSilence, "agent-ci/"+d.AgentCI
 	t := &trials{at: at, redact: p.Record.Redact, settings: model.Settings{
 		Model: m.Name, Instructions: "You are being tried out. Do what is asked, and nothing else.",
-		Verbosity: m.Verbosity, ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, Whole: !m.Stream, Wordy: m.Writes(),
-		Serial: m.ParallelCalls == "off" || m.ParallelCalls == "auto" && !profile.ParallelCalls,
+		ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, Whole: !m.Stream, Wordy: m.Writes(),
 	}}
 	t.found = Endpoint{Capabilities: []Capability{}, Settings: map[string]any{}}
 	if profile.Reasoning {
@@ -240,9 +239,7 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 	if len(calls) == 0 {
 		return nil
 	}
-	if !settings.Serial {
-		t.add("parallel calls", len(calls) > 1, "the model made one call when it was asked for two")
-	}
+	t.add("parallel calls", len(calls) > 1, "the model made one call when it was asked for two")
 	items, _, err := model.Distinct(answer.Output)
 	if err != nil {
 		return nil

@@ -113,9 +113,10 @@ func TestTrialsAreBounded(t *testing.T) {
 	}
 }
 
-// calling is an answer with a call.
+// calling is an answer with two calls.
 const calling = `{"id": "resp_1", "object": "response", "status": "completed", "usage": {"input_tokens": 900, "output_tokens": 9}, "output": [` +
-	`{"type": "function_call", "id": "fc_1", "call_id": "call_1", "status": "completed", "name": "report", "arguments": "{}"}]}`
+	`{"type": "function_call", "id": "fc_1", "call_id": "call_1", "status": "completed", "name": "report", "arguments": "{}"},` +
+	`{"type": "function_call", "id": "fc_2", "call_id": "call_2", "status": "completed", "name": "report", "arguments": "{}"}]}`
 
 func answering(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -163,7 +164,7 @@ func TestTrialsOfResponses(t *testing.T) {
 			defer server.Close()
 			d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: []string{
 				"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(t.TempDir(), "state"),
-				"OPENAI_API_KEY=sk-key-of-the-model-0123456789", "OPENAI_BASE_URL=" + server.URL + "/v1", "AGENT_CI_MODEL_PARALLEL_CALLS=off",
+				"OPENAI_API_KEY=sk-key-of-the-model-0123456789", "OPENAI_BASE_URL=" + server.URL + "/v1",
 			}})
 			if err != nil || d.Model.Endpoint == nil {
 				t.Fatalf("%v: %+v", err, d)

@@ -76,7 +76,6 @@ var bounds = []bound{
 	same("model.auth", func(j *Job) any { return j.Model.Auth }),
 	same("model.identity", func(j *Job) any { return j.Model.Identity }),
 	same("model.headers", func(j *Job) any { return j.Model.Headers }),
-	same("model.query", func(j *Job) any { return j.Model.Query }),
 	same("policy.env.set", func(j *Job) any { return j.Policy.Env.Set }),
 	same("policy.change", func(j *Job) any { return j.Policy.Change }),
 	same("policy.on_protected", func(j *Job) any { return j.Policy.OnProtected }),

@@ -206,9 +206,6 @@ func TestDocumentSchemaAndDefaultsAgree(t *testing.T) {
 	}
 }
 
-// beside is what a key takes next to it.
-var beside = map[string]string{"model.price.tiers": ", input: 1, output: 1", "model.price.service": ", input: 1, output: 1"}
-
 // checkDefault sets the key at path to what the document and the schema say is
 // its default, which must make no difference.
 func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
@@ -222,7 +219,7 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 	var plain, fromSchema, fromDocument string
 	if isInMap {
 		base := map[string]string{
-			"services": "at: 'localhost:1'", "mcp_servers": "command: x, tools: [a]", "hooks": "on: PreToolUse, run: [x]", "agents.roles": "model: x", "model.price.service": "input: 1, output: 1",
+			"services": "at: 'localhost:1'", "mcp_servers": "command: x, tools: [a]", "hooks": "on: PreToolUse, run: [x]", "agents.roles": "model: x",
 		}[group]
 		switch path {
 		case "services.*.at":
@@ -234,18 +231,18 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 		}
 		inMap = nested(inMap, "%s")
 		set := func(value string) string {
-			return "version: 1\n" + nested(group, fmt.Sprintf("{x: {%s, %s}}", base, strings.TrimSpace(fmt.Sprintf(inMap, value)))+beside[group])
+			return "version: 1\n" + nested(group, fmt.Sprintf("{x: {%s, %s}}", base, strings.TrimSpace(fmt.Sprintf(inMap, value))))
 		}
-		plain = "version: 1\n" + nested(group, "{x: {"+base+"}}"+beside[group])
+		plain = "version: 1\n" + nested(group, "{x: {"+base+"}}")
 		fromSchema, fromDocument = set(string(asYAML)), set(inDocument)
 	} else if inList {
 		base := map[string]string{
 			"setup": "run: x", "verify": "run: x", "git.filters": "name: X", "policy.secrets": "name: X, hosts: [example.com]",
-			"tools.dynamic": "name: x, description: y, input_schema: {type: object}, run: z", "model.price.tiers": "above: 1, input: 1, output: 1",
+			"tools.dynamic": "name: x, description: y, input_schema: {type: object}, run: z",
 		}[before]
-		plain = "version: 1\n" + nested(before, "[{"+base+"}]"+beside[before])
-		fromSchema = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, asYAML)+beside[before])
-		fromDocument = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, inDocument)+beside[before])
+		plain = "version: 1\n" + nested(before, "[{"+base+"}]")
+		fromSchema = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, asYAML))
+		fromDocument = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, inDocument))
 	} else {
 		plain = "version: 1\n"
 		fromSchema = plain + nested(path, string(asYAML))

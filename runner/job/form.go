@@ -204,7 +204,7 @@ func checkWebAddress(s string) error {
 	case address.User != nil:
 		return errors.New("must not hold a user or a password; the key belongs in the variable that api_key_env names")
 	case address.RawQuery != "" || address.Fragment != "":
-		return errors.New("must not hold a query or a fragment; parameters belong in model.query")
+		return errors.New("must not hold a query or a fragment")
 	}
 	return checkInTheClear(address)
 }

@@ -82,24 +82,17 @@ type Model struct {
 	Identity        Identity          `json:"identity"`
 	BaseURL         string            `json:"base_url"`
 	Headers         map[string]string `json:"headers"`
-	Query           map[string]string `json:"query"`
 	Wire            string            `json:"wire"` // responses, chat
 	Chat            []string          `json:"chat"` // quirks of the endpoint, with wire: chat
 	Stream          bool              `json:"stream"`
 	State           string            `json:"state"`             // client, server
 	ReasoningEffort string            `json:"reasoning_effort"`  // "" sends none, for models that don't reason
 	Summary         string            `json:"reasoning_summary"` // "" for none
-	Verbosity       string            `json:"verbosity"`         // "" for the model's own
 	ServiceTier     string            `json:"service_tier"`      // "" for the project's own
 	MaxOutputTokens int64             `json:"max_output_tokens"` // 0 for the model's own
 	ContextWindow   int64             `json:"context_window"`    // 0 for the one of the model's profile
 	Tools           string            `json:"tools"`             // auto, freeform, function, builtin, code, ToolsOpenCode and so on
-	ParallelCalls   string            `json:"parallel_calls"`    // auto, on, off
-	Attempts        int               `json:"attempts"`
-	Pause           Duration          `json:"pause"`
-	LongestPause    Duration          `json:"longest_pause"`
 	Outage          Duration          `json:"outage"`
-	Idle            Duration          `json:"idle"`
 	Price           Price             `json:"price"`
 }
 
@@ -128,33 +121,13 @@ type Identity struct {
 // Price is what a model costs, in US dollars for a million tokens. One without Input
 // and Output is the price of the model's profile.
 type Price struct {
-	Input      float64          `json:"input"`
-	Cached     float64          `json:"cached"`      // of Input; 0 for the same
-	CacheWrite float64          `json:"cache_write"` // of Input; 0 for the one of the model's profile
-	Output     float64          `json:"output"`
-	Tiers      []PriceTier      `json:"tiers"`
-	Service    map[string]Rates `json:"service"` // by the name of a tier of service
+	Input  float64 `json:"input"`
+	Cached float64 `json:"cached"` // of Input; 0 for the same
+	Output float64 `json:"output"`
 }
 
 // Known says whether the job names a price.
 func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }
-
-// PriceTier is the price of an answer whose input is longer.
-type PriceTier struct {
-	Above      int64   `json:"above"`
-	Input      float64 `json:"input"`
-	Cached     float64 `json:"cached"`
-	CacheWrite float64 `json:"cache_write"`
-	Output     float64 `json:"output"`
-}
-
-// Rates are the prices of one tier of service.
-type Rates struct {
-	Input      float64 `json:"input"`
-	Cached     float64 `json:"cached"`
-	CacheWrite float64 `json:"cache_write"`
-	Output     float64 `json:"output"`
-}
 
 type Tools struct {
 	Allow   []string         `json:"allow"` // empty for all

@@ -86,28 +86,6 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		}},
 		{"writing over chat", start + "model: {wire: chat, tools: aider-udiff}", nil},
 		{"tools of OpenCode over chat", start + "model: {wire: chat, tools: opencode}", nil},
-		{
-			"tiers without a price", start + "model: {price: {tiers: [{above: 2, input: 1, output: 1}], service: {flex: {input: 1, output: 1}}}}",
-			[]string{
-				"job.yml:3:24: model.price.tiers: is given without model.price.input and model.price.output",
-				"job.yml:3:68: model.price.service: is given without model.price.input and model.price.output",
-			},
-		},
-		{
-			"tiers that are not whole", start + "model: {price: {input: 1, output: 1, tiers: [{above: 0, input: 1}], service: {A: {input: 1, output: 1}}}}",
-			[]string{
-				"job.yml:3:46: model.price.tiers[0].output: is missing", "job.yml:3:54: model.price.tiers[0].above: must be 1 or more",
-				"job.yml:3:79: model.price.service.A: this name must be a tier's name: small letters, digits, - and _",
-			},
-		},
-		{
-			"tiers in no order", start + "model: {price: {input: 1, output: 1, tiers: [{above: 9, input: 1, output: 1}, {above: 3, input: 1, output: 1}]}}",
-			[]string{"job.yml:3:45: model.price.tiers: does not begin with the lowest, or has one twice; sort it by above"},
-		},
-		{
-			"a tier twice", start + "model: {price: {input: 1, output: 1, tiers: [{above: 9, input: 1, output: 1}, {above: 9, input: 3, output: 1}]}}",
-			[]string{"job.yml:3:45: model.price.tiers: does not begin with the lowest, or has one twice; sort it by above"},
-		},
 		{"a negative price", start + "model: {price: {input: -1}}", []string{"job.yml:3:24: model.price.input: must be 0 or more"}},
 		{"octal", start + "limits: {turns: 010}", []string{"job.yml:3:17: limits.turns: must be a whole number in decimal digits, without leading zeros"}},
 		{"hexadecimal", start + "limits: {turns: 0x10}", []string{"job.yml:3:17: limits.turns: must be a whole number in decimal digits, without leading zeros"}},
@@ -141,7 +119,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"anchor in a hosted tool", start + "tools: {hosted: [{type: web_search, a: &x 1}]}", []string{"job.yml:3:40: tools.hosted[0].a: anchors and aliases are not allowed; write the value out"}},
 		{"key twice in a hosted tool", start + "tools: {hosted: [{type: web_search, type: mcp}]}", []string{"job.yml:3:37: tools.hosted[0].type: is given twice, the first time in line 3"}},
 		{"text for mapping", start + "model: gpt-5", []string{"job.yml:3:8: model: must be a mapping, not text"}},
-		{"list in a mapping of text", start + "model: {query: {a: [b]}}", []string{"job.yml:3:20: model.query.a: must be text, not a list"}},
+		{"list in a mapping of text", start + "model: {headers: {a: [b]}}", []string{"job.yml:3:22: model.headers.a: must be text, not a list"}},
 
 		{"unlisted value", start + "verify_in: cleen", []string{`job.yml:3:12: verify_in: "cleen" is not one of clean, workspace; did you mean clean?`}},
 		{"unknown treatment", start + "policy: {change: {symlinks: drop}}", []string{`job.yml:3:29: policy.change.symlinks: "drop" is not one of fail, warn, allow`}},
@@ -168,7 +146,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"address with a password", start + "model: {base_url: 'https://me:secret@api.example.com/v1'}", []string{"job.yml:3:19: model.base_url: must not hold a user or a password; the key belongs in the variable that api_key_env names"}},
 		{"address in the clear", start + "model: {base_url: 'http://api.example.com/v1'}", []string{"job.yml:3:19: model.base_url: is http to a public host, where others could read and change what is said; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local"}},
 		{"address without a host", start + "model: {base_url: api.example.com}", []string{"job.yml:3:19: model.base_url: must be an address such as https://api.example.com/v1"}},
-		{"address with a query", start + "model: {base_url: 'https://api.example.com/v1?a=b'}", []string{"job.yml:3:19: model.base_url: must not hold a query or a fragment; parameters belong in model.query"}},
+		{"address with a query", start + "model: {base_url: 'https://api.example.com/v1?a=b'}", []string{"job.yml:3:19: model.base_url: must not hold a query or a fragment"}},
 		{"header that ends the header", start + `model: {headers: {A: "b\r\nC: d"}}`, []string{"job.yml:3:22: model.headers.A: must be one line without control characters"}},
 		{"header without a name", start + "model: {headers: {'a b': c}}", []string{"job.yml:3:19: model.headers.a b: this name must be a header's name"}},
 		{"key in the place of its variable", start + "model: {api_key_env: sk-verysecret}", []string{"job.yml:3:22: model.api_key_env: must be a variable's name: letters, digits and underscores"}},
@@ -222,9 +200,9 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"control character", start + "name: a\x1bb\n", []string{"job.yml:3:8: holds the control character U+001B; write it as an escape in double quotes"}},
 		{"too large", start + "#" + strings.Repeat("x", MaxSize), []string{"job.yml:1:1: is larger than 1024 KiB"}},
 		{"too deep", start + "x: " + strings.Repeat("[", 20000), []string{"job.yml:3:1: is not YAML: exceeded max depth of 10000"}},
-		{"columns are characters", start + "model: {query: {é: [é], ü: []}}", []string{
-			"job.yml:3:20: model.query.é: must be text, not a list",
-			"job.yml:3:28: model.query.ü: must be text, not a list",
+		{"columns are characters", start + "policy: {env: {set: {é: a, ü: b}}}", []string{
+			"job.yml:3:22: policy.env.set.é: this name must be a variable's name: letters, digits and underscores",
+			"job.yml:3:28: policy.env.set.ü: this name must be a variable's name: letters, digits and underscores",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 )
 
 // chooseTask lets a task source of the layer that was just merged replace those
@@ -60,10 +59,8 @@ func (d *decoder) relations(needsTask bool) {
 	d.harmlessPass()
 	d.chatHasLess()
 	d.fitWritten()
-	d.fitPrice()
 	d.fitIdentity()
 	d.fitFallbacks()
-	d.waitForFlex()
 	d.fitServices()
 	d.fitSecrets()
 	d.fitProxies()
@@ -200,16 +197,6 @@ func (d *decoder) fitFallbacks() {
 			d.complainAt(d.places[path], path, "names a model that is asked before it", "")
 		}
 		seen = append(seen, name)
-	}
-}
-
-// flexIdle is how long an answer may keep silent at the flex tier, which is slow.
-const flexIdle = Duration(15 * time.Minute)
-
-// waitForFlex gives the flex tier its time where nobody has said how long it has.
-func (d *decoder) waitForFlex() {
-	if _, set := d.places["model.idle"]; !set && d.job.Model.ServiceTier == "flex" {
-		d.job.Model.Idle = flexIdle
 	}
 }
 

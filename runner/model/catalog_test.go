@@ -43,7 +43,7 @@ func TestATableThatCannotBeRead(t *testing.T) {
 // TestCodexModels has the models that Codex offers: there is no price of those that are
 // newer than the table.
 func TestCodexModels(t *testing.T) {
-	direct := Profile{Commands: "exec_command", Shell: "function", Patch: "freeform", ParallelCalls: true, Reasoning: true, ToolSearch: true, Images: true}
+	direct := Profile{Commands: "exec_command", Shell: "function", Patch: "freeform", Reasoning: true, ToolSearch: true, Images: true}
 	code := direct
 	code.Code, code.InputLimit, code.CacheWrite, code.ContextWindow = true, 872_000, 1.25, 272_000
 	efforts := []string{"low", "medium", "high", "xhigh", "max", "ultra"}

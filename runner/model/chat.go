@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -31,17 +30,8 @@ func NewChat(e Endpoint) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := url.Parse(base + "chat/completions")
-	if err != nil {
-		return nil, fmt.Errorf("model.base_url: %w", err)
-	}
-	query := address.Query()
-	for name, value := range e.Query {
-		query.Set(name, value)
-	}
-	address.RawQuery = query.Encode()
 	return &Chat{
-		endpoint: e, url: address.String(), idle: cmp.Or(e.Idle, defaultIdle),
+		endpoint: e, url: base + "chat/completions", idle: cmp.Or(e.Idle, defaultIdle),
 		client: &http.Client{CheckRedirect: staysAtHost},
 	}, nil
 }

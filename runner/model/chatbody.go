@@ -13,9 +13,7 @@ type chatBody struct {
 	Model           string          `json:"model"`
 	Tools           []chatTool      `json:"tools,omitempty"`
 	ToolChoice      string          `json:"tool_choice,omitempty"`
-	Parallel        *bool           `json:"parallel_tool_calls,omitempty"`
 	Effort          string          `json:"reasoning_effort,omitempty"`
-	Verbosity       string          `json:"verbosity,omitempty"`
 	ServiceTier     string          `json:"service_tier,omitempty"`
 	MaxOutputTokens int64           `json:"max_completion_tokens,omitempty"`
 	MaxTokens       int64           `json:"max_tokens,omitempty"` // the same by its older name
@@ -77,17 +75,11 @@ func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
 	if s.ToolChoice == "none" && len(tools) > 0 {
 		b.ToolChoice = "none"
 	}
-	if s.ParallelToolCalls != nil && !*s.ParallelToolCalls && len(tools) > 0 {
-		b.Parallel = new(bool)
-	}
 	if s.Reasoning != nil {
 		b.Effort = s.Reasoning.Effort
 	}
 	if s.Text != nil {
-		b.Verbosity = s.Text.Verbosity
-		if s.Text.Format != nil {
-			b.Format = &chatFormat{"json_schema", map[string]any{"name": s.Text.Format.Name, "schema": s.Text.Format.Schema}}
-		}
+		b.Format = &chatFormat{"json_schema", map[string]any{"name": s.Text.Format.Name, "schema": s.Text.Format.Schema}}
 	}
 	b.fit(s.Chat)
 	return Encode(b)

@@ -55,7 +55,7 @@ var sentences = map[Kind]struct{ happened, remedy string }{
 	Unreachable:    {"The model's API could not be reached", "check the network and model.base_url, then run again"},
 	StreamCut:      {"The model's answer broke off", "run again; if it stays, something between here and the API ends long answers early"},
 	Incomplete:     {"The model's answer was stopped before its end", "run again; if it stays, lower model.reasoning_effort, raise model.max_output_tokens or give a smaller task"},
-	Silent:         {"The model's API fell silent", "run again, or raise model.idle if the model thinks for longer; the API stopped sending"},
+	Silent:         {"The model's API fell silent", "run again; the API stopped sending"},
 	Malformed:      {"The model's API sent what it does not describe", "check that model.base_url speaks the API that model.wire names; the transcript has what came"},
 	RateLimited:    {"The model's API has a rate limit that is used up", "run again later or ask for a higher rate limit"},
 	TierBusy:       {"The model's API has no room at this tier", "run again later, or take model.service_tier out"},

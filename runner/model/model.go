@@ -23,7 +23,6 @@ type Settings struct {
 	// is the only value for a model that does not reason.
 	Effort      string
 	Summary     string // of the reasoning: auto, concise, detailed; empty for none
-	Verbosity   string // low, medium, high; empty for the model's own
 	ServiceTier string // empty for the project's own
 	// MaxOutputTokens is the most that an answer may have, reasoning included;
 	// 0 for the model's own limit.
@@ -162,8 +161,7 @@ type reasoning struct {
 }
 
 type textSettings struct {
-	Verbosity string      `json:"verbosity,omitempty"`
-	Format    *textFormat `json:"format,omitempty"`
+	Format textFormat `json:"format"`
 }
 
 type textFormat struct {
@@ -248,14 +246,10 @@ func BodyFor(m Responder, r Request) ([]byte, error) {
 }
 
 func (s Settings) text() *textSettings {
-	if s.Verbosity == "" && s.Schema == nil {
+	if s.Schema == nil {
 		return nil
 	}
-	t := &textSettings{Verbosity: s.Verbosity}
-	if s.Schema != nil {
-		t.Format = &textFormat{Type: "json_schema", Name: "output", Schema: s.Schema}
-	}
-	return t
+	return &textSettings{Format: textFormat{Type: "json_schema", Name: "output", Schema: s.Schema}}
 }
 
 // SettingsJSON is the body of a request without its previous response, and with that of its

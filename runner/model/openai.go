@@ -39,7 +39,6 @@ type Endpoint struct {
 	// usual one.
 	Transport http.RoundTripper
 	Headers   map[string]string
-	Query     map[string]string
 	// UserAgent names the program to the API.
 	UserAgent string
 	// Idle ends an answer of which nothing has come for so long: no event of a
@@ -99,9 +98,6 @@ func (e Endpoint) options() ([]option.RequestOption, error) {
 	}
 	for name, value := range e.Headers {
 		options = append(options, option.WithHeader(name, value))
-	}
-	for name, value := range e.Query {
-		options = append(options, option.WithQuery(name, value))
 	}
 	return options, nil
 }

@@ -22,13 +22,12 @@ type Profile struct {
 	ContextWindow int64    `yaml:"context_window"`
 	// Commands names the tool by which the model runs commands: exec_command,
 	// shell or shell_command.
-	Commands      string `yaml:"commands"`
-	Shell         string `yaml:"shell"` // form of shell: function or local_shell
-	Patch         string `yaml:"patch"` // form of apply_patch: freeform or function
-	ParallelCalls bool   `yaml:"parallel_calls"`
-	Reasoning     bool   `yaml:"reasoning"`   // it takes a reasoning effort
-	ToolSearch    bool   `yaml:"tool_search"` // it looks for tools by the API's own tool_search
-	Images        bool   `yaml:"images"`      // it sees
+	Commands   string `yaml:"commands"`
+	Shell      string `yaml:"shell"`       // form of shell: function or local_shell
+	Patch      string `yaml:"patch"`       // form of apply_patch: freeform or function
+	Reasoning  bool   `yaml:"reasoning"`   // it takes a reasoning effort
+	ToolSearch bool   `yaml:"tool_search"` // it looks for tools by the API's own tool_search
+	Images     bool   `yaml:"images"`      // it sees
 	// Code says that the model was trained to call tools from scripts, and not one by one.
 	Code bool `yaml:"code"`
 	// InputLimit and OutputLimit are the most tokens that the API takes and gives,

@@ -24,7 +24,7 @@ func TestProfileOf(t *testing.T) {
 		"gpt-5.5-but-not-2026-1-01": {true, 128_000, "freeform"},
 	} {
 		p := ProfileOf(name)
-		if p.Known() != want.known || p.ContextWindow != want.window || p.Patch != want.patch || !p.ParallelCalls {
+		if p.Known() != want.known || p.ContextWindow != want.window || p.Patch != want.patch {
 			t.Errorf("ProfileOf(%s) = %+v, want %+v", name, p, want)
 		}
 	}
@@ -74,7 +74,7 @@ func TestProfilesHaveSources(t *testing.T) {
 }
 
 func TestProfilesRefuseWhatIsNotComplete(t *testing.T) {
-	const start = "version: 1\ndefault: {context_window: 1, commands: shell, shell: function, patch: function, parallel_calls: true, reasoning: true}\n"
+	const start = "version: 1\ndefault: {context_window: 1, commands: shell, shell: function, patch: function, reasoning: true}\n"
 	for _, text := range []string{
 		"version: 1\ndefault: {}\n",
 		start + "models: [{models: [a]}]\n",

@@ -38,12 +38,10 @@ var quirks = []quirk{
 			`(?:not|n't) support stream(?:ing|s)?\b|(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}stream\b|verified to stream\b`,
 		fit: func(b *chatBody) { b.Stream, b.StreamOptions = false, nil },
 	},
-	{name: "no_parallel_tool_calls", named: `parallel_tool_calls`, fit: func(b *chatBody) { b.Parallel = nil }},
 	{
 		name: "no_reasoning_effort", named: `reasoning_effort|reasoning\.effort|think value`, said: `does not support (?:thinking|reasoning)`,
 		fit: func(b *chatBody) { b.Effort = "" },
 	},
-	{name: "no_verbosity", named: `verbosity`, fit: func(b *chatBody) { b.Verbosity = "" }},
 	{name: "no_tool_choice", named: `tool_choice`, fit: func(b *chatBody) { b.ToolChoice = "" }},
 	{name: "no_response_format", named: `response_format|json_schema`, fit: func(b *chatBody) { b.Format = nil }},
 	{

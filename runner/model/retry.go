@@ -22,6 +22,9 @@ type Compacter interface {
 // ErrNoCompaction says that the endpoint has no means of its own.
 var ErrNoCompaction = errors.New("the endpoint does not compact conversations")
 
+// longestPause is how long a pause may be that nobody asked for.
+const longestPause = 30 * time.Second
+
 // Retrying sends a request again when its failure can pass, the same bytes each
 // time. What came of an answer that the observer keeps is not asked for again:
 // Respond then returns the failure after the pause.
@@ -29,7 +32,6 @@ type Retrying struct {
 	Next     Responder
 	Attempts int           // in all; 0 means 6
 	First    time.Duration // first pause, doubled each time; 0 means 500 ms
-	Longest  time.Duration // of a pause that nobody asked for; 0 means 30 s
 	// Outage is how long pauses and further attempts that fail may take, all
 	// requests together; 0 means 10 minutes.
 	Outage time.Duration
@@ -120,16 +122,15 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// pause doubles from First up to Longest with a tenth of jitter; what the
+// pause doubles from First up to longestPause with a tenth of jitter; what the
 // server asks for goes first.
 func (r *Retrying) pause(attempt int, asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked
 	}
-	longest := cmp.Or(r.Longest, 30*time.Second)
-	wait := min(cmp.Or(r.First, 500*time.Millisecond), longest)
+	wait := cmp.Or(r.First, 500*time.Millisecond)
 	for range attempt - 1 {
-		wait = min(wait*2, longest)
+		wait = min(wait*2, longestPause)
 	}
 	return time.Duration(float64(wait) * (0.9 + 0.2*rand.Float64()))
 }

@@ -122,7 +122,7 @@ func TestTheOutageIsBounded(t *testing.T) {
 
 func TestARetryEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &Retrying{Next: &failing{failure: Failure{Kind: ServerError}}, First: time.Hour, Longest: time.Hour, Outage: 3 * time.Hour, Report: func(*Failure, time.Duration) error {
+	r := &Retrying{Next: &failing{failure: Failure{Kind: ServerError}}, First: time.Hour, Outage: 3 * time.Hour, Report: func(*Failure, time.Duration) error {
 		cancel()
 		return nil
 	}}

@@ -171,7 +171,6 @@ func Secrets(env Environment, j *job.Job) []secrets.Value {
 		}
 	}
 	add("model.headers.", j.Model.Headers)
-	add("model.query.", j.Model.Query)
 	add("policy.env.set.", j.Policy.Env.Set)
 	for _, secret := range j.Policy.Secrets { // those in files are added when they are read
 		if value := env.Get(secret.From); value != "" && !secret.FromFile() {

@@ -131,7 +131,6 @@ func TestSecretsOfAJob(t *testing.T) {
 	var j job.Job
 	j.Model.APIKeyEnv, j.PullRequest.Commit.KeyEnv = "MODEL", "SIGNING"
 	j.Model.Headers = map[string]string{"X-Api-Key": "key-of-a-header", "X-Team": "octocats"}
-	j.Model.Query = map[string]string{"token": "token-of-a-query", "api-version": "2026-01-01"}
 	j.Policy.Env.Set = map[string]string{"NPM_TOKEN": "npm-of-the-octocat", "CI": "true"}
 	j.Tools.Hosted = []map[string]any{
 		{"type": "web_search"},
@@ -140,7 +139,7 @@ func TestSecretsOfAJob(t *testing.T) {
 	}
 	env := settings.Environment{"MODEL=key-of-the-model", "SIGNING=key-of-commits", "OTHER=of-nobody"}
 	want := []string{
-		"MODEL", "SIGNING", "model.headers.X-Api-Key", "model.query.token", "policy.env.set.NPM_TOKEN",
+		"MODEL", "SIGNING", "model.headers.X-Api-Key", "policy.env.set.NPM_TOKEN",
 		"tools.hosted.authorization", "tools.hosted.headers.X-Secret",
 	}
 	if diff := cmp.Diff(want, names(settings.Secrets(env, &j))); diff != "" {

@@ -155,10 +155,8 @@ func AskedPeople(j *job.Job, warnings []transcript.Warning) bool {
 
 // patient is the model, asked as patiently as the job says.
 func (a *Agent) patient() model.Responder {
-	m := a.Job.Model
 	return &model.Retrying{
-		Next: a.Model.Responder, Attempts: m.Attempts, First: a.Model.firstPause, Longest: time.Duration(m.LongestPause),
-		Outage: time.Duration(m.Outage),
+		Next: a.Model.Responder, First: a.Model.firstPause, Outage: time.Duration(a.Job.Model.Outage),
 		Report: func(failed *model.Failure, wait time.Duration) error { return a.conversation.Retried(failed, wait) },
 	}
 }
@@ -178,7 +176,7 @@ func (a *Agent) settle(ctx context.Context) error {
 		orders = instructions(orders, a.Child.Role)
 	}
 	a.conversation.Settings = model.Settings{
-		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, Verbosity: m.Verbosity, ServiceTier: m.ServiceTier,
+		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, ServiceTier: m.ServiceTier,
 		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Whole: !m.Stream, Wordy: m.Writes(),
 	}
 	for _, name := range m.Chat {

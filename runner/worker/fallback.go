@@ -44,11 +44,8 @@ func (s toolset) String() string {
 func (a *Agent) speaker(m Known) agent.Speaker {
 	by := a.Job.Model
 	s := agent.Speaker{
-		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: !m.Profile.ParallelCalls,
+		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: a.suits.code, // calls that go side by side are in one script
 		Window: m.Profile.ContextWindow, Price: m.Profile.Price,
-	}
-	if a.suits.code && by.ParallelCalls == "auto" {
-		s.Serial = true // calls that go side by side stand in one script
 	}
 	if !m.Profile.Reasoning {
 		s.Effort, s.Summary = "", ""

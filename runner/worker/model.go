@@ -61,7 +61,7 @@ type Profiles func(name string) model.Profile
 // NewModel is the model that a job names, with answers from wherever they come, and what is known
 // of it and its fallbacks. An unknown one is warned of.
 func NewModel(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Model, error) {
-	m := Model{Responder: answers, firstPause: time.Duration(j.Model.Pause)}
+	m := Model{Responder: answers}
 	var err error
 	if m.Known, err = know(j.Model.Name, profiles, j, warn); err != nil {
 		return Model{}, err
@@ -119,35 +119,17 @@ func adjusted(p model.Profile, m job.Model) model.Profile {
 	if m.Wire == "chat" {
 		p.Patch, p.Shell, p.ToolSearch, p.Code = "function", "function", false, false // it has no other tools
 	}
-	if m.ParallelCalls != "auto" {
-		p.ParallelCalls = m.ParallelCalls == "on"
-	}
 	if m.Price.Known() {
-		p.Price = listed(m.Price).WithCacheWrites(p.CacheWrite)
+		p.Price = &price.List{Rates: price.Rates{Input: m.Price.Input, Cached: m.Price.Cached, CacheWrite: p.CacheWrite * m.Price.Input, Output: m.Price.Output}}
 	}
 	return p
-}
-
-// listed is the price list that a job gives.
-func listed(p job.Price) *price.List {
-	list := &price.List{Rates: price.Rates{Input: p.Input, Cached: p.Cached, CacheWrite: p.CacheWrite, Output: p.Output}}
-	for _, t := range p.Tiers {
-		list.Tiers = append(list.Tiers, price.Tier{Above: t.Above, Rates: price.Rates{Input: t.Input, Cached: t.Cached, CacheWrite: t.CacheWrite, Output: t.Output}})
-	}
-	if len(p.Service) > 0 {
-		list.Service = make(map[string]price.Rates, len(p.Service))
-	}
-	for name, rates := range p.Service {
-		list.Service[name] = price.Rates(rates)
-	}
-	return list
 }
 
 // NewAPIModel is the model behind the API that a job names. It is asked nothing yet.
 func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	m := j.Model
 	endpoint := model.Endpoint{
-		BaseURL: baseURL(j, env), Headers: m.Headers, Query: m.Query, UserAgent: "agent-ci/" + version, Idle: time.Duration(m.Idle),
+		BaseURL: baseURL(j, env), Headers: m.Headers, UserAgent: "agent-ci/" + version, Idle: silence(m),
 	}
 	if err := letIn(&endpoint, m, env, rec.Learn); err != nil {
 		return Model{}, err
@@ -160,6 +142,15 @@ func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *reco
 	made, err := NewModel(api, j, profiles, rec.Warn)
 	made.Of = func(a Asking) (Model, error) { return NewModel(api, a.Job, profiles, rec.Warn) }
 	return made, err
+}
+
+// silence returns how long the API may send nothing: longer at the flex tier, which is slow, and where an
+// answer comes in one piece.
+func silence(m job.Model) time.Duration {
+	if m.ServiceTier == model.FlexTier || !m.Stream || slices.Contains(m.Chat, "no_stream") {
+		return 15 * time.Minute
+	}
+	return 5 * time.Minute
 }
 
 // learns is told each secret before it is used.

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -26,7 +25,7 @@ func (w *warnings) warn(code, _ string, _ ...any) { *w = append(*w, code) }
 func TestTheJobSaysWhatAModelIs(t *testing.T) {
 	known := model.ProfileOf("gpt-5")
 	unknown := model.ProfileOf("foo3")
-	auto := job.Model{Tools: "auto", ParallelCalls: "auto"}
+	auto := job.Model{Tools: "auto"}
 	for _, test := range []struct {
 		name  string
 		model func(*job.Model)
@@ -42,8 +41,6 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 			"an API without other tools", func(m *job.Model) { m.Name, m.Wire = "gpt-5", "chat" },
 			func(p *model.Profile) { *p = known; p.Patch, p.Shell = "function", "function" }, false,
 		},
-		{"one call at a time", func(m *job.Model) { m.Name, m.ParallelCalls = "gpt-5", "off" }, func(p *model.Profile) { *p = known; p.ParallelCalls = false }, false},
-		{"several calls", func(m *job.Model) { m.ParallelCalls = "on" }, func(p *model.Profile) { p.ParallelCalls = true }, true},
 		{"a price", func(m *job.Model) { m.Price.Output = 3 }, func(p *model.Profile) { p.Price = &price.List{Rates: price.Rates{Output: 3}} }, true},
 		{"no price in the place of one", func(m *job.Model) { m.Name, m.Price.Cached = "gpt-5", 3 }, func(p *model.Profile) { *p = known }, false},
 	} {
@@ -100,14 +97,8 @@ func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
 		{"no limit", job.Model{Name: "gpt-6-sol"}, 0, nil, nil, nil, ""},
 		{
 			"the job's price, with writes to the cache",
-			job.Model{Name: "gpt-6-sol", Price: job.Price{
-				Input: 4, Output: 20, Tiers: []job.PriceTier{{Above: 9, Input: 8, CacheWrite: 9, Output: 30}}, Service: map[string]job.Rates{"flex": {Input: 2, Output: 10}},
-			}},
-			5, nil,
-			&price.List{
-				Rates: price.Rates{Input: 4, CacheWrite: 5, Output: 20}, Tiers: []price.Tier{{Above: 9, Rates: price.Rates{Input: 8, CacheWrite: 9, Output: 30}}},
-				Service: map[string]price.Rates{"flex": {Input: 2, CacheWrite: 2.5, Output: 10}},
-			}, nil, "",
+			job.Model{Name: "gpt-6-sol", Price: job.Price{Input: 4, Output: 20}}, 5, nil,
+			&price.List{Rates: price.Rates{Input: 4, CacheWrite: 5, Output: 20}}, nil, "",
 		},
 		{"the job's price before the table's", job.Model{Name: "gpt-5.4", Price: job.Price{Output: 3}}, 5, nil, &price.List{Rates: price.Rates{Output: 3}}, nil, ""},
 		{"the provider of the job's address", job.Model{Name: "gpt-5-mini", BaseURL: "https://x.openai.azure.com/openai/v1"}, 5, nil, &price.List{Rates: price.Rates{Input: 0.25, Cached: 0.03, Output: 2}}, nil, ""},
@@ -202,7 +193,7 @@ func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			j := &job.Job{Model: test.model}
-			j.Model.Name, j.Model.Pause = "gpt-5", job.Duration(7*time.Second)
+			j.Model.Name = "gpt-5"
 			got, err := NewAPIModel(j, test.env, "1.2.3", record.New("", nil))
 			if test.reason != "" {
 				wantStop(t, err, outcome.InvalidInput, test.reason, test.words)
@@ -214,8 +205,8 @@ func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
 			if _, chat := got.Responder.(*model.Chat); chat != (test.model.Wire == "chat") {
 				t.Errorf("it is a %T", got.Responder)
 			}
-			if got.Left != nil || got.firstPause != 7*time.Second {
-				t.Errorf("its answers may end, or its first pause is %s", got.firstPause)
+			if got.Left != nil {
+				t.Error("its answers may end")
 			}
 		})
 	}

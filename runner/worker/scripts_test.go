@@ -25,7 +25,6 @@ func TestWhichModelsCallToolsInScripts(t *testing.T) {
 		{"freeform", made, job.Model{}, false},
 		{"auto", made, job.Model{Wire: "chat"}, false},
 	} {
-		test.m.ParallelCalls = "auto"
 		s := toolsetOf(adjusted(test.p, test.m), test.form)
 		if s.code != test.want || s.code && (s.runs[0] != "exec_command" || s.patch != tools.Freeform) {
 			t.Errorf("%+v: %+v", test, s)
