@@ -101,6 +101,7 @@ func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index
 	if err != nil {
 		return nil, err
 	}
+	_ = os.Remove(whole + ".lock") // of a git that was killed
 	if _, err := git.With("GIT_INDEX_FILE="+whole).Run(ctx, r.Root, nil, "update-index", "--no-split-index"); err != nil {
 		return nil, fmt.Errorf("read the split index: %w", err)
 	}

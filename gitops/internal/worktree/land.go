@@ -123,7 +123,7 @@ func (l *landing) add(d objects.Difference, known index.Stat) error {
 	return nil
 }
 
-func (l *landing) run(ctx context.Context) (map[string]index.Stat, error) {
+func (l *landing) run(ctx context.Context) (_ map[string]index.Stat, err error) {
 	files := l.now
 	if err := l.addAttributes(); err != nil {
 		return nil, err
@@ -139,7 +139,12 @@ func (l *landing) run(ctx context.Context) (map[string]index.Stat, error) {
 		}
 		trees = append(trees, tree.String())
 	}
-	at := filepath.Join(l.repo.Private, "landing")
+	dir, err := os.MkdirTemp(l.repo.Private, "landing-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	at := filepath.Join(dir, "index")
 	if err := index.WriteNew(at, l.entries); err != nil {
 		return nil, err
 	}

@@ -193,6 +193,29 @@ func TestCheckOutOverIsRefusedAsAWhole(t *testing.T) {
 	}
 }
 
+// A git that is killed leaves the lock of its index, which is in nobody's way.
+func TestCheckOutOverAfterGitWasKilled(t *testing.T) {
+	r := history(t)
+	r.Git("checkout", "-q", "first")
+	killed := filepath.Join(t.TempDir(), "killed")
+	c := openWith(t, r, busy(t, "read-tree", fmt.Sprintf("[ -e %s ] || { touch %[1]s $GIT_INDEX_FILE.lock; exit 137; }", killed)))
+	out := func() error {
+		_, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), c.differences("first", "second"))
+		return err
+	}
+	if out() == nil {
+		t.Error("nobody killed git")
+	}
+	if err := out(); err != nil {
+		t.Error(err)
+	}
+	gittest.Same(t, "file", "now a folder\n", r.Read("file/deep/er"))
+	left, err := filepath.Glob(filepath.Join(c.repo.Private, "*landing*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left are %q, %v", left, err)
+	}
+}
+
 // Nothing goes through a link, or in the place of one, that others made of a folder.
 func TestCheckOutOverRefusesALinkInThePlaceOfAFolder(t *testing.T) {
 	for name, changes := range map[string]func(d objects.Difference) bool{
