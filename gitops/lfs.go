@@ -65,14 +65,17 @@ func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 // LFSFiles returns the contents of the Git LFS files that a change adds or modifies. Those of files that
 // only move are not among them.
 func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, error) {
-	brought := cs.brought()
-	paths, err := c.work.LFSPaths(ctx, cs.Tree.hash(), pathsOf(brought))
+	return c.lfsFilesOf(ctx, cs.Tree, cs.brought())
+}
+
+// lfsFilesOf returns each content once of those files of a tree that are Git LFS files.
+func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, of []File) (list []LFSFile, err error) {
+	paths, err := c.work.LFSPaths(ctx, tree.hash(), pathsOf(of))
 	if err != nil {
 		return nil, fmt.Errorf("look for Git LFS files: %w", err)
 	}
 	seen := map[string]bool{}
-	var list []LFSFile
-	for _, f := range brought {
+	for _, f := range of {
 		if !paths[f.Path] {
 			continue
 		}
@@ -80,11 +83,10 @@ func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, erro
 		if err != nil {
 			return nil, err
 		}
-		if !is || seen[file.OID] {
-			continue
+		if is && !seen[file.OID] {
+			list = append(list, file)
 		}
 		seen[file.OID] = true
-		list = append(list, file)
 	}
 	return list, nil
 }
@@ -117,19 +119,15 @@ func (c *Checkout) addLFS(ctx context.Context, gitDir string, s Shown) error {
 	if err != nil {
 		return err
 	}
-	paths := c.work.LFSPaths(s.Tree.hash())
-	var files []LFSFile
+	var added []File
 	for _, d := range differences {
-		if d.New.Mode == 0 || !paths(d.Path) {
-			continue
+		if d.New.Mode != 0 {
+			added = append(added, File{Path: d.Path, NewID: d.New.ID.String()})
 		}
-		file, is, err := c.lfsFile(d.New.ID.String())
-		if err != nil {
-			return err
-		}
-		if is {
-			files = append(files, file)
-		}
+	}
+	files, err := c.lfsFilesOf(ctx, s.Tree, added)
+	if err != nil {
+		return err
 	}
 	return takeLFS(ctx, gitDir, files)
 }
