@@ -20,7 +20,7 @@ var goesOn = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.B
 // that was refused, and resume changes nothing but limits.
 var inVain = map[outcome.Outcome][]string{
 	outcome.ModelFailed: {
-		string(model.InvalidRequest), string(model.Refused), string(model.ContextLength), string(model.HistoryGone), string(model.TierUnknown),
+		string(model.InvalidRequest), string(model.Refused), string(model.ContextLength), string(model.TierUnknown),
 	},
 	outcome.ExtensionFailed: {"git_filter"}, // the checkout of the run keeps the filter
 }

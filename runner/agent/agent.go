@@ -86,11 +86,10 @@ type state struct {
 
 // position is how far a conversation is.
 type position struct {
-	history  []json.RawMessage
-	sent     int    // items that the provider has, by previous
-	logged   int    // items that the transcript has
-	previous string // id of the last answer
-	measure  measure
+	history []json.RawMessage
+	sent    int // items that the provider has, by previous
+	logged  int // items that the transcript has
+	measure measure
 }
 
 // Spent is what a conversation has used so far.
@@ -240,7 +239,6 @@ func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*inta
 func (c *Conversation) again(s model.Settings) model.Settings {
 	now := c.Settings
 	s.Model, s.Effort, s.Summary, s.Serial, s.ServiceTier = now.Model, now.Effort, now.Summary, now.Serial, now.ServiceTier
-	s.Stored = s.Stored && now.Stored
 	s.Additional, s.Context, s.Flat, s.Chat = now.Additional, now.Context, now.Flat, now.Chat
 	return s
 }
@@ -260,10 +258,6 @@ func (c *Conversation) explained(failure *model.Failure) *model.Failure {
 // such a thing.
 func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (bool, error) {
 	switch {
-	case c.previous != "" && (failure.Kind == model.HistoryGone || failure.LacksCall()):
-		c.warn("history_gone", "The provider no longer has the conversation that model.state: server left to it; from here on each request carries all of it.")
-		c.carryAll()
-		return true, nil
 	case c.Settings.Additional && failure.RefusesAdditional():
 		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they stand in the field tools of each request: %s", failure.Message)
 		c.Settings.Additional, c.Settings.Context = false, ""
@@ -296,9 +290,6 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 	return false, nil
 }
 
-// carryAll has each request carry the whole conversation from here on.
-func (c *Conversation) carryAll() { c.previous, c.sent, c.Settings.Stored = "", 0, false }
-
 // ask sends one request and takes its answer into the history. The calls of the
 // answer run already. Its error may be a *model.Failure.
 func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intake, error) {
@@ -307,7 +298,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 		return nil, err
 	}
 	c.spent.Turns++
-	request := model.Request{Settings: settings, History: c.history, New: c.sent, Previous: c.previous}
+	request := model.Request{Settings: settings, History: c.history, New: c.sent}
 	if err := c.recordRequest(&request); err != nil {
 		return nil, err
 	}
@@ -345,12 +336,8 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 	c.measure.lastAnswer = len(c.history)
 	c.history = append(c.history, response.Output...)
 	c.ids.Note(response.Output...)
-	c.sent, c.logged, c.previous, c.overflow = len(c.history), len(c.history), response.ID, 0
+	c.sent, c.logged, c.overflow = len(c.history), len(c.history), 0
 	c.measure.tokens, c.measure.items, c.measure.found = response.Usage.Input+response.Usage.Output, len(c.history), len(c.found.Added)
-	if t.renamed && c.Settings.Stored {
-		c.warn("call_ids", "The model's API gives calls ids that are missing or come twice. Calls get ids of their own, which the provider does not know, so that from here on each request carries the whole conversation, in spite of model.state: server.")
-		c.carryAll()
-	}
 	t.settle()
 	if err == nil && t.problem != nil {
 		err = (&model.Failure{Kind: model.Malformed, Err: t.problem}).Stop()
@@ -377,9 +364,7 @@ func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error 
 	c.measure.lastAnswer = len(c.history)
 	c.history = append(c.history, t.items...)
 	c.ids.Note(t.items...)
-	if c.logged = len(c.history); !c.Settings.Stored { // else the provider has not kept them, and they are sent
-		c.sent = len(c.history)
-	}
+	c.sent, c.logged = len(c.history), len(c.history)
 	t.settle()
 	recorded := c.recordResponse(&model.Response{Status: transcript.Incomplete, Output: t.items}, took, t.speaking)
 	if recorded == nil && failure != nil && failure.Temporary() {

@@ -376,34 +376,6 @@ func TestRepeatsInOneAnswerCountOnce(t *testing.T) {
 	}
 }
 
-func TestStoredConversationSendsOnlyWhatIsNew(t *testing.T) {
-	t.Parallel()
-	f := converse(t, `
-version: 1
-turns:
-  - output: [{call: read_file, id: one, arguments: {}}]
-  - output: [{say: Done.}]
-`)
-	f.Settings.Stored = true
-	if err := f.Tell("The task."); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	var second struct {
-		Store    bool              `json:"store"`
-		Previous string            `json:"previous_response_id"`
-		Input    []json.RawMessage `json:"input"`
-	}
-	if err := json.Unmarshal([]byte(f.requests.bodies[1]), &second); err != nil {
-		t.Fatal(err)
-	}
-	if !second.Store || second.Previous == "" || len(second.Input) != 1 {
-		t.Errorf("the second request has store %v, previous %q and %d items; want true, an id and 1", second.Store, second.Previous, len(second.Input))
-	}
-}
-
 func TestRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns:\n  - output: [{say: Done.}]\n")

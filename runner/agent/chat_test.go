@@ -209,7 +209,7 @@ func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 			}
 			digests, again = append(digests, data.SHA256), append(again, digest)
 		case transcript.TypeModelResponse:
-			rebuilt.Response(data.ID, data.Output)
+			rebuilt.Response(data.Output)
 		}
 	}
 	var want []string

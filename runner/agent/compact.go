@@ -149,7 +149,7 @@ func (c *Conversation) adopt(found *compaction, reason string) error {
 	if shortens(reason) {
 		c.found.shortened(c.history, c.measure.found)
 	}
-	c.previous, c.sent, c.logged = "", 0, len(c.history)
+	c.sent, c.logged = 0, len(c.history)
 	c.measure = measure{lastAnswer: len(c.history), found: len(c.found.Added)}
 	c.settled = c.tokens()
 	c.told = nil // what was said of budgets may be gone

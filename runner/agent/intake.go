@@ -36,7 +36,6 @@ type intaken struct {
 	kept    bool   // the answer broke off, and this is what stays of it
 	refused string // why the call of the last item is not looked at
 	cutDown bool   // an item is not as it came
-	renamed bool   // a call has another id than it came with
 }
 
 func (c *Conversation) intake(ctx context.Context, speaking bool) *intake {
@@ -164,7 +163,7 @@ func (t *intake) named(raw json.RawMessage) (json.RawMessage, error) {
 		return raw, err
 	}
 	if !bytes.Equal(own, raw) {
-		t.cutDown, t.renamed = true, true
+		t.cutDown = true
 	}
 	return own, nil
 }

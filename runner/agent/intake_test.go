@@ -100,39 +100,36 @@ func TestACallRunsWhileItsAnswerIsOnItsWay(t *testing.T) {
 
 func TestAnAnswerThatBreaksOffIsGoneOnFrom(t *testing.T) {
 	t.Parallel()
-	for _, stored := range []bool{false, true} {
-		var seen started
-		f, seen := conversing(t, whole(look("zero")), func(_ context.Context, o model.Observer) (*model.Response, error) {
-			<-seen // zero
-			o.Item(json.RawMessage(`{"type":"reasoning","id":"rs_1","encrypted_content":"first"}`))
-			o.Item(json.RawMessage(look("one")))
-			<-seen
-			o.Item(json.RawMessage(`{"type":"reasoning","id":"rs_2","encrypted_content":"second"}`))
-			o.Item(json.RawMessage(change))
-			o.Item(json.RawMessage(look("two")))
-			return nil, cut
-		}, whole(look("two")), says("Done."))
-		f.Settings.Stored = stored
-		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-			t.Fatalf("Run = %q, %v", said, err)
-		}
-		if diff := cmp.Diff([]string{"zero", "one", "two"}, f.names()); diff != "" {
-			t.Errorf("calls that ran (-want +got):\n%s", diff)
-		}
-		third := f.requests.bodies[2]
-		rest := `{"type":"reasoning","id":"rs_1","encrypted_content":"first"},` + look("one") + `,{"type":"function_call_output","call_id":"one","output":"hello"}]}`
-		if !strings.HasSuffix(third, rest) || strings.Contains(third, "second") {
-			t.Errorf("the third request does not go on behind the call that ran:\n%s", third)
-		}
-		if stored != strings.Contains(third, `"previous_response_id":"resp"`) || stored == strings.Contains(third, look("zero")) {
-			t.Errorf("stored: %t, and the third request is\n%s", stored, third)
-		}
-		if spent := f.Spent(); spent.Calls != 3 || spent.Turns != 4 {
-			t.Errorf("spent %+v", spent)
-		}
-		if !slices.Contains(f.types(t), "model.retry") {
-			t.Error("nothing is recorded of the break")
-		}
+	var seen started
+	f, seen := conversing(t, whole(look("zero")), func(_ context.Context, o model.Observer) (*model.Response, error) {
+		<-seen // zero
+		o.Item(json.RawMessage(`{"type":"reasoning","id":"rs_1","encrypted_content":"first"}`))
+		o.Item(json.RawMessage(look("one")))
+		<-seen
+		o.Item(json.RawMessage(`{"type":"reasoning","id":"rs_2","encrypted_content":"second"}`))
+		o.Item(json.RawMessage(change))
+		o.Item(json.RawMessage(look("two")))
+		return nil, cut
+	}, whole(look("two")), says("Done."))
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	if diff := cmp.Diff([]string{"zero", "one", "two"}, f.names()); diff != "" {
+		t.Errorf("calls that ran (-want +got):\n%s", diff)
+	}
+	third := f.requests.bodies[2]
+	rest := `{"type":"reasoning","id":"rs_1","encrypted_content":"first"},` + look("one") + `,{"type":"function_call_output","call_id":"one","output":"hello"}]}`
+	if !strings.HasSuffix(third, rest) || strings.Contains(third, "second") {
+		t.Errorf("the third request does not go on behind the call that ran:\n%s", third)
+	}
+	if !strings.Contains(third, look("zero")) {
+		t.Errorf("the third request is\n%s", third)
+	}
+	if spent := f.Spent(); spent.Calls != 3 || spent.Turns != 4 {
+		t.Errorf("spent %+v", spent)
+	}
+	if !slices.Contains(f.types(t), "model.retry") {
+		t.Error("nothing is recorded of the break")
 	}
 }
 

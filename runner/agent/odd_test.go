@@ -65,7 +65,6 @@ func unpaired(body []byte) string {
 			ID    string                `json:"tool_call_id"`
 			Role  string
 		}
-		Previous string `json:"previous_response_id"`
 	}
 	if err := json.Unmarshal(body, &sent); err != nil {
 		return err.Error()
@@ -97,7 +96,7 @@ func unpaired(body []byte) string {
 			take("tool message", m.ID, answered)
 		}
 	}
-	if sent.Previous == "" && len(faults) == 0 && cmp.Diff(called, answered) != "" {
+	if len(faults) == 0 && cmp.Diff(called, answered) != "" {
 		faults = append(faults, "No tool output found for function call.")
 	}
 	return strings.Join(faults, "; ")
@@ -252,7 +251,7 @@ func (f fixture) rebuilds(t *testing.T, server *odd) {
 				t.Errorf("request %d is not what the transcript tells", n)
 			}
 		case transcript.TypeModelResponse:
-			rebuilt.Response(d.ID, d.Output)
+			rebuilt.Response(d.Output)
 		case transcript.TypeCompaction:
 			rebuilt.Compaction(d.Items)
 		}
@@ -322,44 +321,5 @@ func TestARunWithDoubledIDsGoesOn(t *testing.T) {
 		if found := f.compactions(t); len(found) != 1 || found[0].Method != "repair" || found[0].Reason != transcript.Refused {
 			t.Errorf("%s: compactions are %+v", wire, found)
 		}
-	}
-}
-
-// TestAProviderThatKeepsTheConversation is given all of it once calls have ids that it does not know.
-func TestAProviderThatKeepsTheConversation(t *testing.T) {
-	t.Parallel()
-	f, server := oddly(t, "responses", calling("responses", `"a"`), calling("responses", `"a"`), saying("responses", "Done."))
-	f.Settings.Stored = true
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
-	for n, all := range []bool{true, false, true} {
-		if body := server.bodies[n]; strings.Contains(body, "The task.") != all || strings.Contains(body, "previous_response_id") == all {
-			t.Errorf("request %d is %s", n+1, body)
-		}
-	}
-	f.rebuilds(t, server)
-}
-
-// TestAProviderThatKeepsTheConversationAfterARestart doesn't know the id that a call got before the
-// run was killed.
-func TestAProviderThatKeepsTheConversationAfterARestart(t *testing.T) {
-	t.Parallel()
-	p := pastOf(
-		t,
-		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":true},"input":[`+theTask+`]}`),
-		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("call_1_1")+`]}`),
-	)
-	f, server := oddly(t, "responses", refused("No tool call found for function call output with call_id call_1_1."), saying("responses", "Done."))
-	f.Settings.Stored = true
-	f.Restore(p, nil, 0)
-	if err := f.Resume(t.Context(), p, nil); err != nil {
-		t.Fatal(err)
-	}
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
-	if !strings.Contains(server.bodies[0], "previous_response_id") || strings.Contains(server.bodies[1], "previous_response_id") || !strings.Contains(server.bodies[1], "The task.") {
-		t.Errorf("the requests are %q", server.bodies)
 	}
 }

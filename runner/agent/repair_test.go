@@ -103,19 +103,16 @@ func TestReasoningThatNobodyKeeps(t *testing.T) {
 		`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}`:                                                       true,
 		`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":null,"content":[{"type":"reasoning_text","text":"I think."}]}`: true,
 	} {
-		for _, stored := range []bool{false, true} {
-			f, server := oddly(t, "responses", answering(reasoning, look("one")), saying("responses", "Done."))
-			f.Settings.Stored = stored
-			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-				t.Fatalf("%s: Run = %q, %v", reasoning, said, err)
-			}
-			if body := server.bodies[1]; !stored && strings.Contains(body, "rs_1") != sent {
-				t.Errorf("%s: the request is %s", reasoning, body)
-			}
-			f.rebuilds(t, server)
-			if !strings.Contains(f.text(t), "rs_1") {
-				t.Errorf("%s is not on record", reasoning)
-			}
+		f, server := oddly(t, "responses", answering(reasoning, look("one")), saying("responses", "Done."))
+		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
+			t.Fatalf("%s: Run = %q, %v", reasoning, said, err)
+		}
+		if body := server.bodies[1]; strings.Contains(body, "rs_1") != sent {
+			t.Errorf("%s: the request is %s", reasoning, body)
+		}
+		f.rebuilds(t, server)
+		if !strings.Contains(f.text(t), "rs_1") {
+			t.Errorf("%s is not on record", reasoning)
 		}
 	}
 }

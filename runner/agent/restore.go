@@ -197,7 +197,7 @@ func (p *Past) response(d transcript.ModelResponse) error {
 	p.ids.Note(d.Output...)
 	p.logged = len(p.history)
 	if d.Status != transcript.Incomplete { // else the provider has not kept it
-		p.sent, p.previous = len(p.history), d.ID
+		p.sent = len(p.history)
 		p.measure.tokens, p.measure.items, p.measure.found = d.Usage.Input+d.Usage.Output, len(p.history), len(p.found.Added)
 	}
 	said, err := p.read(d.Output)
@@ -314,16 +314,14 @@ func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
 	c.Add(p.aside...)
 }
 
-// foundOut takes over what a run found out by its requests: that the provider has lost
-// the conversation which was left to it, that there is no flex tier, how the endpoint differs.
+// foundOut takes over what a run found out by its requests: that there is no flex tier, how the
+// endpoint differs.
 func (c *Conversation) foundOut(settings json.RawMessage) {
 	var s struct {
-		Store bool          `json:"store"`
-		Tier  string        `json:"service_tier"`
-		Chat  []model.Quirk `json:"chat"`
+		Tier string        `json:"service_tier"`
+		Chat []model.Quirk `json:"chat"`
 	}
 	known := json.Unmarshal(settings, &s) == nil && settings != nil
-	c.Settings.Stored = c.Settings.Stored && known && s.Store
 	if known && c.Settings.ServiceTier == model.FlexTier {
 		c.Settings.ServiceTier = s.Tier
 	}

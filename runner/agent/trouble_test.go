@@ -470,28 +470,6 @@ func TestAnEndpointThatKnowsNoStreams(t *testing.T) {
 	f.wholeAndOnce(t, server)
 }
 
-func TestServerStateThatIsGone(t *testing.T) {
-	t.Parallel()
-	f, server := talk(t, threeTurns, modeltest.Options{})
-	f.Settings.Stored = true
-	var warned []string
-	f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
-	server.Replace(2, answer(400, "", `{"error":{"message":"Previous response with id 'resp_1' not found.","code":"previous_response_not_found","param":"previous_response_id"}}`))
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
-	f.wholeAndOnce(t, server)
-	requests := server.Requests()
-	for i, part := range []string{`"store":true`, `"previous_response_id"`, `"store":false`, `"store":false`} {
-		if !strings.Contains(string(requests[i].Body), part) {
-			t.Errorf("request %d lacks %s: %s", i+1, part, requests[i].Body)
-		}
-	}
-	if !strings.Contains(string(requests[2].Body), "The task.") || len(warned) != 1 {
-		t.Errorf("warned %v, the third request is %s", warned, requests[2].Body)
-	}
-}
-
 func TestSettingsReachTheWire(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})

@@ -70,11 +70,7 @@ func (r Record) Requests() (found Differences, number int, err error) {
 				found.note(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.By(), d.Turn)), d.SHA256, digest)
 			}
 		case transcript.TypeModelResponse:
-			if d.Status == transcript.Incomplete {
-				rebuilt.Rest(d.Output)
-				return nil
-			}
-			rebuilt.Response(d.ID, d.Output)
+			rebuilt.Response(d.Output)
 		case transcript.TypeModelFallback:
 			rebuilt.Fallback(d.LeftOut)
 		case transcript.TypeCompaction:

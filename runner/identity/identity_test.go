@@ -26,7 +26,7 @@ func jwt(claims string) string {
 	return part([]byte(`{"alg":"RS256"}`)) + "." + part([]byte(claims)) + "." + part([]byte("signature"))
 }
 
-var named = job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "auto"}
+var named = job.Identity{Provider: "idp", ServiceAccount: "svc"}
 
 // learned keeps what an identity tells of its secrets.
 type learned struct {
@@ -54,20 +54,17 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 		words string // empty for nothing
 	}{
 		{"all by the job", named, "", asks, ""},
-		{"all by the environment", job.Identity{Token: "auto"}, "", append(settings.Environment{providerVariable + "=idp", accountVariable + "=svc"}, asks...), ""},
+		{"all by the environment", job.Identity{}, "", append(settings.Environment{providerVariable + "=idp", accountVariable + "=svc"}, asks...), ""},
 		{"no provider", job.Identity{ServiceAccount: "svc"}, "", asks, "set model.identity.provider_id or OPENAI_IDENTITY_PROVIDER_ID"},
 		{"no account", job.Identity{Provider: "idp"}, "", asks, "set model.identity.service_account_id or OPENAI_SERVICE_ACCOUNT_ID"},
 		{"no permission", named, "", nil, "permissions: id-token: write"},
 		{"no token to ask with", named, "", asks[:1], "permissions: id-token: write"},
 		{"a service that is not confidential", named, "", settings.Environment{requestURL + "=http://ci.example/token", requestToken + "=t"}, "is no https address"},
 		{"one on loopback", named, "", settings.Environment{requestURL + "=http://[::1]:1/token", requestToken + "=t"}, ""},
-		{"a relative file", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "file", TokenFile: "token"}, "", asks, "absolute path"},
-		{"no file", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "file"}, "", asks, "no file with the job's token is named"},
+		{"a relative file", job.Identity{Provider: "idp", ServiceAccount: "svc", TokenFile: "token"}, "", asks, "absolute path"},
 		{"a file by the environment", named, "", settings.Environment{settings.IdentityFileVariable + "=" + there}, ""},
 		{"a file that is not there", named, "", settings.Environment{settings.IdentityFileVariable + "=" + gone}, "there is no file " + gone},
-		{"Actions before that file, by the job", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "actions"}, "", settings.Environment{settings.IdentityFileVariable + "=" + there}, "permissions: id-token: write"},
-		{"a pod", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "kubernetes", TokenFile: there}, "", nil, ""},
-		{"a pod without a volume", job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "kubernetes", TokenFile: gone}, "", nil, "there is no file " + gone},
+		{"a file that is missing", job.Identity{Provider: "idp", ServiceAccount: "svc", TokenFile: gone}, "", nil, "there is no file " + gone},
 		{"OpenAI by name", named, "https://api.openai.com/v1", asks, ""},
 		{"another API", named, "https://api.openai.com.example/v1", asks, "for OpenAI's own API alone"},
 		{"no TLS", named, "http://api.openai.com/v1", asks, "for OpenAI's own API alone"},
@@ -163,7 +160,7 @@ func TestAFileIsReadEachTime(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	i, err := New(Options{Job: job.Identity{Provider: "idp", ServiceAccount: "svc", Token: "kubernetes", TokenFile: path}, Learn: new(learned).learn})
+	i, err := New(Options{Job: job.Identity{Provider: "idp", ServiceAccount: "svc", TokenFile: path}, Learn: new(learned).learn})
 	if err != nil {
 		t.Fatal(err)
 	}

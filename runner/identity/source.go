@@ -40,14 +40,10 @@ const (
 // findSource is what the job says, else the file that is named, else Actions. The token
 // of a cluster is never taken unasked: it may be one for the cluster itself.
 func findSource(j job.Identity, env settings.Environment) (source, error) {
-	path := cmp.Or(j.TokenFile, env.Get(settings.IdentityFileVariable))
-	switch {
-	case j.Token == "kubernetes":
-		return fileAt(cmp.Or(path, auth.DefaultK8STokenPath))
-	case j.Token == "file" || j.Token == "auto" && path != "":
+	if path := cmp.Or(j.TokenFile, env.Get(settings.IdentityFileVariable)); path != "" {
 		return fileAt(path)
 	}
-	return actionsOf(env, cmp.Or(j.Audience, auth.DefaultAudience))
+	return actionsOf(env)
 }
 
 // file has the token of a job, and may have a newer one the next time.
@@ -80,7 +76,7 @@ func (f file) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
 // actions asks the service of the workflow's runner.
 type actions struct{ address, bearer string }
 
-func actionsOf(env settings.Environment, audience string) (source, error) {
+func actionsOf(env settings.Environment) (source, error) {
 	address, bearer := env.Get(requestURL), env.Get(requestToken)
 	if address == "" || bearer == "" {
 		return nil, missing("%s is not set: in a workflow of GitHub give the job permissions: id-token: write, in one of Forgejo enable-openid-connect: true; "+
@@ -91,7 +87,7 @@ func actionsOf(env settings.Environment, audience string) (source, error) {
 		return nil, missing("%s is no https address", requestURL)
 	}
 	query := u.Query()
-	query.Set("audience", audience)
+	query.Set("audience", auth.DefaultAudience)
 	u.RawQuery = query.Encode()
 	return actions{u.String(), bearer}, nil
 }

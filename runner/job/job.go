@@ -85,7 +85,6 @@ type Model struct {
 	Wire            string            `json:"wire"` // responses, chat
 	Chat            []string          `json:"chat"` // quirks of the endpoint, with wire: chat
 	Stream          bool              `json:"stream"`
-	State           string            `json:"state"`             // client, server
 	ReasoningEffort string            `json:"reasoning_effort"`  // "" sends none, for models that don't reason
 	Summary         string            `json:"reasoning_summary"` // "" for none
 	ServiceTier     string            `json:"service_tier"`      // "" for the project's own
@@ -113,9 +112,7 @@ func (m Model) Writes() bool {
 type Identity struct {
 	Provider       string `json:"provider_id"`
 	ServiceAccount string `json:"service_account_id"`
-	Token          string `json:"token"`      // auto, actions, file, kubernetes
 	TokenFile      string `json:"token_file"` // absolute
-	Audience       string `json:"audience"`   // "" for that of OpenAI's API
 }
 
 // Price is what a model costs, in US dollars for a million tokens. One without Input

@@ -39,8 +39,8 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Setup:      []SetupStep{},
 		Services:   map[string]Service{},
 		Model: Model{
-			Name: "gpt-5.4", APIKeyEnv: "OPENAI_API_KEY", Fallbacks: []string{}, Auth: "key", Identity: Identity{Token: "auto"}, Headers: map[string]string{},
-			Wire: "responses", Chat: []string{}, Stream: true, State: "client", ReasoningEffort: "medium", Tools: "auto",
+			Name: "gpt-5.4", APIKeyEnv: "OPENAI_API_KEY", Fallbacks: []string{}, Auth: "key", Headers: map[string]string{},
+			Wire: "responses", Chat: []string{}, Stream: true, ReasoningEffort: "medium", Tools: "auto",
 			Outage: Duration(10 * time.Minute),
 		},
 		Tools:  Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},

@@ -160,7 +160,6 @@ func (d *decoder) chatHasLess() {
 		path  string
 		wrong bool
 	}{
-		{"model.state", m.State == "server"},
 		{"model.tools", m.Tools == "freeform" || m.Tools == "builtin" || m.Tools == "code"},
 		{"model.reasoning_summary", m.Summary != ""},
 	} {

@@ -41,18 +41,13 @@ func TestToolsAndInstructionsStandInTheInput(t *testing.T) {
 func TestARecordMakesUpRequestsWithToolsInTheInput(t *testing.T) {
 	before, after := additional(), additional()
 	after.Additional, after.Context = false, ""
-	stored := before
-	stored.Stored = true
 	history := []json.RawMessage{user("a"), user("b"), user("c")}
 	var rebuilt model.Rebuilt
 	for i, request := range []model.Request{
 		{Settings: before, History: history[:1]},
 		{Settings: after, History: history[:2]},
-		{Settings: stored, History: history, New: 2, Previous: "r"},
+		{Settings: after, History: history},
 	} {
-		if request.Settings.Stored {
-			rebuilt.Response("r", nil)
-		}
 		body, err := request.Body()
 		if err != nil {
 			t.Fatal(err)

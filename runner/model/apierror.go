@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -127,7 +126,6 @@ var codeKinds = map[string]Kind{
 	"server_is_overloaded":          ServerError,
 	"vector_store_timeout":          ServerError,
 	"context_length_exceeded":       ContextLength,
-	"previous_response_not_found":   HistoryGone,
 	"invalid_prompt":                Refused,
 	"cyber_policy":                  Refused,
 	"bio_policy":                    Refused,
@@ -189,8 +187,6 @@ func kindOf(status int, code, message string) Kind {
 	switch {
 	case codeKinds[code] != "":
 		return codeKinds[code]
-	case (status == http.StatusBadRequest || status == http.StatusNotFound) && strings.Contains(message, "previous_response_id"):
-		return HistoryGone
 	case (status == 0 || status == http.StatusBadRequest || status == http.StatusNotFound) && sealedWords().MatchString(message):
 		return InvalidRequest
 	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tooLong.MatchString(message):

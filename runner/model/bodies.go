@@ -27,7 +27,7 @@ func (b *Bodies) For(m Responder, r Request) ([]byte, error) {
 	case *Chat:
 		return BodyFor(m, r)
 	}
-	if r.Encoded != nil || len(r.History) == 0 || r.Settings.Stored && r.Previous != "" {
+	if r.Encoded != nil || len(r.History) == 0 {
 		return BodyFor(m, r)
 	}
 	if err := b.begin(r); err != nil {
@@ -68,7 +68,7 @@ func (b *Bodies) continuedBy(r Request) bool {
 }
 
 func (b *Bodies) add(item json.RawMessage) error {
-	if !b.settings.Stored && lost(item) {
+	if lost(item) {
 		b.items = append(b.items, item)
 		return nil
 	}

@@ -19,8 +19,8 @@ func (responses) Respond(context.Context, model.Request, model.Observer) (*model
 
 func TestBodiesAreThoseOfTheRequests(t *testing.T) {
 	settings := model.Settings{Model: "m", Instructions: "<be> & brief", Tools: []json.RawMessage{json.RawMessage(`{"type": "function"}`)}}
-	other, stored := settings, settings
-	other.Speaking, stored.Stored = true, true
+	other := settings
+	other.Speaking = true
 	additional := settings
 	additional.Additional = true
 	items := []json.RawMessage{user("a"), json.RawMessage("{ \"text\" :\n\"<b> \u2028 \" }"), nil, user("c"), user("d")}
@@ -37,8 +37,6 @@ func TestBodiesAreThoseOfTheRequests(t *testing.T) {
 		{Settings: settings, History: items},
 		{Settings: settings, History: items[1:]},
 		{Settings: settings, History: items[1:2]},
-		{Settings: stored, History: items, New: 3},
-		{Settings: stored, History: items, New: 3, Previous: "resp_1"},
 		{Settings: settings, History: items},
 		{Settings: additional, History: items[:2]},
 		{Settings: additional, History: items},

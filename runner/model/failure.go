@@ -44,7 +44,6 @@ const (
 	Forbidden      Kind = "forbidden"       // 403
 	NotFound       Kind = "not_found"       // 404: the model or the URL
 	ContextLength  Kind = "context_length"  // the history does not fit
-	HistoryGone    Kind = "history_gone"    // the provider does not have the conversation any more
 	Refused        Kind = "refused"         // by the provider's policies
 	InvalidRequest Kind = "invalid_request" // 400 and other refusals
 	ScriptMismatch Kind = "script_mismatch" // a scripted session does not fit the run
@@ -67,7 +66,6 @@ var sentences = map[Kind]struct{ happened, remedy string }{
 	Forbidden:      {"The key may not be used for this", "the key may not use this model or endpoint; check its project and permissions"},
 	NotFound:       {"The model's API does not know the model or the path", "check model.name and model.base_url"},
 	ContextLength:  {"The conversation is longer than the model's window", "give a smaller task or a model with a larger window"},
-	HistoryGone:    {"The model's API has lost the conversation", "set model.state: client, so that each request carries the whole history"},
 	Refused:        {"The model or its provider refuses the task", "the provider's policies refuse this task; reword it"},
 	InvalidRequest: {"The model's API refused the request", "check model.name, model.reasoning_effort and what the endpoint supports"},
 	ScriptMismatch: {"The scripted session does not fit the run", "correct the scripted session, or run without --replay"},

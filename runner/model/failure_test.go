@@ -43,7 +43,7 @@ func TestWhatLeadsToAnotherModel(t *testing.T) {
 			}
 		})
 	}
-	for kind, elsewhere := range map[Kind]bool{Unreachable: false, StreamCut: true, Silent: true, Incomplete: false, Malformed: false, Identity: false, HistoryGone: false} {
+	for kind, elsewhere := range map[Kind]bool{Unreachable: false, StreamCut: true, Silent: true, Incomplete: false, Malformed: false, Identity: false} {
 		if got := (&Failure{Kind: kind}).Elsewhere(); got != elsewhere {
 			t.Errorf("%s leads elsewhere: %t", kind, got)
 		}

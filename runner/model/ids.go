@@ -3,10 +3,8 @@ package model
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // CallIDs keeps the ids of the calls of a conversation apart. Gateways and local servers number
@@ -87,17 +85,6 @@ func Distinct(items []json.RawMessage) (distinct []json.RawMessage, changed bool
 		distinct = append(distinct, fixed)
 	}
 	return distinct, changed, nil
-}
-
-// noCall is how the API says that it does not know the call of an output.
-var noCall = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\bno (?:tool|function|custom tool)?[ _]?(?:call|output) found\b`)
-})
-
-// LacksCall says that the provider, which keeps the conversation, does not know the call of an
-// output.
-func (f *Failure) LacksCall() bool {
-	return f.Kind == InvalidRequest && noCall().MatchString(f.Message)
 }
 
 // identity has the fields by which items belong together.

@@ -47,10 +47,6 @@ type Settings struct {
 	Speaking bool
 	// Schema is a JSON Schema that the answer's words must fit.
 	Schema json.RawMessage
-	// Stored says that the provider keeps the conversation and requests carry
-	// only what is new (previous_response_id); otherwise each request carries
-	// the whole history and nothing is stored.
-	Stored bool
 }
 
 // The tiers that a run knows by name: one that is cheap and may have no room, and the one
@@ -67,8 +63,6 @@ type Request struct {
 	// before.
 	History []json.RawMessage
 	New     int
-	// Previous is the id of the last response; used when Settings.Stored.
-	Previous string
 	// Encoded is what BodyFor gave for this request and who is asked; nil to have the
 	// body made.
 	Encoded []byte
@@ -143,14 +137,13 @@ type body struct {
 	ParallelToolCalls *bool             `json:"parallel_tool_calls,omitempty"`
 	Reasoning         *reasoning        `json:"reasoning,omitempty"`
 	Include           []string          `json:"include,omitempty"`
-	Store             bool              `json:"store"`
+	Store             bool              `json:"store"` // never: each request carries the whole conversation
 	Stream            bool              `json:"stream"`
 	ServiceTier       string            `json:"service_tier,omitempty"`
 	MaxOutputTokens   int64             `json:"max_output_tokens,omitempty"`
 	Text              *textSettings     `json:"text,omitempty"`
 	PromptCacheKey    string            `json:"prompt_cache_key,omitempty"`
 	Chat              []Quirk           `json:"chat,omitempty"` // of Chat Completions alone: it is translated, and not sent
-	Previous          string            `json:"previous_response_id,omitempty"`
 	Input             []json.RawMessage `json:"input"`
 }
 
@@ -171,17 +164,13 @@ type textFormat struct {
 }
 
 // Body is the JSON of r for the Responses API. Two requests of one run share every byte
-// up to the first item that is new, but for previous_response_id.
+// up to the first item that is new.
 func (r Request) Body() ([]byte, error) {
 	b, err := r.Settings.body()
 	if err != nil {
 		return nil, err
 	}
-	if b.Store && r.Previous != "" {
-		b.Previous, b.Input = r.Previous, r.History[r.New:]
-	} else {
-		b.Input = slices.Concat(b.Input, findable(r.History, b.Store))
-	}
+	b.Input = slices.Concat(b.Input, findable(r.History))
 	return Encode(b)
 }
 
@@ -189,7 +178,7 @@ func (r Request) Body() ([]byte, error) {
 func (s Settings) body() (body, error) {
 	b := body{
 		Model: s.Model, Instructions: &s.Instructions,
-		Store: s.Stored, Stream: !s.Whole, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
+		Stream: !s.Whole, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
 		Text: s.text(), PromptCacheKey: s.CacheKey, Chat: s.Chat,
 	}
 	if !s.Wordy {
@@ -199,7 +188,7 @@ func (s Settings) body() (body, error) {
 	}
 	if s.Effort != "" || s.Summary != "" || s.Context != "" {
 		b.Reasoning = &reasoning{s.Effort, s.Summary, s.Context}
-		b.Include = []string{"reasoning.encrypted_content"} // also when stored: what is lost there is sent again
+		b.Include = []string{"reasoning.encrypted_content"}
 	}
 	return b, nil
 }
@@ -252,7 +241,7 @@ func (s Settings) text() *textSettings {
 	return &textSettings{Format: textFormat{Type: "json_schema", Name: "output", Schema: s.Schema}}
 }
 
-// SettingsJSON is the body of a request without its previous response, and with that of its
+// SettingsJSON is the body of a request with that of its
 // input alone which is the same in each request, for the record.
 func (s Settings) SettingsJSON() (json.RawMessage, error) {
 	b, err := s.body()

@@ -309,7 +309,7 @@ type compactBody struct {
 // Compact asks POST /responses/compact. An endpoint that lacks it answers as
 // ErrNoCompaction.
 func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
-	raw, err := Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, findable(r.History, r.Settings.Stored)})
+	raw, err := Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, findable(r.History)})
 	if err != nil {
 		return nil, err
 	}

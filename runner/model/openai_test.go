@@ -124,31 +124,6 @@ func texts(t *testing.T, items []json.RawMessage) []string {
 	return list
 }
 
-func TestServerStateSendsOnlyWhatIsNew(t *testing.T) {
-	request := model.Request{
-		Settings: model.Settings{Model: "m", Stored: true, Effort: "low"},
-		History:  []json.RawMessage{user("a"), user("b")},
-		New:      1,
-		Previous: "resp_1",
-	}
-	raw, err := request.Body()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var body struct {
-		Store    bool              `json:"store"`
-		Previous string            `json:"previous_response_id"`
-		Include  []string          `json:"include"`
-		Input    []json.RawMessage `json:"input"`
-	}
-	if err := json.Unmarshal(raw, &body); err != nil {
-		t.Fatal(err)
-	}
-	if !body.Store || body.Previous != "resp_1" || len(body.Input) != 1 || len(body.Include) != 1 {
-		t.Errorf("body = %s", raw)
-	}
-}
-
 func sse(events ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -15,8 +15,6 @@ type Rebuilt struct {
 
 	settings json.RawMessage
 	history  []json.RawMessage
-	sent     int
-	previous string
 }
 
 // Request is the SHA-256 in hex of the next request's body. settings is nil
@@ -38,15 +36,7 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 	if err != nil {
 		return "", err
 	}
-	items, tail := slices.Concat(s.Input, findable(r.history, s.Store)), []byte(`,"input":`)
-	if s.Store && r.previous != "" {
-		id, err := Encode(r.previous)
-		if err != nil {
-			return "", err
-		}
-		items = r.history[r.sent:]
-		tail = append([]byte(`,"previous_response_id":`), append(id, tail...)...)
-	}
+	items, tail := slices.Concat(s.Input, findable(r.history)), []byte(`,"input":`)
 	list, err := Encode(items)
 	if err != nil {
 		return "", err
@@ -67,15 +57,8 @@ func withoutInput(settings json.RawMessage, opening []json.RawMessage) ([]byte, 
 	return bytes.TrimSuffix(head, append([]byte(`,"input":`), list...)), err
 }
 
-// Response takes an answer.
-func (r *Rebuilt) Response(id string, output []json.RawMessage) {
-	r.history = append(r.history, output...)
-	r.sent, r.previous = len(r.history), id
-}
-
-// Rest takes what stays of an answer that broke off. The provider has not kept
-// it.
-func (r *Rebuilt) Rest(output []json.RawMessage) { r.history = append(r.history, output...) }
+// Response takes what came of an answer, whole or broken off.
+func (r *Rebuilt) Response(output []json.RawMessage) { r.history = append(r.history, output...) }
 
 // LacksImages says that the conversation has images, of which a transcript has
 // only digests: its requests cannot be made again.
@@ -85,7 +68,7 @@ func (r *Rebuilt) LacksImages() bool {
 
 // Fallback takes that another model goes on, without some items.
 func (r *Rebuilt) Fallback(leftOut []int) {
-	r.history, r.sent, r.previous = Without(r.history, leftOut), 0, ""
+	r.history = Without(r.history, leftOut)
 }
 
 // Without is a conversation without the items at these places.
@@ -101,5 +84,5 @@ func Without(items []json.RawMessage, places []int) []json.RawMessage {
 
 // Compaction takes a conversation that was made shorter.
 func (r *Rebuilt) Compaction(items []json.RawMessage) {
-	r.history, r.sent, r.previous = items, 0, ""
+	r.history = items
 }

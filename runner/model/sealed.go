@@ -47,12 +47,9 @@ func lost(raw json.RawMessage) bool {
 	return item.Type == "reasoning" && item.Sealed == "" && len(item.Content) == 0
 }
 
-// findable are the items of a conversation that an endpoint gets. Where it stores nothing, that is
-// without reasoning that it gave by name alone.
-func findable(items []json.RawMessage, stored bool) []json.RawMessage {
-	if stored {
-		return items
-	}
+// findable are the items of a conversation that an endpoint gets: those without reasoning that it
+// gave by name alone, since it stores nothing.
+func findable(items []json.RawMessage) []json.RawMessage {
 	for i, raw := range items {
 		if !lost(raw) {
 			continue

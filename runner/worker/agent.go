@@ -177,7 +177,7 @@ func (a *Agent) settle(ctx context.Context) error {
 	}
 	a.conversation.Settings = model.Settings{
 		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, ServiceTier: m.ServiceTier,
-		MaxOutputTokens: m.MaxOutputTokens, Stored: m.State == "server", Whole: !m.Stream, Wordy: m.Writes(),
+		MaxOutputTokens: m.MaxOutputTokens, Whole: !m.Stream, Wordy: m.Writes(),
 	}
 	for _, name := range m.Chat {
 		a.conversation.Settings.Chat = append(a.conversation.Settings.Chat, model.Quirk(name))

@@ -241,7 +241,7 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	}
 	err := json.Unmarshal(raw, &body)
 	if err == nil {
-		_, err = pair(body.Input, false)
+		_, err = pair(body.Input)
 	}
 	if err == nil && !s.options.Trusting {
 		err = compactSchema().validate(raw)
@@ -322,13 +322,12 @@ func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 	}
 	var body struct {
 		Input  []json.RawMessage `json:"input"`
-		Prev   string            `json:"previous_response_id"`
 		Stream bool              `json:"stream"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return model.Request{}, fmt.Errorf("the body is not JSON: %w", err)
 	}
-	fresh, err := pair(body.Input, body.Prev != "")
+	fresh, err := pair(body.Input)
 	if err != nil {
 		return model.Request{}, err
 	}
@@ -342,8 +341,8 @@ type inputItem struct {
 }
 
 // pair checks that every call has one output, after it. It returns the index behind the last item of
-// the model. With continued, calls may be in an earlier request.
-func pair(input []json.RawMessage, continued bool) (int, error) {
+// the model.
+func pair(input []json.RawMessage) (int, error) {
 	open := map[string]bool{}
 	done := map[string]bool{}
 	fresh := 0
@@ -354,7 +353,7 @@ func pair(input []json.RawMessage, continued bool) (int, error) {
 		}
 		switch {
 		case isOutput(item.Type):
-			if !open[item.CallID] && !continued {
+			if !open[item.CallID] {
 				return 0, fmt.Errorf("input[%d]: no tool call found for call_id %s", i, item.CallID)
 			}
 			if done[item.CallID] {
