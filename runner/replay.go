@@ -471,11 +471,10 @@ func (p *replay) endings(outputs []transcript.ToolFinished) func(context.Context
 	}
 }
 
-// recordedServers are the servers of tools as the record has them, and what tools with a network
-// of their own answered: none is started. Where
-// answers name the checkout of the run they now name the fresh tree.
+// recordedServers are the servers of tools as the record has them: none is started. Where answers
+// name the checkout of the run they now name the fresh tree.
 func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions.Recorded, error) {
-	if j := p.recorded.job; len(j.MCPServers) == 0 && !slices.ContainsFunc(j.Tools.Dynamic, j.Outward) {
+	if len(p.recorded.job.MCPServers) == 0 {
 		return nil, nil
 	}
 	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &p.nested}

@@ -88,11 +88,11 @@ func play(t *testing.T, session, setting string) (events []transcript.Event, ref
 	return readEvents(t, filepath.Join(out, "transcript.jsonl")), string(said), strings.NewReplacer(out, "$RUN", repo, "$REPO")
 }
 
-// dynamicTools are tools of the job's own: one that is run for each call, one that serves, and
+// dynamicTools are tools of the job's own: a script, a program of the repository, and
 // one that has to be looked for.
 const dynamicTools = `[
 	{name: lookup, description: Looks a word up., input_schema: {type: object, properties: {word: {type: string}}, required: [word]}, run: "read -r word; echo $word; pwd"},
-	{name: define, description: Defines a word., input_schema: {type: object}, serve: [./define.sh]},
+	{name: define, description: Defines a word., input_schema: {type: object}, run: [./define.sh]},
 	{name: tides, description: Tells of the tides., input_schema: {type: object, properties: {harbour: {type: string}}}, run: "echo '[{\"type\":\"input_text\",\"text\":\"high\"}]'", defer: true},
 ]`
 
@@ -104,13 +104,8 @@ const playedHooks = `{
 	replaces: {on: PostToolUse, tools: [define], run: [sh, -c, "echo '{\"hookSpecificOutput\": {\"updatedToolOutput\": \"replaced\"}}'"]},
 }`
 
-// definer serves: it answers all calls by the same words.
-const definer = `#!/bin/sh
-while read -r line; do
-	id=$(printf %s "$line" | sed 's/.*"call_id":"\([^"]*\)".*/\1/')
-	echo '{"call_id":"'$id'","content_items":[{"type":"input_text","text":"a greeting"}],"success":true}'
-done
-`
+// definer answers each call by the same words.
+const definer = "#!/bin/sh\necho a greeting\n"
 
 // picture is a PNG of four pixels.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mP4z8DAAMIM/4EAAB/uBfvxq7p3AAAAAElFTkSuQmCC"

@@ -160,9 +160,8 @@ func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
 	return nil
 }
 
-// lends says how often the agent's sandbox lends the workspace to others: to hooks once, for each
-// network that tools of the job's own have besides the agent's once, and to each server as often
-// as it may be started: up to three times until a revision is settled, and again once it has ended.
+// lends says how often the agent's sandbox lends the workspace to others: to hooks once, and to
+// each server as often as it may be started: up to three times until a revision is settled, and again once it has ended.
 func (s *Sandboxes) lends() (toRead, toWrite int) {
 	const starts = 2 * 3
 	for _, server := range s.Job.MCPServers {
@@ -177,7 +176,7 @@ func (s *Sandboxes) lends() (toRead, toWrite int) {
 	if s.Hooked {
 		toRead++
 	}
-	return toRead, toWrite + len(s.Job.OtherNetworks())
+	return toRead, toWrite
 }
 
 // Changeable are the folders that the run's commands may really write to; what they change

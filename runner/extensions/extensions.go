@@ -210,7 +210,7 @@ func (s *Servers) named(name string) *server {
 func (s *Servers) resources() (all []mcp.Resources) {
 	for _, list := range s.Lists() {
 		if one := s.named(list.Server); one != nil && list.Resources {
-			all = append(all, mcp.Resources{Server: one.name, Parallel: one.Parallel, Session: one.answering})
+			all = append(all, mcp.Resources{Server: one.name, Session: one.answering})
 		}
 	}
 	return all

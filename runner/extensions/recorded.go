@@ -15,8 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// Recorded is what servers of tools, and tools of the job's own that reach more than the agent's
-// commands, said in a run before, from its record.
+// Recorded is what servers of tools said in a run before, from its record.
 type Recorded struct {
 	Lists   []mcp.List
 	Answers map[transcript.CallRef]transcript.ToolFinished

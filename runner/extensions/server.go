@@ -129,8 +129,8 @@ func (one *server) redacted(list mcp.List) (clean mcp.List, err error) {
 // asked is what package mcp is to hold a session with.
 func (one *server) asked() (mcp.Server, error) {
 	s := mcp.Server{
-		Name: one.name, Tools: one.Tools, Deny: one.Deny, Protocol: one.Protocol, StartTimeout: time.Duration(one.StartTimeout),
-		CallTimeout: time.Duration(one.ToolTimeout), Parallel: one.Parallel, Defer: one.Defer, Observe: one.observe,
+		Name: one.name, Tools: one.Tools, Deny: one.Deny, StartTimeout: time.Duration(one.StartTimeout),
+		CallTimeout: time.Duration(one.ToolTimeout), Defer: one.Defer, Observe: one.observe,
 	}
 	if one.URL == "" {
 		s.Start = one.start
@@ -301,7 +301,7 @@ func (one *server) lastLines() string {
 
 // tool answers calls of a tool of the server.
 func (one *server) tool(offered mcp.Offered) tools.Tool {
-	tool := tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: !one.Parallel}
+	tool := tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true}
 	tool.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		session, why := one.answering(ctx)
 		if session == nil {

@@ -14,15 +14,13 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// DynamicTool is a tool of the job's own: Run for each call, or Serve for all of them.
+// DynamicTool is a tool of the job's own: a command that runs for each call.
 type DynamicTool struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
 	InputSchema map[string]any `json:"input_schema"`
 	Run         Command        `json:"run"`
-	Serve       Command        `json:"serve"`
 	Timeout     Duration       `json:"timeout"`
-	Network     Network        `json:"network"` // zero for that of Policy
 	Defer       bool           `json:"defer"`
 }
 
@@ -134,7 +132,7 @@ func (d *decoder) fitDynamicTools() {
 			continue
 		}
 		path := fmt.Sprintf("tools.dynamic[%d]", i)
-		if tool.Run.IsZero() && tool.Serve.IsZero() && (d.given(join(path, "run")) || d.given(join(path, "serve"))) {
+		if tool.Run.IsZero() && d.given(join(path, "run")) {
 			continue // which is complained of already
 		}
 		at, set := d.places[join(path, key)]
@@ -157,16 +155,10 @@ func (t DynamicTool) misfit(before []DynamicTool) (key, wrong string) {
 		return "name", "is a name of agent-ci's own tool " + tools.Taken(t.Name) + "; choose another"
 	case slices.ContainsFunc(before, func(other DynamicTool) bool { return other.Name == t.Name }):
 		return "name", "is the name of another tool of tools.dynamic, too; give each its own"
-	case t.Run.IsZero() && t.Serve.IsZero():
-		return "run", "is missing; give run, or serve for a process that answers all calls"
-	case !t.Run.IsZero() && !t.Serve.IsZero():
-		return "serve", "stands beside run; give only one of them"
+	case t.Run.IsZero():
+		return "run", "is missing"
 	case t.Run.leadsOut():
 		return "run", outOfRepository
-	case t.Serve.leadsOut():
-		return "serve", outOfRepository
-	case !t.Serve.IsZero():
-		return t.misfitServed(before)
 	}
 	return t.misfitSchema()
 }
@@ -181,16 +173,6 @@ func (c Command) leadsOut() bool {
 // mcpPrefix begins the names of tools of MCP servers.
 const mcpPrefix = "mcp__"
 
-// misfitServed finds that a process which serves several tools is to have two networks.
-func (t DynamicTool) misfitServed(before []DynamicTool) (key, wrong string) {
-	for _, other := range before {
-		if reflect.DeepEqual(other.Serve, t.Serve) && !reflect.DeepEqual(other.Network, t.Network) {
-			return "network", "is another than that of " + other.Name + ", which the same process serves; give both the same"
-		}
-	}
-	return t.misfitSchema()
-}
-
 func (t DynamicTool) misfitSchema() (key, wrong string) {
 	raw, err := json.Marshal(t.InputSchema)
 	if err == nil {
@@ -201,23 +183,3 @@ func (t DynamicTool) misfitSchema() (key, wrong string) {
 	}
 	return "", ""
 }
-
-// OtherNetworks are those of the tools that have another network than the agent's commands.
-func (j *Job) OtherNetworks() []Network {
-	var others []Network
-	for _, tool := range j.Tools.Dynamic {
-		known := slices.ContainsFunc(others, func(n Network) bool { return reflect.DeepEqual(n, tool.Network) })
-		if !known && j.Otherwise(tool) {
-			others = append(others, tool.Network)
-		}
-	}
-	return others
-}
-
-// Otherwise says whether a tool has another network than the agent's commands.
-func (j *Job) Otherwise(tool DynamicTool) bool {
-	return !tool.Network.IsZero() && !reflect.DeepEqual(tool.Network, j.Policy.Network)
-}
-
-// Outward says whether a tool has a network of its own by which it reaches anything.
-func (j *Job) Outward(tool DynamicTool) bool { return j.Otherwise(tool) && tool.Network.Mode != "none" }

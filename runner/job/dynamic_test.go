@@ -22,21 +22,16 @@ const anyObject = "input_schema: {type: object}"
 func TestDynamicTools(t *testing.T) {
 	job := mustLoad(t, dynamicTools(
 		"name: one, run: [./a, b], "+anyObject,
-		"name: two, run: 'echo x', timeout: 3s, network: none, defer: true, input_schema: {type: object, properties: {n: {type: integer}}, required: [n]}",
-		"name: three, serve: [srv], network: {allow: [a.example.com]}, "+anyObject,
-		"name: four, serve: [srv], network: {allow: [a.example.com]}, "+anyObject,
+		"name: two, run: 'echo x', timeout: 3s, defer: true, input_schema: {type: object, properties: {n: {type: integer}}, required: [n]}",
 	))
 	object := map[string]any{"type": "object"}
 	integer := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}, "required": []any{"n"}}
 	usual := mustDuration(t, "5m")
-	list := job.Tools.Dynamic[2].Network
 	want := []DynamicTool{
 		{Name: "one", Description: "x", InputSchema: object, Run: Command{Argv: []string{"./a", "b"}}, Timeout: usual},
-		{Name: "two", Description: "x", InputSchema: integer, Run: Command{Script: "echo x"}, Timeout: mustDuration(t, "3s"), Network: Network{Mode: "none"}, Defer: true},
-		{Name: "three", Description: "x", InputSchema: object, Serve: Command{Argv: []string{"srv"}}, Timeout: usual, Network: list},
-		{Name: "four", Description: "x", InputSchema: object, Serve: Command{Argv: []string{"srv"}}, Timeout: usual, Network: list},
+		{Name: "two", Description: "x", InputSchema: integer, Run: Command{Script: "echo x"}, Timeout: mustDuration(t, "3s"), Defer: true},
 	}
-	if diff := cmp.Diff(want, job.Tools.Dynamic); diff != "" || !list.Listed() {
+	if diff := cmp.Diff(want, job.Tools.Dynamic); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -47,8 +42,7 @@ func TestDynamicToolsThatCanNotBeAreRefused(t *testing.T) {
 		tool, want string
 	}{
 		{"name: a, run: [make lint, 'a: b'], " + anyObject, `tools.dynamic[1].run: has a program and its arguments in one word, which no shell takes apart; write [make, lint, "a: b"].`},
-		{"name: a, " + anyObject, "tools.dynamic[1].run: is missing; give run, or serve"},
-		{"name: a, run: x, serve: y, " + anyObject, "tools.dynamic[1].serve: stands beside run"},
+		{"name: a, " + anyObject, "tools.dynamic[1].run: is missing"},
 		{"run: x, " + anyObject, "tools.dynamic[1].name: is missing"},
 		{"name: a, run: x", "tools.dynamic[1].input_schema: is missing"},
 		{"name: fine, run: x, " + anyObject, "tools.dynamic[1].name: is the name of another tool"},
@@ -67,11 +61,9 @@ func TestDynamicToolsThatCanNotBeAreRefused(t *testing.T) {
 		{"name: a, run: [], " + anyObject, "tools.dynamic[1].run: is an empty list"},
 		{"name: a, run: '', " + anyObject, "tools.dynamic[1].run: must not be blank"},
 		{"name: a, run: [../x], " + anyObject, "tools.dynamic[1].run: must not lead out of the repository"},
-		{"name: a, serve: [./a/../../x], " + anyObject, "tools.dynamic[1].serve: must not lead out of the repository"},
 		{"name: a, run: [''], " + anyObject, "tools.dynamic[1].run: names no program"},
 		{"name: a, run: '  ', " + anyObject, "tools.dynamic[1].run: must"},
 		{"name: a, run: {a: b}, " + anyObject, "tools.dynamic[1].run: must be"},
-		{"name: a, serve: x, network: none, " + anyObject + "}, {description: y, name: b, serve: x, network: full, " + anyObject, "tools.dynamic[2].network: is another than that of a"},
 	} {
 		_, err := Load(dynamicTools(fine, test.tool))
 		if err == nil || !strings.Contains(err.Error(), test.want) {

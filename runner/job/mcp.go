@@ -28,8 +28,6 @@ type MCPServer struct {
 	ToolTimeout    Duration          `json:"tool_timeout"`
 	Network        Network           `json:"network"`
 	Workspace      string            `json:"workspace"` // none, read, write
-	Protocol       string            `json:"protocol"`  // auto, or a revision
-	Parallel       bool              `json:"parallel"`
 	Defer          bool              `json:"defer"`
 }
 
@@ -38,9 +36,6 @@ const AllTools = "*"
 
 // mostMCPServers is how many a job may have.
 const mostMCPServers = 32
-
-// mcpProtocols are the revisions that a server can be held to.
-var mcpProtocols = []string{"auto", "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 var (
 	serverURL  = &form{about: "http or https address", check: checkServerURL, pattern: `https?://.+`}

@@ -15,7 +15,7 @@ func TestServersOfToolsHaveDefaults(t *testing.T) {
 	want := map[string]MCPServer{"docs": {
 		Command: "docs", Args: []string{}, Tools: []string{"search"}, Deny: []string{}, Required: true, Headers: map[string]string{},
 		Env:          Env{Pass: []string{"DOCS_TOKEN"}, Set: map[string]string{}},
-		StartTimeout: mustDuration(t, "5s"), ToolTimeout: mustDuration(t, "2m"), Network: Network{Mode: "loopback"}, Workspace: "none", Protocol: "auto",
+		StartTimeout: mustDuration(t, "5s"), ToolTimeout: mustDuration(t, "2m"), Network: Network{Mode: "loopback"}, Workspace: "none",
 	}}
 	if diff := cmp.Diff(want, job.MCPServers); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
@@ -67,7 +67,6 @@ func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
 		"{a: {command: x, tools: [y], cwd: z}}":                                                                            "mcp_servers.a.cwd: takes workspace",
 		"{a: {command: x, tools: [y], cwd: ../z, workspace: read}}":                                                        "mcp_servers.a.cwd: must",
 		"{a: {command: x, tools: [y], workspace: all}}":                                                                    `mcp_servers.a.workspace: "all" is not one of`,
-		"{a: {command: x, tools: [y], protocol: '1999-01-01'}}":                                                            `mcp_servers.a.protocol: "1999-01-01" is not one of`,
 		"{a: {command: x, tools: [y], network: {allow: ['*']}}}":                                                           "mcp_servers.a.network.allow[0]",
 		"{a: {command: x, tools: [y], workspace: write}}\npolicy: {sandbox: read-only}":                                    "mcp_servers.a.workspace: is write",
 		"{a: {command: x, tools: [y], env: {pass: [Z]}}}\npolicy: {sandbox: danger-full-access}":                           "mcp_servers.a.env.pass: gives the server",

@@ -75,11 +75,6 @@ func (j *Job) Networks() iter.Seq2[string, Network] {
 				return
 			}
 		}
-		for i, tool := range j.Tools.Dynamic {
-			if !tool.Network.IsZero() && !yield(fmt.Sprintf("tools.dynamic[%d].network", i), tool.Network) {
-				return
-			}
-		}
 		for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
 			if !yield("mcp_servers."+name+".network", j.MCPServers[name].Network) {
 				return

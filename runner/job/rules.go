@@ -113,10 +113,8 @@ var rules = []rule{
 	{path: "tools.dynamic[].name", about: "What the model calls it by.", required: true, filled: true, form: dynamicName},
 	{path: "tools.dynamic[].description", about: "What it does, for the model.", required: true, filled: true, form: notBlank},
 	{path: "tools.dynamic[].input_schema", about: "JSON Schema of its arguments, an object.", required: true, foreign: inputSchema},
-	{path: "tools.dynamic[].run", about: "What is run for each call: a script, or a program with its arguments as a list. It gets the arguments as JSON on standard input; what it prints is the result, text or a JSON list of input_text and input_image items. An exit status other than 0 is a failed call. A tool has run or serve. In a list ~/ at the start of a word and ${HOME} are the home folder of who starts agent-ci."},
-	{path: "tools.dynamic[].serve", about: "What is run once and answers all calls: it reads a line of JSON for each, with call_id, turn_id, tool and arguments, and writes one with call_id, content_items and success. Tools with the same serve share the process."},
+	{path: "tools.dynamic[].run", about: "What is run for each call: a script, or a program with its arguments as a list. It gets the arguments as JSON on standard input; what it prints is the result, text or a JSON list of input_text and input_image items. An exit status other than 0 is a failed call. A process that answers many calls, or has another network, is a server of mcp_servers. In a list ~/ at the start of a word and ${HOME} are the home folder of who starts agent-ci."},
 	{path: "tools.dynamic[].timeout", about: "How long a call may take.", initial: Duration(5 * time.Minute)},
-	{path: "tools.dynamic[].network", about: "The network that it has, written as policy.network is. Empty: that of policy.network. A tool with another works beside the agent, started in a fresh tree of the base commit.", values: []string{"", "none", "loopback", "full"}},
 	{path: "tools.dynamic[].defer", about: "Whether it is found by searching only, and not told to the model from the start."},
 	{path: "tools.js_repl", about: "Whether the model may run JavaScript in a process of Node that keeps what it defines (js_repl), in the agent's sandbox. It is offered where there is a node of version 18 or later, and the rules on commands let it run."},
 
@@ -249,8 +247,6 @@ var rules = []rule{
 	{path: "mcp_servers.*.tool_timeout", about: "How long one call may take.", initial: Duration(2 * time.Minute)},
 	{path: "mcp_servers.*.network", about: "What a server that is started here can reach, written as policy.network is.", initial: Network{Mode: modeLoopback}, values: []string{"none", "loopback", "full"}},
 	{path: "mcp_servers.*.workspace", about: "What a server that is started here sees of what the agent works in: nothing, all of it to read, or to write too. What it writes counts as the agent's.", initial: "none", values: []string{"none", "read", "write"}},
-	{path: "mcp_servers.*.protocol", about: "The revision of the protocol: auto tries the newest and goes back, with a fresh process, to 2025-11-25.", initial: "auto", values: mcpProtocols},
-	{path: "mcp_servers.*.parallel", about: "Whether calls of its tools may run beside others."},
 	{path: "mcp_servers.*.defer", about: "Whether its tools are found by searching only, and not told to the model from the start."},
 
 	{path: "hooks", about: "Programs that are asked at points of the run, by names, and can refuse what comes. Anything but a clean answer refuses too.", example: "{guard: {on: PreToolUse, run: [.github/guard.py]}}", names: serverName, most: mostHooks},

@@ -79,15 +79,11 @@ func (o Options) servers() (all []program) {
 func (o Options) tools() (all []program) {
 	path := stage.Variable(policy.Environment(o.Environ, o.Job.Policy.Env.Pass, o.Job.Policy.Env.Set), "PATH")
 	for i, tool := range o.Job.Tools.Dynamic {
-		key, command := "run", tool.Run
-		if !tool.Serve.IsZero() {
-			key, command = "serve", tool.Serve
-		}
-		if len(command.Argv) == 0 { // a script for the shell
+		if len(tool.Run.Argv) == 0 { // a script for the shell
 			continue
 		}
 		all = append(all, program{
-			of: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].%s", i, key), name: command.Argv[0], path: path, home: o.Environ.Get("HOME"), needed: true, installable: o.installs(),
+			of: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].run", i), name: tool.Run.Argv[0], path: path, home: o.Environ.Get("HOME"), needed: true, installable: o.installs(),
 		})
 	}
 	return all

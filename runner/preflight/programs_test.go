@@ -55,7 +55,7 @@ func TestProgramsThatAreMissing(t *testing.T) {
 		{"a server that the base lacks", "mcp_servers: {s: {command: ./none, tools: [a]}}\nsetup: [{run: x}]", Mistake, "not in the base commit"},
 		{"a server at an address", "mcp_servers: {s: {url: 'https://mcp.example.com/mcp', tools: [a]}}", none, ""},
 		{"a tool with a script", "tools: {dynamic: [{name: t, description: d, input_schema: {type: object}, run: none --x}]}", none, ""},
-		{"a tool that is missing", "tools: {dynamic: [{name: t, description: d, input_schema: {type: object}, serve: [none]}]}", Missing, "correct tools.dynamic[0].serve."},
+		{"a tool that is missing", "tools: {dynamic: [{name: t, description: d, input_schema: {type: object}, run: [none]}]}", Missing, "correct tools.dynamic[0].run."},
 		{"a tool in a folder of the run", "tools: {dynamic: [{name: t, description: d, input_schema: {type: object}, run: ['${AGENT_CI_BASE_TREE}/x']}]}", none, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -129,7 +129,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().As(o.Child.ID)
 	}
 	var err error
-	if a.dynamic, err = extensions.NewDynamic(o.Record, o.Sandboxes, o.Job, a.workDir(), o.Recorded); err != nil {
+	if a.dynamic, err = extensions.NewDynamic(o.Sandboxes, o.Job, a.workDir()); err != nil {
 		return nil, err
 	}
 	a.servers = a.newServers()

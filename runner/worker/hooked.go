@@ -49,7 +49,7 @@ func (a *Agent) askDefinitions(ctx context.Context) error {
 
 // halted says why the run can't go on: by its tools from outside, or by a hook.
 func (a *Agent) halted() error {
-	return cmp.Or(a.dynamic.Halt(), a.servers.Halt(), a.Hooks.Halt())
+	return cmp.Or(a.servers.Halt(), a.Hooks.Halt())
 }
 
 // specs are the tools that the model is told of, as hooks describe them.

@@ -174,7 +174,7 @@ func (a *Agent) equip(ctx context.Context) error {
 	if err := a.serve(ctx, box); err != nil {
 		return err
 	}
-	if a.tools.jobs, err = a.dynamic.Open(ctx, box, base, a.hookedEnv(a.Sandboxes.AgentEnv())); err != nil {
+	if a.tools.jobs, err = a.dynamic.Open(box, base, a.hookedEnv(a.Sandboxes.AgentEnv())); err != nil {
 		return err
 	}
 	if err := a.findNode(ctx, box); err != nil {
@@ -187,9 +187,6 @@ func (a *Agent) equip(ctx context.Context) error {
 		return err
 	}
 	if err := a.freezeTools(ctx); err != nil {
-		return err
-	}
-	if err := a.tools.jobs.Ready(ctx); err != nil {
 		return err
 	}
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.OfPatches() {
@@ -334,7 +331,7 @@ func (t *toolbox) close() error {
 	if t.lent {
 		return nil
 	}
-	err := errors.Join(t.jobs.Close(), t.services.Close(), t.sandbox.Close())
+	err := errors.Join(t.services.Close(), t.sandbox.Close())
 	t.seen.close()
 	return err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dynamic"
 )
 
-// examples are the programs of docs/tools.md: a script, the same in Python, and one that serves.
-func examples(t *testing.T) (script, python, server string) {
+// examples are the programs of docs/tools.md: a script, and the same in Python.
+func examples(t *testing.T) (script, python string) {
 	t.Helper()
 	raw, err := os.ReadFile("../../docs/tools.md")
 	if err != nil {
@@ -22,10 +22,10 @@ func examples(t *testing.T) (script, python, server string) {
 	}
 	run := regexp.MustCompile(`(?s)      run: \|\n(.*?)\n      timeout`).FindStringSubmatch(string(raw))
 	blocks := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(raw), -1)
-	if run == nil || len(blocks) != 2 {
+	if run == nil || len(blocks) != 1 {
 		t.Fatalf("docs/tools.md has %d programs in Python", len(blocks))
 	}
-	return strings.ReplaceAll(run[1], "\n        ", "\n"), blocks[0][1], blocks[1][1]
+	return strings.ReplaceAll(run[1], "\n        ", "\n"), blocks[0][1]
 }
 
 // inBase writes files into a tree of the base, and gives what starts programs with it.
@@ -41,7 +41,7 @@ func inBase(t *testing.T) func(argv ...string) dynamic.Program {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"incidents/old.tsv": "shop\t2025\tslow\nshop.eu\t2025\tdown\nshopping\t2025\tdown\n", "incidents/new.tsv": "shop\t2026\tdown\n", "words.json": `{"drift": "A slow change."}`,
+		"incidents/old.tsv": "shop\t2025\tslow\nshop.eu\t2025\tdown\nshopping\t2025\tdown\n", "incidents/new.tsv": "shop\t2026\tdown\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func inBase(t *testing.T) func(argv ...string) dynamic.Program {
 
 func TestTheExamplesOfTheDocumentRun(t *testing.T) {
 	t.Parallel()
-	script, python, server := examples(t)
+	script, python := examples(t)
 	start := inBase(t)
 	for what, p := range map[string]dynamic.Program{"script": start("bash", "-e", "-c", script), "Python": start("python3", "-c", python)} {
 		outputs := new(tools.Outputs)
@@ -67,32 +67,5 @@ func TestTheExamplesOfTheDocumentRun(t *testing.T) {
 		if want := "lookup ended with exit status 1. On its standard error:\nthere is no service sho.\n"; got[1].Output != want || !got[1].Failed {
 			t.Errorf("%s: got %+v", what, got[1])
 		}
-	}
-	s := &dynamic.Server{Program: start("python3", "-c", server), Log: new(log)}
-	t.Cleanup(s.Close)
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Ready(t.Context(), time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	got := dispatch(t, new(tools.Outputs), s.Tool(spec, time.Hour), `{"word":"drift"}`, `{"word":"x"}`)
-	if got[0].Output != "A slow change." || got[0].Failed || got[1].Output != "no such word" || !got[1].Failed {
-		t.Errorf("the one that serves: got %+v", got)
-	}
-}
-
-// TestAPythonServerThatCanNotStartIsNotReady lacks a library, as Python tells only once it runs.
-func TestAPythonServerThatCanNotStartIsNotReady(t *testing.T) {
-	t.Parallel()
-	l := new(log)
-	s := &dynamic.Server{Program: inBase(t)("python3", "-c", "import json, no_such_library"), Log: l}
-	t.Cleanup(s.Close)
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	err := s.Ready(t.Context(), time.Now().Add(time.Hour))
-	if err == nil || err.Error() != "it ended with exit status 1" || !strings.Contains(l.text(), "no_such_library") {
-		t.Errorf("err = %v, and the log has %q", err, l.text())
 	}
 }

@@ -19,7 +19,7 @@ const mostRounds = 3
 // effects counts for nothing: a call mutates unless the job lets calls run beside others.
 func (s *Session) Tool(offered Offered) tools.Tool {
 	return tools.Tool{
-		Spec: offered.Spec, Foreign: true, Mutates: !s.server.Parallel,
+		Spec: offered.Spec, Foreign: true, Mutates: true,
 		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 			return s.call(ctx, offered.Tool, json.RawMessage(call.Input))
 		},

@@ -16,7 +16,6 @@ type Server struct {
 	Protocol     string        // a revision, or ProtocolAuto, which "" means too
 	StartTimeout time.Duration // until all that is asked at the start is answered; 0 for a minute
 	CallTimeout  time.Duration // of one call; 0 for 2 minutes
-	Parallel     bool          // calls may run beside others
 	Defer        bool          // a model is told of its tools when it asks
 
 	// Start starts a fresh process of the server; the process lives on when ctx ends. It is

@@ -41,9 +41,8 @@ var (
 // Resources are those of a server. Session is what answers for it, or words for the model why
 // nothing does.
 type Resources struct {
-	Server   string
-	Parallel bool // calls may run beside others
-	Session  func(ctx context.Context) (session *Session, why string)
+	Server  string
+	Session func(ctx context.Context) (session *Session, why string)
 }
 
 // ResourceTools are list_mcp_resources, list_mcp_resource_templates and read_mcp_resource, for
@@ -73,7 +72,7 @@ type resources struct{ servers func() []Resources }
 
 func (r resources) tool(spec tools.Spec, run func(context.Context, resourceArguments) (tools.Result, error)) tools.Tool {
 	return tools.Tool{
-		Spec: spec, Mutates: true, MutatesCall: r.mutates,
+		Spec: spec, Mutates: true,
 		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 			var a resourceArguments
 			if err := call.Arguments(&a); err != nil {
@@ -82,20 +81,6 @@ func (r resources) tool(spec tools.Spec, run func(context.Context, resourceArgum
 			return run(ctx, a)
 		},
 	}
-}
-
-// mutates says whether a server that the call asks is to be asked alone.
-func (r resources) mutates(call tools.Call) bool {
-	var a resourceArguments
-	if call.Arguments(&a) != nil {
-		return true
-	}
-	for _, s := range r.servers() {
-		if (a.Server == "" || a.Server == s.Server) && !s.Parallel {
-			return true
-		}
-	}
-	return false
 }
 
 // of are the servers that a call asks, or words for the model why there is none.

@@ -11,9 +11,8 @@ import (
 
 // jobsTool is a tool of the job's own, as the job has it.
 type jobsTool struct {
-	Name  string          `json:"name"`
-	Run   json.RawMessage `json:"run"` // a script, or a list; empty text for none
-	Serve json.RawMessage `json:"serve"`
+	Name string          `json:"name"`
+	Run  json.RawMessage `json:"run"` // a script, or a list; empty text for none
 }
 
 // jobsTools tells which tools of the job's own there were, what answers them, and how often
@@ -50,21 +49,17 @@ func jobsTools(v *transcript.View) section {
 
 // program says what answers a tool: argv, or how long its script is.
 func (t jobsTool) program() string {
-	how, raw := "", t.Run
 	var script string
 	var argv []string
-	if json.Unmarshal(raw, &script) == nil && script == "" {
-		how, raw = ", serves", t.Serve
-	}
-	switch script = ""; {
-	case json.Unmarshal(raw, &argv) == nil:
-		return cell(strings.Join(argv, " ")) + how
-	case json.Unmarshal(raw, &script) != nil:
+	switch {
+	case json.Unmarshal(t.Run, &argv) == nil:
+		return cell(strings.Join(argv, " "))
+	case json.Unmarshal(t.Run, &script) != nil:
 		return ""
 	}
 	script = strings.TrimSpace(script)
 	if lines := strings.Count(script, "\n") + 1; lines > 1 {
-		return "a script of " + outcome.Counted(lines, "line") + how
+		return "a script of " + outcome.Counted(lines, "line")
 	}
-	return cell(script) + how
+	return cell(script)
 }

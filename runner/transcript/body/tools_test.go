@@ -14,7 +14,7 @@ func TestBodyTellsOfToolsOfTheJob(t *testing.T) {
 	for i, h := range run {
 		if started, is := h.Data.(transcript.RunStarted); is {
 			started.Job = json.RawMessage(`{"tools":{"dynamic":[` +
-				`{"name":"lookup","run":["./a|b","c"],"serve":""},{"name":"long","run":"one\ntwo\n","serve":""},{"name":"short","run":"echo <b>","serve":""},{"name":"define","run":"","serve":["srv"]}]}}`)
+				`{"name":"lookup","run":["./a|b","c"]},{"name":"long","run":"one\ntwo\n"},{"name":"short","run":"echo <b>"}]}}`)
 			run[i].Data = started
 		}
 	}
@@ -27,7 +27,7 @@ func TestBodyTellsOfToolsOfTheJob(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\n## Tools of the job\n", "| `lookup` | <code>./a&#124;b c</code> | 1, 1 failed |\n", "| `long` | a script of 2 lines | 0 |\n",
-		"| `short` | `echo <b>` | 0 |\n", "| `define` | `srv`, serves | 0 |\n",
+		"| `short` | `echo <b>` | 0 |\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the body has no %q:\n%s", want, got)
