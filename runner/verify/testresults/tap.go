@@ -19,6 +19,9 @@ type tap struct {
 	within  bool // the lines that say more of the last test
 	failed  bool // it does
 	waits   bool // for the first line of a message of several
+	begun   bool // the line before was the version
+	tape    bool // comments name tests, and their lines are what the tests assert
+	title   string
 }
 
 var (
@@ -28,6 +31,8 @@ var (
 	tapSkip  = lazily(`(?i)^((?:.*?[^\\])??)# *(?:skip|todo)`)
 	tapSays  = lazily(`^ *(message|error|at|file|line|location): *['"]?(.*?)['"]?$`)
 	tapAt    = lazily(`^(?:file://)?(.+?):([0-9]+)(?::[0-9]+)?$`)
+	tapIn    = lazily(`^.+ \((?:file://)?([^()]+):([0-9]+):[0-9]+\)$`)
+	tapTitle = lazily(`^# (.+)$`)
 	tapBats  = lazily(`^# \((?:in test file|from function .* in (?:test )?file) ([^,]+), line ([0-9]+)\)?,?$`)
 	tapCount = lazily(`^# (?:tests|suites|pass|fail|cancelled|skipped|skip|todo|ok|duration_ms|time)\b[ =:]*[0-9.]*(?: *ms)?$`)
 	tapMocha = lazily(`^at (?:async )?Context\.<anonymous> \((?:file://)?([^()]+):([0-9]+):[0-9]+\)$`)
@@ -36,7 +41,10 @@ var (
 
 func (p *tap) line(text string) {
 	body := strings.TrimLeft(text, " ")
+	begun := p.begun
+	p.begun = strings.HasPrefix(text, "TAP version") || begun && text == ""
 	switch {
+	case (begun || p.tape) && !p.within && p.titled(text):
 	case strings.HasPrefix(body, "ok") || strings.HasPrefix(body, "not ok"):
 		if m := tapTest().FindStringSubmatch(text); m != nil {
 			p.test(len(m[1])/4, m[2] != "", m[3], m[4])
@@ -62,6 +70,19 @@ func (p *tap) line(text string) {
 	}
 }
 
+// titled takes a comment in which tape names a test, right after the version or later.
+func (p *tap) titled(text string) bool {
+	m := tapTitle().FindStringSubmatch(text)
+	if m == nil || tapGroup().MatchString(text) || tapCount().MatchString(text) {
+		return false
+	}
+	p.tape, p.title, p.failed = true, clean(m[1], maxName), false
+	if name, is := strings.CutPrefix(p.title, "SKIP "); is {
+		p.skipped = append(p.skipped, name)
+	}
+	return true
+}
+
 // planning takes a line by which output is TAP.
 func (p *tap) planning(text string) {
 	m := tapPlan().FindStringSubmatch(text)
@@ -73,8 +94,10 @@ func (p *tap) planning(text string) {
 	}
 }
 
-// enter begins a group of tests, whose own line comes after them.
+// enter begins a group of tests, whose own line comes after them. What came before in comments is then
+// what node has of the streams of tests.
 func (p *tap) enter(depth int, name string) {
+	p.tape = false
 	for len(p.groups) <= min(depth, 20) {
 		p.groups = append(p.groups, "")
 	}
@@ -96,6 +119,10 @@ func (p *tap) test(depth int, failed bool, number, about string) {
 		about = directive[1]
 	}
 	name := p.name(depth, number, about)
+	if p.tape {
+		p.asserts(failed && directive == nil, about)
+		return
+	}
 	switch {
 	case directive != nil:
 		p.skipped = append(p.skipped, name)
@@ -104,6 +131,17 @@ func (p *tap) test(depth int, failed bool, number, about string) {
 		p.tests = append(p.tests, Test{Name: name})
 	default:
 		p.passed = append(p.passed, name)
+	}
+}
+
+// asserts takes a line of tape, which is of the test whose title came last.
+func (p *tap) asserts(failed bool, about string) {
+	switch {
+	case !failed:
+		p.passed = append(p.passed, p.title)
+	case len(p.tests) == 0 || p.last().Name != p.title:
+		p.failed = true
+		p.tests = append(p.tests, Test{Name: p.title, Message: clean(strings.TrimSpace(about), maxMessage)})
 	}
 }
 
@@ -140,7 +178,11 @@ func (p *tap) says(body string) {
 	case "file":
 		t.File = clean(m[2], maxName)
 	default:
-		if at := tapAt().FindStringSubmatch(m[2]); at != nil && t.File == "" {
+		at := tapIn().FindStringSubmatch(m[2])
+		if at == nil {
+			at = tapAt().FindStringSubmatch(m[2])
+		}
+		if at != nil && t.File == "" {
 			t.File, t.Line = clean(at[1], maxName), number(at[2])
 		}
 	}
@@ -184,7 +226,9 @@ func (p *tap) end() *Results {
 		told.fail(t)
 	}
 	for _, name := range p.passed {
-		told.pass(name)
+		if !p.tape || !told.failing[name] { // all that it asserts has to hold
+			told.pass(name)
+		}
 	}
 	for _, name := range p.skipped {
 		told.skip(name)
