@@ -213,10 +213,10 @@ mcp_servers: {s: {url: "`+server.URL+`/mcp", tools: ["*"], protocol: "2025-11-25
 					t.Errorf("the transcript lacks %s: %v", words, err)
 				}
 			}
-			replayed := exec.Command(binary, "report", "out", "--verify")
+			replayed := exec.Command(binary, "replay", "out", "--frozen", "--quiet")
 			replayed.Env, replayed.Dir = w.env, w.dir
-			if out, err := replayed.CombinedOutput(); err != nil {
-				t.Errorf("report --verify: %v\n%s", err, out)
+			if out, err := replayed.CombinedOutput(); err != nil || !strings.Contains(string(out), ", 0 differences") {
+				t.Errorf("the replay: %v\n%s", err, out)
 			}
 		})
 	}
