@@ -43,7 +43,7 @@ func (in *invocation) preparePublishing(ctx context.Context, so *reached) (err e
 			return err
 		}
 	}
-	so.key, err = publish.Prepare(ctx, to, so.task.Branch, so.workspace.Base(), so.job().PullRequest)
+	so.key, err = publish.Prepare(ctx, to, so.task.Branch, so.workspace.Base(), so.job())
 	return err
 }
 

@@ -146,7 +146,7 @@ func TestSigningWithAKey(t *testing.T) {
 	w.Env = append(w.Env, "KEY="+sshKey(t))
 	p := w.proposal("hello.txt", "Hello.\n")
 	var err error
-	p.Key, err = Prepare(t.Context(), w.toLocal(), taskBranch, p.Base, job.PullRequest{Commit: job.Commit{Sign: signSSH, KeyEnv: "KEY"}})
+	p.Key, err = Prepare(t.Context(), w.toLocal(), taskBranch, p.Base, &job.Job{PullRequest: job.PullRequest{Commit: job.Commit{Sign: signSSH, KeyEnv: "KEY"}}})
 	w.must(err)
 	out := w.publish(w.toLocal(), p)
 	if raw := w.git(w.dir, "cat-file", "commit", out.Commit); !strings.Contains(raw, "gpgsig -----BEGIN SSH SIGNATURE-----") {

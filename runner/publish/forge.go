@@ -29,8 +29,8 @@ func (f Forge) Remote() remote.Remote {
 	return f.remote(f.ServerURL+"/"+f.Repository+".git", f.Env.Token())
 }
 
-// Ready makes sure that git would push to the same repository, too, that the branch can be there, that the
-// token may push, and that a pull request could be opened.
+// Ready makes sure that git would push to the same repository, too, that the branch can be there, and
+// that a pull request could be opened.
 func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error {
 	if err := f.pushesAsGit(ctx, branch); err != nil {
 		return err
@@ -46,23 +46,7 @@ func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error
 	if err := nameFits(ctx, f.Remote(), branch); err != nil {
 		return err
 	}
-	if err := f.tokenPushes(ctx, branch, base); err != nil {
-		return err
-	}
 	return f.notClosedByPerson(ctx, branch, base)
-}
-
-// tokenPushes ends a run whose token may not push at all. What else goes wrong is left to the push.
-func (f Forge) tokenPushes(ctx context.Context, branch string, base gitops.Base) error {
-	from, err := f.Workspace.Store()
-	if err != nil {
-		return err
-	}
-	err = remote.TryPush(ctx, f.Remote(), remote.PushOptions{Branch: branch, Commit: base.SHA, From: from})
-	if errors.Is(err, remote.ErrAuth) || errors.Is(err, remote.ErrForbidden) {
-		return workspace.RemoteFailure("The branch "+branch+" could not be published", err)
-	}
-	return ctx.Err()
 }
 
 // notClosedByPerson ends a run whose pull request somebody closed: that is an

@@ -158,7 +158,7 @@ func TestABranchOfAPerson(t *testing.T) {
 	if out.Commit != "" || !strings.Contains(stop.Message, "by A <a@example.org>") {
 		t.Errorf("%+v: %s", out, stop.Message)
 	}
-	_, err := Prepare(t.Context(), w.toForge(), taskBranch, p.Base, job.PullRequest{})
+	_, err := Prepare(t.Context(), w.toForge(), taskBranch, p.Base, w.job())
 	wantStop(t, err, "foreign_commit")
 	w = newWorld(t)
 	w.here()
@@ -185,7 +185,7 @@ func TestPreparing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			key, err := Prepare(t.Context(), w.toForge(), test.branch, test.base, job.PullRequest{Commit: test.commit})
+			key, err := Prepare(t.Context(), w.toForge(), test.branch, test.base, &job.Job{PullRequest: job.PullRequest{Commit: test.commit}})
 			if test.reason != "" {
 				wantStop(t, err, test.reason)
 			} else if err != nil || key != nil {
@@ -213,9 +213,9 @@ func TestBranchesInTheWay(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.git(w.repo.Dir, "branch", test.theirs, "main")
-			_, onForge := Prepare(t.Context(), w.toForge(), test.branch, w.Workspace.Base(), job.PullRequest{})
+			_, onForge := Prepare(t.Context(), w.toForge(), test.branch, w.Workspace.Base(), w.job())
 			w.here()
-			_, here := Prepare(t.Context(), w.toLocal(), test.branch, w.Workspace.Base(), job.PullRequest{})
+			_, here := Prepare(t.Context(), w.toLocal(), test.branch, w.Workspace.Base(), w.job())
 			for _, err := range []error{onForge, here} {
 				switch {
 				case test.refused:

@@ -2,14 +2,17 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 // plannedPush is what is known of a push before there is a change.
@@ -66,8 +69,12 @@ var pushRefusals = map[string]pushRefusal{
 	},
 }
 
-// permits asks for the rules that bind the token. What the forge does not tell is left to the push.
+// permits asks whether the token may push, and for the rules that bind it. What the forge does not tell is
+// left to the push.
 func (f Forge) permits(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error {
+	if err := f.tokenPushes(ctx, branch, base); err != nil {
+		return err
+	}
 	rules, err := f.repository().PushRules(ctx, branch, there != nil)
 	if err != nil {
 		return ctx.Err()
@@ -100,4 +107,17 @@ func (f Forge) refusedBy(rule forge.PushRule, known pushRefusal, branch string) 
 	}
 	return outcome.Stopf(ended, reason, "The branch %s could not be pushed to %s: %s %s. To go on, %sgive another name as pull_request.branch, let the token's account bypass that rule, or leave the branch out of it.",
 		branch, f.Repository, rule.Setting, what, known.remedy)
+}
+
+// tokenPushes ends a run whose token may not push at all. What else goes wrong is left to the push.
+func (f Forge) tokenPushes(ctx context.Context, branch string, base gitops.Base) error {
+	from, err := f.Workspace.Store()
+	if err != nil {
+		return err
+	}
+	err = remote.TryPush(ctx, f.Remote(), remote.PushOptions{Branch: branch, Commit: base.SHA, From: from})
+	if errors.Is(err, remote.ErrAuth) || errors.Is(err, remote.ErrForbidden) {
+		return workspace.RemoteFailure("The branch "+branch+" could not be published", err)
+	}
+	return ctx.Err()
 }

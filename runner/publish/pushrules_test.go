@@ -88,7 +88,7 @@ func TestRulesOnPushes(t *testing.T) {
 				w.git(w.repo.Dir, "branch", taskBranch, "main")
 			}
 			w.repo.Rules = []forgetest.Rule{{Type: test.kind, Parameters: test.parameters, Bypass: "never", Ruleset: "Ours"}}
-			_, err := Prepare(t.Context(), w.toForge(), taskBranch, base, test.pull)
+			_, err := Prepare(t.Context(), w.toForge(), taskBranch, base, &job.Job{PullRequest: test.pull})
 			if test.reason == "" {
 				w.must(err)
 				return
@@ -97,7 +97,7 @@ func TestRulesOnPushes(t *testing.T) {
 				t.Error(stop)
 			}
 			w.repo.Rules[0].Bypass = "always"
-			_, err = Prepare(t.Context(), w.toForge(), taskBranch, base, test.pull)
+			_, err = Prepare(t.Context(), w.toForge(), taskBranch, base, &job.Job{PullRequest: test.pull})
 			w.must(err)
 		})
 	}
@@ -115,7 +115,7 @@ func TestRulesThatAreNotTold(t *testing.T) {
 	w.repo.Rules = []forgetest.Rule{{Type: "creation", Bypass: "never"}}
 	for _, path := range []string{"/repos/octo/widgets/rules/branches/" + taskBranch, "/repos/octo/widgets/rulesets/1"} {
 		w.forge.On("GET", path, forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)
-		_, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), job.PullRequest{})
+		_, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), w.job())
 		w.must(err)
 	}
 }
@@ -132,7 +132,11 @@ func TestTokensThatMayNotPush(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			change(w.repo)
-			_, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), job.PullRequest{})
+			_, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), w.job())
+			answer := &job.Job{Task: job.Task{Expects: "answer"}}
+			if _, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), answer); err != nil {
+				t.Errorf("a task that expects an answer: %v", err)
+			}
 			if stop := wantStop(t, err, "forbidden"); !strings.Contains(stop.Message, name) || !strings.Contains(stop.Message, "contents: write") {
 				t.Error(stop)
 			}
