@@ -6,10 +6,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// OpenCode are the names of tools that a model knows from OpenCode, but for those that run commands
-// and lead agents.
-func OpenCode() []string { return dialect.InPlaceOf(dialect.OpenCode, dialect.Commands, dialect.Leads) }
-
 // Edits says whether the tool of agent-ci that has a name changes files by itself, and is not
 // apply_patch.
 func Edits(name string) bool { return dialect.Is(name, dialect.Edits) }

@@ -21,7 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -48,7 +48,7 @@ func TestEveryToolOfOpenCode(t *testing.T) {
 	t.Parallel()
 	events, _, paths := play(t, "opencode.yml", "model.tools=opencode")
 	text := normalised(t, responsesFirst(events), paths)
-	for _, name := range append(tools.OpenCode(), "bash") {
+	for _, name := range append(dialect.InFamily(dialect.OpenCode, dialect.Plans, dialect.Looks, dialect.Edits), "bash") {
 		if !bytes.Contains(text, []byte(`"tool": "`+name+`"`)) {
 			t.Errorf("%s is not played", name)
 		}

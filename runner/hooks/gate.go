@@ -2,7 +2,6 @@ package hooks
 
 import (
 	"context"
-	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 var _ tools.Gate = (*Hooks)(nil)
@@ -80,8 +78,10 @@ func (o outcomeOf) withheld(words string) outcomeOf {
 // resultQuestions are what a hook is asked of a result: of the call, and of each patch that a
 // command applied, or each of its files.
 func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result tools.Result) (all []question) {
-	if one.byFile() && (tool == dialect.ApplyPatch || len(h.patchesIn(tool, call)) > 0) {
-		all = h.patchedFiles(one, call, result)
+	for _, as := range h.edited(call) {
+		if one.byFile() && one.For(as.Tool) {
+			all = append(all, as.result(call, result))
+		}
 	}
 	for _, a := range h.aspects(one, tool, call) {
 		all = append(all, a.as.result(call, result))
@@ -94,45 +94,6 @@ func (as shaped) result(call tools.Call, result tools.Result) question {
 	about := as.about(call)
 	about["tool_response"] = as.response(result)
 	return question{of: refOf(call), about: about}
-}
-
-// patchedFiles asks a hook of each file that a patch changed.
-func (h *Hooks) patchedFiles(one Hook, call tools.Call, result tools.Result) (all []question) {
-	texts := h.edited(call)
-	for _, file := range filesOf(result.Detail) {
-		as := shaped{"Edit", map[string]any{"file_path": h.inWorkDir(file.Path)}}
-		if file.Op == "A" || file.From != "" {
-			as.Tool = "Write"
-		}
-		for _, known := range texts {
-			if known.Tool == as.Tool && known.Input["file_path"] == as.Input["file_path"] {
-				as = known
-			}
-		}
-		if one.For(as.Tool) {
-			all = append(all, as.result(call, tools.Result{}))
-		}
-	}
-	return all
-}
-
-// changedFile is a file of what a call changed, as the tools tell of it.
-type changedFile struct{ Op, Path, From string }
-
-// filesOf are the files that patches of a call changed.
-func filesOf(detail map[string]any) []changedFile {
-	var d struct {
-		Files    []changedFile
-		Commands []struct{ Files []changedFile }
-	}
-	raw, err := json.Marshal(detail)
-	if err != nil || json.Unmarshal(raw, &d) != nil {
-		return nil
-	}
-	for _, each := range d.Commands {
-		d.Files = append(d.Files, each.Files...)
-	}
-	return d.Files
 }
 
 // judged returns a result as a hook leaves it. One that fails, or ends the run, keeps it from the model;
@@ -203,8 +164,8 @@ type patched struct {
 
 var letters = map[v4a.Op]string{v4a.Add: "A", v4a.Update: "M", v4a.Delete: "D"}
 
-// Patching asks of a patch, however it came: the hooks on patches, and those on edits, by files. Refusal says why it is not applied; empty: it may be. Aside is for the
-// model.
+// Patching asks of a patch, however it came: the hooks on patches, and those on edits, by files. Refusal
+// says why it is not applied; empty: it may be. Aside is for the model.
 func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
 	call, _ := tools.CallOf(ctx)
 	var words []string
@@ -219,7 +180,9 @@ func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
 			words = append(words, "The hook "+each.hook.Name+" adds: "+r.context+"\n")
 		}
 	}
-	h.remember(call, p)
+	if !tools.Edits(tools.Taken(call.Name)) {
+		h.remember(call, p)
+	}
 	return "", strings.Join(words, "")
 }
 
@@ -231,8 +194,12 @@ type hookQuestion struct {
 
 func (h *Hooks) patchQuestions(p Patch, call tools.Call) (all []hookQuestion) {
 	files := []patched{}
-	for _, e := range h.edits(p) {
-		files = append(files, patched{letters[e.Op], e.Path, e.MovedFrom, e.Added, e.Removed})
+	for _, e := range p.Edits {
+		file := patched{Op: letters[e.Op], Path: path.Join(h.Facts.Path, e.Path), Added: e.Added, Removed: e.Removed}
+		if e.MovedFrom != "" {
+			file.From = path.Join(h.Facts.Path, e.MovedFrom)
+		}
+		files = append(files, file)
 	}
 	for _, one := range h.on(job.OnPrePatch) {
 		all = append(all, hookQuestion{one, question{of: refOf(call), about: map[string]any{"patch": map[string]any{"files": files, "diff": p.Diff}}}})
@@ -245,18 +212,6 @@ func (h *Hooks) patchQuestions(p Patch, call tools.Call) (all []hookQuestion) {
 			if one.byFile() && one.For(as.Tool) {
 				all = append(all, hookQuestion{one, question{of: refOf(call), about: as.about(call)}})
 			}
-		}
-	}
-	return all
-}
-
-// edits are those of a patch with paths below the root of the repository.
-func (h *Hooks) edits(p Patch) []tree.Edit {
-	all := append([]tree.Edit(nil), p.Edits...)
-	for i := range all {
-		all[i].Path = path.Join(h.Facts.Path, all[i].Path)
-		if all[i].MovedFrom != "" {
-			all[i].MovedFrom = path.Join(h.Facts.Path, all[i].MovedFrom)
 		}
 	}
 	return all

@@ -71,13 +71,7 @@ func (h *Hooks) shape(tool string, call tools.Call) shaped {
 	if name, is := input[t.Path].(string); is {
 		input[t.Path] = h.inWorkDir(name)
 	}
-	for own, theirs := range t.Renamed {
-		if value, given := input[own]; given {
-			delete(input, own)
-			input[theirs] = value
-		}
-	}
-	return shaped{t.Hooked(), input}
+	return shaped{t.Hooked(), t.AsClaude(input)}
 }
 
 // inWorkDir returns a path as an absolute one.

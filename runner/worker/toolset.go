@@ -101,14 +101,14 @@ func (s toolset) ways() agent.Ways {
 // those that suit it, that for questions where there are people to ask, and those that
 // the job names.
 func (s toolset) offered(people bool, named []string) []string {
-	all := []string{"update_plan", "read_file", "list_dir", "grep_files"}
 	if _, writes := editFormats[s.family]; writes {
 		return []string{"update_plan", "read_file", writtenCommands, patchTool}
 	}
-	runs := append(slices.Clone(s.runs), patchTool)
+	family, runs := "", append(slices.Clone(s.runs), patchTool)
 	if s.openCode() {
-		all, runs = tools.OpenCode(), []string{"bash"}
+		family, runs = dialect.OpenCode, dialect.InFamily(dialect.OpenCode, dialect.Commands)
 	}
+	all := dialect.InFamily(family, dialect.Plans, dialect.Looks, dialect.Edits)
 	if s.sees {
 		all = append(all, "view_image")
 	}

@@ -4,6 +4,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,7 @@ const (
 	Patches        // applies patches
 	Edits          // changes one file
 	Plans          // writes or reads the plan
+	Looks          // reads, lists and searches files
 	Leads          // leads other agents
 	Scripts        // runs JavaScript that calls other tools
 	Resources      // reaches what servers of tools have besides tools
@@ -65,9 +67,9 @@ var (
 // answers.
 var Tools = []Tool{
 	{Name: "update_plan", Kind: Plans, Names: plans, Claude: "TodoWrite"},
-	{Name: "read_file", Names: reads, Claude: "Read", Path: "file_path"},
-	{Name: "list_dir", Names: lists, Claude: "LS", Renamed: map[string]string{"dir_path": "path"}},
-	{Name: "grep_files", Names: slices.Concat(greps, globs), Claude: "Grep", Renamed: include},
+	{Name: "read_file", Kind: Looks, Names: reads, Claude: "Read", Path: "file_path"},
+	{Name: "list_dir", Kind: Looks, Names: lists, Claude: "LS", Renamed: map[string]string{"dir_path": "path"}},
+	{Name: "grep_files", Kind: Looks, Names: slices.Concat(greps, globs), Claude: "Grep", Renamed: include},
 	{Name: "view_image", Names: []string{"read_image", "open_image"}, Claude: "Read", Renamed: map[string]string{"path": "file_path"}, Path: "path"},
 	{Name: "exec_command", Kind: Commands, Names: shells, Claude: "Bash", Command: "cmd"},
 	{Name: WriteStdin, Kind: Commands, Claude: "Bash", Command: "chars"},
@@ -104,10 +106,10 @@ var Tools = []Tool{
 		Renamed: map[string]string{"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "replaceAll": "replace_all"},
 	},
 	{Name: "write", Kind: Edits, Family: OpenCode, Claude: "Write", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"}},
-	{Name: "read", Family: OpenCode, Names: reads, Claude: "Read", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"}},
-	{Name: "glob", Family: OpenCode, Names: globs, Claude: "Glob"},
-	{Name: "grep", Family: OpenCode, Names: greps, Claude: "Grep", Renamed: include},
-	{Name: "list", Family: OpenCode, Names: lists, Claude: "LS"},
+	{Name: "read", Kind: Looks, Family: OpenCode, Names: reads, Claude: "Read", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"}},
+	{Name: "glob", Kind: Looks, Family: OpenCode, Names: globs, Claude: "Glob"},
+	{Name: "grep", Kind: Looks, Family: OpenCode, Names: greps, Claude: "Grep", Renamed: include},
+	{Name: "list", Kind: Looks, Family: OpenCode, Names: lists, Claude: "LS"},
 	{Name: "todowrite", Kind: Plans, Family: OpenCode, Names: plans, Claude: "TodoWrite"},
 	{Name: "todoread", Kind: Plans, Family: OpenCode},
 }
@@ -131,9 +133,9 @@ func Is(name string, kinds ...Kind) bool { return slices.Contains(kinds, Of(name
 // Named are the names of the tools of a kind.
 func Named(kind Kind) []string { return names(func(t Tool) bool { return t.Kind == kind }) }
 
-// InPlaceOf are the names of the tools of a family, but for those of the kinds.
-func InPlaceOf(family string, but ...Kind) []string {
-	return names(func(t Tool) bool { return t.Family == family && !slices.Contains(but, t.Kind) })
+// InFamily are the names of the tools of a family that are of one of the kinds.
+func InFamily(family string, kinds ...Kind) []string {
+	return names(func(t Tool) bool { return t.Family == family && slices.Contains(kinds, t.Kind) })
 }
 
 func names(of func(Tool) bool) (all []string) {
@@ -153,10 +155,16 @@ func Called(name string) []string {
 
 // Hooked is the name by which hooks know the tool: Claude Code's where that has one.
 func (t Tool) Hooked() string {
-	if t.Claude != "" {
-		return t.Claude
+	return cmp.Or(t.Claude, t.Name)
+}
+
+// AsClaude returns arguments by the names that Claude Code has for them.
+func (t Tool) AsClaude(arguments map[string]any) map[string]any {
+	renamed := make(map[string]any, len(arguments))
+	for name, value := range arguments {
+		renamed[cmp.Or(t.Renamed[name], name)] = value
 	}
-	return t.Name
+	return renamed
 }
 
 // Matched are the names by which a hook may name the tool. Who guards one tool that runs commands

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 type diff struct {
@@ -180,20 +181,24 @@ const opWritten v4a.Op = "write"
 
 // edit reads the arguments of edit and write.
 func edit(tool, input string) *v4a.Patch {
-	var a struct {
-		Path    *string `json:"filePath"`
-		Old     string  `json:"oldString"`
-		New     string  `json:"newString"`
-		Content string  `json:"content"`
-	}
-	if tool != "edit" && tool != "write" || json.Unmarshal([]byte(input), &a) != nil || a.Path == nil {
+	t := dialect.Of(tool)
+	var a map[string]any
+	if t.Kind != dialect.Edits || json.Unmarshal([]byte(input), &a) != nil {
 		return nil
 	}
-	section := v4a.Replacing(*a.Path, a.Old, a.New+a.Content)
+	a = t.AsClaude(a)
+	path, named := a["file_path"].(string)
+	old, _ := a["old_string"].(string)
+	replacement, _ := a["new_string"].(string)
+	content, _ := a["content"].(string)
+	if !named {
+		return nil
+	}
+	section := v4a.Replacing(path, old, replacement+content)
 	switch {
-	case tool == "write":
+	case t.Claude == "Write":
 		section.Op = opWritten
-	case a.Old == "":
+	case old == "":
 		section.Op = v4a.Add
 	}
 	return &v4a.Patch{Sections: []v4a.Section{section}}
