@@ -79,7 +79,7 @@ func (o outcomeOf) withheld(words string) outcomeOf {
 // command applied, or each of its files.
 func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result tools.Result) (all []question) {
 	for _, as := range h.edited(call) {
-		if one.byFile() && one.For(as.Tool) {
+		if one.ofFile(as) {
 			all = append(all, as.result(call, result))
 		}
 	}
@@ -209,7 +209,7 @@ func (h *Hooks) patchQuestions(p Patch, call tools.Call) (all []hookQuestion) {
 	}
 	for _, one := range h.on(job.OnPreToolUse) {
 		for _, as := range h.claudeEdits(p) {
-			if one.byFile() && one.For(as.Tool) {
+			if one.ofFile(as) {
 				all = append(all, hookQuestion{one, question{of: refOf(call), about: as.about(call)}})
 			}
 		}

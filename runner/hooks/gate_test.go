@@ -141,3 +141,16 @@ func TestEditsAreToldWithTheirTexts(t *testing.T) {
 		t.Errorf("%+v %v", got, *events)
 	}
 }
+
+// A matcher that names patches, or OpenCode's edits, is for each file of a patch whatever is done to it.
+func TestMatchersOfPatchesAreForAllOfTheirFiles(t *testing.T) {
+	for _, matcher := range []string{"", "*", "Edit", "Write|apply_patch", "edit", "Edit|NotebookEdit", "^(Edit|Write)$"} {
+		h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `grep -q '"file_path":"/nowhere/a"' && exit 2`}, Tools: []string{matcher}}})
+		call := tools.Call{Number: 1, Name: "apply_patch", Form: tools.Freeform, Input: "*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch\n"}
+		v := h.Before(t.Context(), "apply_patch", call, nil)
+		refusal, _ := h.Patching(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: "a"}, Old: "x\n", New: "y\n"}}})
+		if v.Refusal != "" || refusal == "" || len(*events) != 1 || !h.OfPatches() {
+			t.Errorf("%q: %+v, %q, %q", matcher, v, refusal, decisions(*events))
+		}
+	}
+}

@@ -44,7 +44,12 @@ func (h Hook) forAServer(tool string) bool {
 }
 
 // byFile reports whether a hook is asked of each file of a patch, as Claude Code asks of edits.
-func (h Hook) byFile() bool { return len(h.Argv) == 0 && h.For("Edit", "Write") }
+func (h Hook) byFile() bool {
+	return len(h.Argv) == 0 && h.For(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
+}
+
+// ofFile reports whether such a hook is asked of a file of a patch.
+func (h Hook) ofFile(as shaped) bool { return h.byFile() && h.For(dialect.OfFile(as.Tool)...) }
 
 // ofPatch reports whether a hook is asked of patches as a whole, as Codex asks.
 func (h Hook) ofPatch() bool {

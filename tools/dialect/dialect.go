@@ -176,7 +176,13 @@ func (t Tool) Matched() []string {
 	case Edits:
 		return []string{t.Name, t.Claude, ApplyPatch}
 	case Patches:
-		return []string{t.Name, "Edit", "Write"}
+		return append(OfFile("Edit"), OfFile("Write")...)
 	}
 	return []string{t.Name, t.Hooked()}
+}
+
+// OfFile are the names by which a hook may name a change of one file by a patch: that of Claude Code's
+// tool, which is Edit or Write, those of tools that do the same, and that of patches.
+func OfFile(claude string) []string {
+	return append(names(func(t Tool) bool { return t.Kind == Edits && t.Claude == claude }), claude, ApplyPatch)
 }
