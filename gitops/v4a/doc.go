@@ -42,9 +42,9 @@
 //   - at the line that line numbers after "@@" give, or at the place nearest to it;
 //   - at the first place, if an "@@" line names something above it.
 //
-// Else it is refused. A note names the other places, unless order or the exact line
-// number settle it. It also names places where the hunk fits in a looser way only or
-// with one more line in it, and those above the hunk before.
+// Else it is refused. A note names the other places, unless order settles it. It also names
+// places where the hunk fits in a looser way only or with one more line in it, and those
+// above the hunk before. Line numbers may be wrong by just as much as two places are apart.
 //
 // The decision follows from the replay of make bench. Of the hunks without an "@@" line
 // that several places fit, 7 of 10 do not belong in the first one: the model has less to

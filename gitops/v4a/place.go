@@ -26,7 +26,7 @@ type spot struct {
 	looser []find.Place // where it fits with more left aside
 	higher []find.Place // where it fits above the hunk before it
 	// named says that something but the order of hunks tells the place from others: an "@@" line. With
-	// settled, no other place counts.
+	// settled, the hunk above has to be above this place: it is the end of the file, or a line number's.
 	named, settled bool
 }
 
@@ -134,7 +134,11 @@ func (p *placer) place(i int) (spot, error) {
 		if n.above != nil {
 			return spot{}, p.missingContext(i, n.above.context)
 		}
-		return spot{placement: placement{p.additionLine(h), h.Lines}, named: true, others: n.others, looser: n.looser, settled: h.EndOfFile}, nil
+		s := spot{placement: placement{p.additionLine(h), h.Lines}, named: true}
+		if !h.EndOfFile {
+			s.others, s.looser = n.others, n.looser
+		}
+		return s, nil
 	}
 	found, ok := p.locate(h, n, h.Lines)
 	if last := len(old) - 1; !ok && old[last] == "" && !p.section.bare {
@@ -298,22 +302,16 @@ func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
 
 // byNumber has the place first that is nearest to a line, the others few.
 func (p *placer) byNumber(old []string, few []find.Place, number int) []find.Place {
-	way := few[0].Way
-	if at, _ := p.find(old, max(number, p.cursor), way); len(at) > 0 && line(at[0]) == number {
-		return at[:1]
-	}
-	all := few
-	for more := few; len(more) == find.Few; all = append(all, more...) {
-		more, _ = p.find(old, line(more[find.Few-1])+1, way)
-	}
-	nearest := 0
-	for i, place := range all {
-		if distance(line(place), number) < distance(line(all[nearest]), number) {
-			nearest = i
+	way, all := few[0].Way, few
+	at, _ := p.find(old, max(number, p.cursor), way)
+	if len(at) == 0 || line(at[0]) != number {
+		for more := few; len(more) == find.Few; all = append(all, more...) {
+			more, _ = p.find(old, line(more[find.Few-1])+1, way)
 		}
+		at = []find.Place{slices.MinFunc(all, func(a, b find.Place) int { return distance(line(a), number) - distance(line(b), number) })}
 	}
-	others := slices.Delete(slices.Clone(all), nearest, nearest+1)
-	return append(all[nearest:nearest+1:nearest+1], others[:min(len(others), find.Few-1)]...)
+	all = slices.DeleteFunc(slices.Clone(all), func(other find.Place) bool { return other == at[0] })
+	return append(at[:1:1], all[:min(len(all), find.Few-1)]...)
 }
 
 // compare looks at hunks that fit other places as well, where these are between the hunk above and
@@ -328,7 +326,7 @@ func (p *placer) compare(spots []spot) error {
 		if size == 0 { // it adds lines below one that an "@@" line names
 			own--
 		}
-		if size == 0 && (s.settled || len(s.others)+len(s.looser) == 0) {
+		if size == 0 && len(s.others)+len(s.looser) == 0 {
 			continue
 		}
 		latest := own
@@ -342,10 +340,6 @@ func (p *placer) compare(spots []spot) error {
 		}
 		others := within(s.others)
 		looser := within(s.looser)
-		if s.settled {
-			below = s.at
-			continue
-		}
 		if len(others) > 0 && !s.named {
 			return p.unclear(i, fmt.Sprintf(`its lines are at line %d and %s: name a line above those that are meant, "@@ " and the whole line`, s.at+1, numbers(others)))
 		}
@@ -357,7 +351,10 @@ func (p *placer) compare(spots []spot) error {
 		case len(s.higher) > 0:
 			told = append(told, fmt.Sprintf("line %d (%s fits too, above the hunk before)", own+1, numbers(s.higher)))
 		}
-		if below -= size; len(s.others) < find.Few-1 && len(s.looser) < find.Few {
+		switch below -= size; {
+		case s.settled:
+			below = s.at
+		case len(s.others) < find.Few-1 && len(s.looser) < find.Few:
 			below = latest
 		}
 	}

@@ -92,7 +92,7 @@ func checkSize(t *testing.T, c *Content, patch *Patch) {
 		for _, h := range s.Hunks {
 			for _, l := range h.Lines {
 				said += len(l.Text) + 2
-					}
+			}
 		}
 	}
 	if n := len(c.text); n > len(c.base)+said {

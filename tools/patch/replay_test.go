@@ -456,6 +456,7 @@ var variants = []variant{
 	{"line numbers", 3, false, true, []func(*trial) bool{numbered(0)}},
 	{"line numbers, context 1", 1, false, true, []func(*trial) bool{numbered(0)}},
 	{"line numbers, 3 too low", 3, false, true, []func(*trial) bool{numbered(3)}},
+	{"line numbers, 9 too high", 1, false, true, []func(*trial) bool{numbered(-9)}},
 	{"CRLF in the file", 3, true, false, []func(*trial) bool{anchored, func(t *trial) bool { t.crlf = true; return true }}},
 	{"CRLF in the edit", 3, true, false, []func(*trial) bool{anchored, func(t *trial) bool { t.crlfPatch = true; return true }}},
 	{"blanks at line ends lost", 3, true, false, []func(*trial) bool{anchored, func(t *trial) bool {
