@@ -47,6 +47,9 @@ func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes 
 // that is known of it before it writes the first. It knows no filter: files that need
 // one are written when it is done.
 func (w *Worktree) land(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (map[string]index.Stat, error) {
+	if len(changes) == 0 {
+		return map[string]index.Stat{}, nil
+	}
 	if err := w.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
 	}

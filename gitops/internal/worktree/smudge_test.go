@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
@@ -190,6 +192,35 @@ func TestCheckOutOverIsRefusedAsAWhole(t *testing.T) {
 				t.Error("a part was written")
 			}
 		})
+	}
+}
+
+func TestCheckOutOverToAndFromNothing(t *testing.T) {
+	c := open(t, history(t))
+	c.Git("checkout", "-q", "first")
+	before := c.Files()
+	for _, step := range []struct{ from, to string }{{"first", ""}, {"", ""}, {"", "first"}} {
+		var changes []objects.Difference
+		tree := plumbing.ZeroHash
+		if step.to != "" {
+			tree = c.id(step.to + "^{tree}")
+		}
+		if step.from != step.to {
+			changes = c.differences("", "first")
+		}
+		if step.from == "first" {
+			for i := range changes {
+				changes[i].Old, changes[i].New = changes[i].New, changes[i].Old
+			}
+		}
+		if _, err := c.work.CheckOutOver(t.Context(), c.index(), plumbing.ZeroHash, tree, changes); err != nil {
+			t.Fatalf("%+v: %v", step, err)
+		}
+		want := map[string]string{}
+		if step.to != "" {
+			want = before
+		}
+		gittest.Same(t, "files", want, c.Files())
 	}
 }
 
