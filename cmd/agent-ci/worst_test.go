@@ -181,7 +181,7 @@ func TestThirtyTurnsAtTheWorstServers(t *testing.T) {
 			w.write("job.yml", `version: 1
 name: worst
 task: {prompt: Count.}
-model: {name: some-model, wire: `+wire+`, context_window: 100000, tools: function, pause: 1ms, longest_pause: 1ms}
+model: {name: some-model, wire: `+wire+`, context_window: 100000, tools: function}
 limits: {cost_usd: 0}
 mcp_servers: {s: {url: "`+server.URL+`/mcp", tools: ["*"], protocol: "2025-11-25"}}
 `)
