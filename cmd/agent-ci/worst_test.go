@@ -149,7 +149,8 @@ func (s *worstServers) serveTools(w http.ResponseWriter, r *http.Request, body [
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	result := "{}"
+	w.Header().Set("Content-Type", "application/json")
+	var result string
 	switch {
 	case strings.HasPrefix(q.Method, "notifications/"):
 		w.WriteHeader(http.StatusAccepted)
@@ -163,8 +164,10 @@ func (s *worstServers) serveTools(w http.ResponseWriter, r *http.Request, body [
 	case q.Method == "tools/call":
 		s.picked = append(s.picked, string(q.Params.Arguments))
 		result = `{"content":[{"type":"text","text":"The evidence is in structured content."}],"structuredContent":{"found":"43 kinds"}}`
+	default: // as one that does not know newer revisions
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":"%s","error":{"code":-32601,"message":"Method not found"}}`, q.ID)
+		return
 	}
-	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":"%s","result":%s}`, q.ID, result)
 }
 
@@ -183,7 +186,7 @@ name: worst
 task: {prompt: Count.}
 model: {name: some-model, wire: `+wire+`, context_window: 100000, tools: function}
 limits: {cost_usd: 0}
-mcp_servers: {s: {url: "`+server.URL+`/mcp", tools: ["*"], protocol: "2025-11-25"}}
+mcp_servers: {s: {url: "`+server.URL+`/mcp", tools: ["*"]}}
 `)
 			w.write("repo/log.txt", "")
 			repo := filepath.Join(w.dir, "repo")
