@@ -26,6 +26,7 @@ type program struct {
 	job     string // path of its job file; empty for a prompt
 	args    []string
 	out     string // the run directory; empty for one that is made
+	env     []string
 }
 
 // sighting is what was seen of a run.
@@ -156,6 +157,7 @@ func (p program) watched(b *testing.B, baseURL, out string) *exec.Cmd {
 	cmd := exec.CommandContext(b.Context(), os.Args[0], args...)
 	cmd.Env = append(gitEnvironment(), watchVariable+"=1", "HOME="+b.TempDir(), "PATH="+os.Getenv("PATH"),
 		"OPENAI_BASE_URL="+baseURL, "OPENAI_API_KEY=a-key-for-the-scripted-server")
+	cmd.Env = append(cmd.Env, p.env...)
 	return cmd
 }
 
