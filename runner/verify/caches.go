@@ -22,20 +22,29 @@ func (c Checks) cachesOf(s suite, i int) string {
 	return ""
 }
 
-// leftovers notes what a check left in its tree that git ignores.
-func (c Checks) leftovers(s suite, found *[]string) func(context.Context, gitops.Layer) error {
-	return func(ctx context.Context, layer gitops.Layer) (err error) {
-		*found, err = c.Workspace.Checkout().In(layer).Ignored(ctx, c.shown(s).Snapshot)
+// leftovers notes what a check left in its tree that git ignores. Caches only save time, so that a
+// failure, as of keepCaches, is a warning.
+func (c Checks) leftovers(s suite, i int, found *[]string) func(context.Context, gitops.Layer) error {
+	return func(ctx context.Context, layer gitops.Layer) error {
+		paths, err := c.Workspace.Checkout().In(layer).Ignored(ctx, c.shown(s).Snapshot)
+		if err != nil && ctx.Err() == nil {
+			c.warnNotKept(i, err)
+			return nil
+		}
+		*found = paths
 		return err
 	}
 }
 
-// keepCaches keeps what a run of a check on the base filled. Caches only save time, so that a failure is
-// a warning.
+// keepCaches keeps what a run of a check on the base filled.
 func (c Checks) keepCaches(ctx context.Context, p confine.Place, leftovers []string, i int) {
 	if err := c.Sandboxes.KeepCaches(ctx, p, leftovers, cachesScratch(i)); err != nil && ctx.Err() == nil {
-		c.Record.Warn("caches_not_kept", "What %s left in caches on the base could not be kept for its later runs: %v.", c.Job.Verify[i].Name, err)
+		c.warnNotKept(i, err)
 	}
+}
+
+func (c Checks) warnNotKept(i int, err error) {
+	c.Record.Warn("caches_not_kept", "What %s left in caches on the base could not be kept for its later runs: %v.", c.Job.Verify[i].Name, err)
 }
 
 // takesLeftovers says whether a check of a suite sees what its run on the base left in the tree. It does

@@ -144,7 +144,7 @@ func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int
 	}
 	var leftovers []string
 	if s.keeps {
-		script.Left = c.leftovers(s, &leftovers)
+		script.Left = c.leftovers(s, i, &leftovers)
 	}
 	if ran, err = c.Sandboxes.RunScript(ctx, script); err != nil {
 		return ran, err
