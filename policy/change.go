@@ -14,6 +14,7 @@ const (
 	Fail  Treatment = "fail"  // the change is not published
 	Warn  Treatment = "warn"  // it is, with a warning that a reviewer sees
 	Allow Treatment = "allow" // it is
+	Drop  Treatment = "drop"  // of protected paths: they are left out and the rest goes on
 )
 
 // Concern is something about a changed path that a reviewer would want to know.
@@ -82,8 +83,6 @@ var concernWords = map[Concern]string{
 
 type Changes struct {
 	Protect []string // patterns, as Protected takes them
-	// Drop leaves the changes of protected paths out and lets the rest go on.
-	Drop bool
 	// Treat has what becomes of each concern; one that it does not have fails.
 	Treat map[Concern]Treatment
 }
@@ -110,7 +109,7 @@ func (c Changes) Judge(files []ChangedFile) (Verdict, error) {
 		if err != nil {
 			return Verdict{}, err
 		}
-		if c.Drop && slices.Contains(concerns, ConcernProtected) {
+		if c.Treat[ConcernProtected] == Drop && slices.Contains(concerns, ConcernProtected) {
 			v.Drop = append(v.Drop, file.Path)
 			continue
 		}

@@ -57,7 +57,7 @@ func TestJudge(t *testing.T) {
 
 func TestDropLeavesProtectedPathsOut(t *testing.T) {
 	files := []ChangedFile{{Path: "ci/x", NewMode: "100755"}, {Path: "a", NewMode: "100644"}, {Path: "sub", NewMode: "160000"}}
-	got, err := Changes{Protect: []string{"ci/**"}, Drop: true}.Judge(files)
+	got, err := Changes{Protect: []string{"ci/**"}, Treat: map[Concern]Treatment{ConcernProtected: Drop}}.Judge(files)
 	if err != nil {
 		t.Fatal(err)
 	}

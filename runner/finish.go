@@ -134,7 +134,7 @@ func (so *reached) withoutChange(p publish.Publication) *outcome.Stop {
 		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "The change is one that %s has already, since %s.", p.Base.Branch, gitops.Short(p.Base.SHA))
 	case len(so.dropped) > 0:
 		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
-			"The agent changed protected files alone (%s), which policy.on_protected leaves out; if they are to change, take them out of policy.protect.", markdown.SomeFiles(so.dropped))
+			"The agent changed protected files alone (%s), which policy.change.protected leaves out; if they are to change, take them out of policy.protect.", markdown.SomeFiles(so.dropped))
 	case so.task.Subject != nil:
 		return outcome.Stopf(outcome.NoChanges, "answered", "The agent changed nothing; what it found is in %s, and was said to nobody (--publish none).", so.outFile)
 	case so.job().Task.Expects == "answer":
@@ -351,7 +351,7 @@ func (in *invocation) begin(so *reached) error {
 	}
 	confined := so.confined()
 	if err := in.rec.Append(transcript.TypePolicy, transcript.Policy{
-		Approval: policy.Approval, Sandbox: policy.Sandbox, Network: so.boxes.Network(), Level: confined.Level, Layers: confined.Layers,
+		Sandbox: policy.Sandbox, Network: so.boxes.Network(), Level: confined.Level, Layers: confined.Layers,
 		WorkTree: confined.WorkTree, NoOverlay: so.boxes.WhyNoOverlay(),
 	}); err != nil {
 		return err

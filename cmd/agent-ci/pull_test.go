@@ -12,13 +12,12 @@ import (
 
 // pullCommands are about what people see of a pull request.
 var pullCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"sent":      countRequests,
-	"milestone": addMilestone,
-	"tick":      tickBoxes,
-	"members":   setCollaborators,
-	"drafted":   makeDraft,
-	"reopen":    reopenPull,
-	"retarget":  retargetPull,
+	"sent":     countRequests,
+	"tick":     tickBoxes,
+	"members":  setCollaborators,
+	"drafted":  makeDraft,
+	"reopen":   reopenPull,
+	"retarget": retargetPull,
 }
 
 // countRequests checks how many requests arrived since the last time that it was
@@ -44,14 +43,6 @@ func countRequests(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	w.counted += len(requests)
-}
-
-// addMilestone adds an open milestone: milestone TITLE.
-func addMilestone(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: milestone TITLE")
-	}
-	worldOf(ts).repo.AddMilestone(args[0])
 }
 
 // tickBoxes ticks every box of a pull request's body that has a text, as a

@@ -385,8 +385,8 @@ func showPull(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("there is a pull request #%s", args[0])
 		}
 		fmt.Fprintf(ts.Stdout(), "state: %s\ndraft: %v\ntitle: %s\nhead: %s\nbase: %s\n", p.State, p.Draft, p.Title, p.Head, p.Base)
-		fmt.Fprintf(ts.Stdout(), "labels: %s\nassignees: %s\nreviewers: %s\nteams: %s\nmilestone: %s\n", strings.Join(p.Labels, " "),
-			strings.Join(p.Assignees, " "), strings.Join(p.Reviewers, " "), strings.Join(p.Teams, " "), p.Milestone)
+		fmt.Fprintf(ts.Stdout(), "labels: %s\nassignees: %s\nreviewers: %s\nteams: %s\n", strings.Join(p.Labels, " "),
+			strings.Join(p.Assignees, " "), strings.Join(p.Reviewers, " "), strings.Join(p.Teams, " "))
 		fmt.Fprintf(ts.Stdout(), "\n%s\n", p.Body)
 		return
 	}

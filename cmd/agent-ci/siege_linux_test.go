@@ -167,8 +167,8 @@ func (s *siege) checkout() {
 // job is what the run is told, with further keys.
 func (s *siege) job(more map[string]any) map[string]any {
 	policy := map[string]any{
-		"protect": []string{"protected/**"}, "on_protected": "drop", "writable": []string{s.world.Extra}, "deny_read": []string{s.world.Denied, s.world.HiddenCache()},
-		"change": map[string]string{"symlinks_out": "allow", "symlinks": "allow", "executables": "allow", "nested_git": "allow"},
+		"protect": []string{"protected/**"}, "writable": []string{s.world.Extra}, "deny_read": []string{s.world.Denied, s.world.HiddenCache()},
+		"change": map[string]string{"protected": "drop", "symlinks_out": "allow", "symlinks": "allow", "executables": "allow", "nested_git": "allow"},
 	}
 	if s.hides() {
 		policy["deny_read"] = append(s.world.Hidden(), s.world.Denied, s.world.HiddenCache(), "conf/cred.json", "keys")

@@ -143,10 +143,6 @@ type Repository interface {
 	// PushedBy is who made a branch point to a commit, which is nothing that a commit
 	// could say; nobody where the server does not tell.
 	PushedBy(ctx context.Context, branch, sha string) (User, error)
-
-	// SetMilestone puts an issue or pull request into the open milestone with a
-	// title, or else with that number; an error of kind NotFound when there is none.
-	SetMilestone(ctx context.Context, number int, title string) error
 }
 
 type User struct {

@@ -23,7 +23,6 @@ type PullRequest struct {
 	Assignees      []string // logins
 	Reviewers      []string // logins that are asked for a review and gave none yet
 	Teams          []string // slugs, likewise
-	Milestone      string   // title; empty for none
 }
 
 // NewPullRequest is a pull request to be created. Head and Base are branches of

@@ -339,13 +339,11 @@ func TestSetDraft(t *testing.T) {
 }
 
 func TestTriage(t *testing.T) {
-	var labels, assignees, reviewers, milestone map[string]any
+	var labels, assignees, reviewers map[string]any
 	a := newAPI(t, map[string]http.HandlerFunc{
 		"POST /repos/o/r/issues/8/labels":             take(t, &labels, 200, `[]`),
 		"POST /repos/o/r/issues/8/assignees":          take(t, &assignees, 201, `{"number": 8, "assignees": [{"login": "A"}]}`),
 		"POST /repos/o/r/pulls/8/requested_reviewers": take(t, &reviewers, 201, `{"number": 8}`),
-		"GET /repos/o/r/milestones":                   answer(200, `[{"number": 1, "title": "m1"}, {"number": 2, "title": "m2"}]`),
-		"PATCH /repos/o/r/issues/8":                   take(t, &milestone, 200, `{"number": 8}`),
 	})
 	ctx := t.Context()
 	if err := a.repository.AddLabels(ctx, 8, []string{"bug", "x"}); err != nil || !cmp.Equal(labels, map[string]any{"labels": []any{"bug", "x"}}) {
@@ -360,12 +358,6 @@ func TestTriage(t *testing.T) {
 	if err := a.repository.RequestReviewers(ctx, 8, []string{"a"}, []string{"t"}); err != nil ||
 		!cmp.Equal(reviewers, map[string]any{"reviewers": []any{"a"}, "team_reviewers": []any{"t"}}) {
 		t.Errorf("RequestReviewers: %v, sent %v", err, reviewers)
-	}
-	if err := a.repository.SetMilestone(ctx, 8, "m2"); err != nil || !cmp.Equal(milestone, map[string]any{"milestone": 2.0}) {
-		t.Errorf("SetMilestone: %v, sent %v", err, milestone)
-	}
-	if err := a.repository.SetMilestone(ctx, 8, "m3"); forge.KindOf(err) != forge.NotFound {
-		t.Errorf("SetMilestone of one that is not there: %v", err)
 	}
 }
 

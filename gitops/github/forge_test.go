@@ -144,7 +144,6 @@ func TestForgeIssueWithPagesOfComments(t *testing.T) {
 
 func TestForgePullRequest(t *testing.T) {
 	_, repository, handle := newForge(t)
-	repository.AddMilestone("v1")
 	ctx := t.Context()
 	if none, err := handle.FindPullRequest(ctx, "feature/topic", "main"); none != nil || err != nil {
 		t.Fatalf("before there is one: %+v, %v", none, err)
@@ -171,7 +170,6 @@ func TestForgePullRequest(t *testing.T) {
 		handle.AddLabels(ctx, pull.Number, []string{"bug", "agent"}),
 		handle.AddAssignees(ctx, pull.Number, []string{"hubot"}),
 		handle.RequestReviewers(ctx, pull.Number, []string{"monalisa"}, []string{"core"}),
-		handle.SetMilestone(ctx, pull.Number, "v1"),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -179,7 +177,7 @@ func TestForgePullRequest(t *testing.T) {
 	}
 	want := []forgetest.PullRequest{{
 		Number: 1, NodeID: pull.NodeID, State: "open", Title: title, Body: body, Head: "feature/topic", Base: "main",
-		Labels: []string{"bug", "agent"}, Assignees: []string{"hubot"}, Reviewers: []string{"monalisa"}, Teams: []string{"core"}, Milestone: "v1",
+		Labels: []string{"bug", "agent"}, Assignees: []string{"hubot"}, Reviewers: []string{"monalisa"}, Teams: []string{"core"},
 	}}
 	if diff := cmp.Diff(want, repository.PullRequests()); diff != "" {
 		t.Error(diff)

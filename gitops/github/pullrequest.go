@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -151,9 +150,9 @@ func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
 		Body:      pull.GetBody(),
 		Head:      pull.GetHead().GetRef(),
 		HeadSHA:   pull.GetHead().GetSHA(), HeadRepository: pull.GetHead().GetRepo().GetFullName(),
-		Base:   pull.GetBase().GetRef(),
-		Author: userFrom(pull.GetUser()),
-		Labels: names(pull.Labels, (*gh.Label).GetName), Milestone: pull.GetMilestone().GetTitle(),
+		Base:      pull.GetBase().GetRef(),
+		Author:    userFrom(pull.GetUser()),
+		Labels:    names(pull.Labels, (*gh.Label).GetName),
 		Assignees: names(pull.Assignees, (*gh.User).GetLogin),
 		Reviewers: names(pull.RequestedReviewers, (*gh.User).GetLogin), Teams: names(pull.RequestedTeams, (*gh.Team).GetSlug),
 	}
@@ -166,8 +165,6 @@ func names[T any](list []T, name func(T) string) []string {
 	}
 	return all
 }
-
-const maxMilestonePages = 10
 
 // AddLabels also makes GitHub create labels that the repository does not have,
 // when the token may do so.
@@ -221,48 +218,4 @@ func (r *repository) RequestReviewers(ctx context.Context, number int, users, te
 		_, _, err := r.rest.PullRequests.RequestReviewers(ctx, r.owner, r.name, number, reviewers)
 		return err
 	})
-}
-
-func (r *repository) SetMilestone(ctx context.Context, number int, title string) error {
-	what := call{doing: fmt.Sprintf("set the milestone of %s#%d", r.fullName, number), permission: writePulls}
-	var milestone *gh.Milestone
-	err := r.do(ctx, what, func() (err error) {
-		milestone, err = r.milestone(ctx, title)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if milestone == nil {
-		return &forge.Error{
-			Kind: forge.NotFound, Doing: what.doing, Message: fmt.Sprintf("the repository has no open milestone %q", title),
-			Remedy: "create it or name another",
-		}
-	}
-	request := &gh.IssueRequest{Milestone: milestone.Number}
-	return r.do(ctx, what, func() error {
-		_, _, err := r.rest.Issues.Edit(ctx, r.owner, r.name, number, request)
-		return err
-	})
-}
-
-func (r *repository) milestone(ctx context.Context, title string) (*gh.Milestone, error) {
-	var numbered *gh.Milestone
-	options := &gh.MilestoneListOptions{State: "open", ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
-	for options.Page != 0 && options.Page <= maxMilestonePages {
-		page, resp, err := r.rest.Issues.ListMilestones(ctx, r.owner, r.name, options)
-		if err != nil {
-			return nil, err
-		}
-		for _, milestone := range page {
-			if milestone.GetTitle() == title {
-				return milestone, nil
-			}
-			if strconv.Itoa(milestone.GetNumber()) == title {
-				numbered = milestone
-			}
-		}
-		options.Page = resp.NextPage
-	}
-	return numbered, nil
 }

@@ -78,11 +78,7 @@ func (one *service) awaitReady(ctx context.Context) error {
 // tryReady says what keeps the service from being ready.
 func (one *service) tryReady(ctx context.Context) error {
 	if one.Ready.Run == "" {
-		port := one.Port
-		if one.Ready.Port != 0 {
-			port = one.Ready.Port
-		}
-		conn, err := one.connectTo(ctx, port)
+		conn, err := one.connectTo(ctx, one.Port)
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,6 @@ var bounds = []bound{
 	same("model.headers", func(j *Job) any { return j.Model.Headers }),
 	same("policy.env.set", func(j *Job) any { return j.Policy.Env.Set }),
 	same("policy.change", func(j *Job) any { return j.Policy.Change }),
-	same("policy.on_protected", func(j *Job) any { return j.Policy.OnProtected }),
 	{key: "policy.protect", goesOn: true, over: func(made, allowed *Job) []string {
 		return missing(allowed.Policy.Protect, made.Policy.Protect)
 	}},

@@ -78,7 +78,7 @@ var (
 	toolName    = matching("a tool's name", `[A-Za-z0-9_.-]{1,64}`)
 	login       = matching("a login, without @", ownerPattern+`(?:\[bot\])?`).without("@")
 	role        = matching("a role: read, triage, write, maintain or admin", `read|triage|write|maintain|admin`)
-	team        = matching("a team's slug, without @ and organisation", `[A-Za-z0-9._-]{1,100}`).without("@")
+	reviewer    = matching("a login, or a team as ORGANISATION/TEAM, without @", ownerPattern+`(?:\[bot\]|/[A-Za-z0-9._-]{1,100})?`).without("@")
 )
 
 // pathPart is a part of a path other than . and .., for which a JSON Schema has no other

@@ -161,18 +161,16 @@ type Skills struct {
 }
 
 type Policy struct {
-	Approval    string   `json:"approval"` // never
-	Sandbox     string   `json:"sandbox"`  // read-only, workspace-write, danger-full-access
-	Require     string   `json:"require"`  // landlock, namespaces, full, or "" for any confinement
-	Network     Network  `json:"network"`
-	Writable    []string `json:"writable"`
-	DenyRead    []string `json:"deny_read"`
-	Protect     []string `json:"protect"`
-	OnProtected string   `json:"on_protected"` // fail, drop
-	Change      Change   `json:"change"`
-	Rules       []string `json:"rules"` // absolute, or below the root of the repository
-	Env         Env      `json:"env"`
-	Secrets     []Secret `json:"secrets"`
+	Sandbox  string   `json:"sandbox"` // read-only, workspace-write, danger-full-access
+	Require  string   `json:"require"` // landlock, namespaces, full, or "" for any confinement
+	Network  Network  `json:"network"`
+	Writable []string `json:"writable"`
+	DenyRead []string `json:"deny_read"`
+	Protect  []string `json:"protect"`
+	Change   Change   `json:"change"`
+	Rules    []string `json:"rules"` // absolute, or below the root of the repository
+	Env      Env      `json:"env"`
+	Secrets  []Secret `json:"secrets"`
 }
 
 // Change says what becomes of a change that has something about it: fail, warn
@@ -248,9 +246,7 @@ type PullRequest struct {
 	Draft      bool     `json:"draft"`
 	Labels     []string `json:"labels"`
 	Reviewers  []string `json:"reviewers"`
-	Teams      []string `json:"teams"`
 	Assignees  []string `json:"assignees"`
-	Milestone  string   `json:"milestone"`
 	Transcript string   `json:"transcript"` // full, digest, none
 	Commit     Commit   `json:"commit"`
 }
@@ -269,7 +265,6 @@ const (
 
 // Memory says what a run has of lessons that earlier ones proposed.
 type Memory struct {
-	Read    bool   `json:"read"`
 	Propose string `json:"propose"` // off, change, pull_request
 }
 

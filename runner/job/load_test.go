@@ -47,8 +47,8 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Skills: Skills{Folders: []string{".agents/skills", ".claude/skills"}, Allow: []string{}},
 		Git:    Git{Filters: []GitFilter{}},
 		Policy: Policy{
-			Approval: "never", Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
-			Protect: []string{".github/**", "CODEOWNERS", ".agents/**", ".claude/**", ".agent-ci/**"}, OnProtected: "fail", Rules: []string{},
+			Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
+			Protect: []string{".github/**", "CODEOWNERS", ".agents/**", ".claude/**", ".agent-ci/**"}, Rules: []string{},
 			Change:  Change{Protected: "fail", Submodules: "fail", NestedGit: "fail", SymlinksOut: "fail", Symlinks: "warn", Executables: "warn", Lockfiles: "allow"},
 			Env:     Env{Pass: []string{}, Set: map[string]string{}},
 			Secrets: []Secret{},
@@ -70,12 +70,12 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Publish:        Publish{As: "pull_request", Labels: []string{}},
 		Repair:         Repair{Attempts: 3, CostUSD: 10, StopLabel: "agent-ci-hands-off"},
 		PullRequest: PullRequest{
-			Labels: []string{}, Reviewers: []string{}, Teams: []string{}, Assignees: []string{}, Transcript: "full",
+			Labels: []string{}, Reviewers: []string{}, Assignees: []string{}, Transcript: "full",
 			Commit: Commit{CoAuthor: true},
 		},
 		MCPServers: map[string]MCPServer{},
 		Hooks:      map[string]Hook{},
-		Memory:     Memory{Read: true, Propose: "off"},
+		Memory:     Memory{Propose: "off"},
 		Recipe:     Recipe{Agent: "when_red", Timeout: Duration(10 * time.Minute)},
 		Agents:     Agents{Most: 4, Depth: 1, Wait: Duration(5 * time.Minute), Roles: map[string]Role{}},
 	}

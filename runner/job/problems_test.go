@@ -125,7 +125,6 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"unknown kind of change", start + "policy: {change: {binary: fail}}", []string{`job.yml:3:19: policy.change.binary: unknown key`}},
 		{"rules above the root", start + "policy: {rules: [../a.rules]}", []string{"job.yml:3:18: policy.rules[0]: must be the path of a file without .., below the repository's root or absolute"}},
 		{"listed value in capitals", start + "verify_in: Clean", []string{`job.yml:3:12: verify_in: "Clean" is not one of clean, workspace; did you mean clean?`}},
-		{"the only value there is", start + "policy: {approval: on-request}", []string{`job.yml:3:20: policy.approval: "on-request" is not allowed; it must be never`}},
 		{"other version", "version: 2\ntask: {prompt: x}", []string{"job.yml:1:10: version: must be 1"}},
 		{"version as text", "version: \"1\"\ntask: {prompt: x}", []string{"job.yml:1:10: version: must be a whole number without quotes; did you mean 1?"}},
 		{"no version", "task: {prompt: x}", []string{"job.yml:1:1: version: is missing"}},

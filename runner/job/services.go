@@ -28,10 +28,9 @@ type Service struct {
 }
 
 // Ready says when a service is ready: once Run ends with exit status 0, or once
-// connections to Port are taken, which is the service's own where both are empty.
+// connections to the service's port are taken where Run is empty.
 type Ready struct {
 	Run     string   `json:"run"`
-	Port    int      `json:"port"`
 	Timeout Duration `json:"timeout"` // for that, and for each command of init
 }
 
@@ -156,7 +155,6 @@ func (d *decoder) misfit(s Service, ports map[int]string) (key, wrong string) {
 			{"env", len(s.Env) > 0},
 			{"user", s.User != ""},
 			{"ready.run", s.Ready.Run != ""},
-			{"ready.port", s.Ready.Port != 0},
 		} {
 			if given.is {
 				return given.key, "does not go with at, which names something that runs already"
@@ -172,8 +170,6 @@ func (d *decoder) misfit(s Service, ports map[int]string) (key, wrong string) {
 		return "port", "is also the port of services." + ports[s.Port]
 	case s.Port == proxyPort && d.proxied():
 		return "port", fmt.Sprintf("is %d, where commands find the proxy for the hosts of lists and secrets", proxyPort)
-	case s.Ready.Run != "" && s.Ready.Port != 0:
-		return "ready", "has both run and port; give only one of them"
 	}
 	return "", ""
 }

@@ -45,7 +45,6 @@ func TestServicesThatCanNotBeAreRefused(t *testing.T) {
 		"{db: {at: 'a b:1'}}":                               "services.db.at: must be HOST:PORT",
 		"{db: {at: ':1'}}":                                  "services.db.at: must be HOST:PORT",
 		"{db: {run: x, port: 1}, w: {at: 'a:1'}}":           "services.w.port: is also the port of services.db",
-		"{db: {run: x, port: 1, ready: {run: x, port: 2}}}": "services.db.ready: has both",
 		"{db: {run: x, port: 1, user: 0}}":                  "services.db.user: must be a user's name",
 		"{db: {run: x, port: 1, user: -1}}":                 "services.db.user: must be a user's name",
 		"{../x: {run: x, port: 1}}":                         "this name must be a service's name",

@@ -173,7 +173,7 @@ func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.V
 	} {
 		treat[concern] = policy.Treatment(treatment)
 	}
-	return policy.Changes{Protect: append(slices.Clone(p.Protect), ownFolder+"/**"), Drop: p.OnProtected == "drop", Treat: treat}.Judge(changedFiles(change, written))
+	return policy.Changes{Protect: append(slices.Clone(p.Protect), ownFolder+"/**"), Treat: treat}.Judge(changedFiles(change, written))
 }
 
 func (c Case) verdict() (v policy.Verdict, err error) {

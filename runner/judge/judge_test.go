@@ -135,7 +135,7 @@ func TestPaths(t *testing.T) {
 			change: changed("locked/b"), warned: `"locked/b" is protected by policy.protect (policy.change.protected).`,
 		},
 		"protected, to be dropped, and dropped by nobody": {
-			policy: func(p *job.Policy) { p.OnProtected = "drop" },
+			policy: func(p *job.Policy) { p.Change.Protected = "drop" },
 			change: changed("locked/b"), refused: []string{`"locked/b" is protected by policy.protect.`},
 		},
 		"a problem with what cannot be part of it": {

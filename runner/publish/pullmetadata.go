@@ -11,12 +11,12 @@ import (
 
 // hasMetadata says whether the job asks for more of a pull request than its text.
 func hasMetadata(wanted job.PullRequest) bool {
-	return len(wanted.Labels)+len(wanted.Assignees)+len(wanted.Reviewers)+len(wanted.Teams) > 0 || wanted.Milestone != ""
+	return len(wanted.Labels)+len(wanted.Assignees)+len(wanted.Reviewers) > 0
 }
 
 // addMetadata adds what the job asks for and the pull request does not have. What
 // fails is a warning: the pull request is there. Reviews are asked for once, when
-// it is opened; a milestone that it has stays.
+// it is opened.
 func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) {
 	if labels := missing(wanted.Labels, pull.Labels); len(labels) > 0 {
 		f.metadataSet("labels", f.repository().AddLabels(ctx, pull.Number, labels))
@@ -24,11 +24,16 @@ func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *fo
 	if assignees := missing(wanted.Assignees, pull.Assignees); len(assignees) > 0 {
 		f.metadataSet("assignees", f.repository().AddAssignees(ctx, pull.Number, assignees))
 	}
-	if wanted.Milestone != "" && pull.Milestone == "" {
-		f.metadataSet("milestone", f.repository().SetMilestone(ctx, pull.Number, wanted.Milestone))
-	}
 	if opening {
-		f.askForReviews(ctx, pull.Number, missing(wanted.Reviewers, pull.Reviewers), missing(wanted.Teams, pull.Teams))
+		var users, teams []string
+		for _, reviewer := range wanted.Reviewers {
+			if _, team, isTeam := strings.Cut(reviewer, "/"); isTeam {
+				teams = append(teams, team)
+			} else {
+				users = append(users, reviewer)
+			}
+		}
+		f.askForReviews(ctx, pull.Number, missing(users, pull.Reviewers), missing(teams, pull.Teams))
 	}
 }
 

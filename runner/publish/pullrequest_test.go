@@ -26,7 +26,7 @@ func refusal(message string) forgetest.Reply {
 func (w *world) asked() Proposal {
 	p := w.proposal("hello.txt", "Hello.\n")
 	p.Job.PullRequest = job.PullRequest{
-		Title: "A title of the job's", Labels: []string{"bug"}, Assignees: []string{"ada"}, Reviewers: []string{"grace", "nobody"}, Teams: []string{"core"}, Milestone: "1.0",
+		Title: "A title of the job's", Labels: []string{"bug"}, Assignees: []string{"ada"}, Reviewers: []string{"grace", "nobody", "octo/core"},
 	}
 	return p
 }
@@ -34,11 +34,10 @@ func (w *world) asked() Proposal {
 func TestMetadataIsAdded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.repo.AddMilestone("1.0")
 	w.repo.Collaborators = []string{"ada", "grace"}
 	w.publish(w.toForge(), w.asked())
 	pull := w.pull()
-	if pull.Title != "A title of the job's" || pull.Milestone != "1.0" || !slices.Equal(pull.Labels, []string{"bug"}) || !slices.Equal(pull.Assignees, []string{"ada"}) {
+	if pull.Title != "A title of the job's" || !slices.Equal(pull.Labels, []string{"bug"}) || !slices.Equal(pull.Assignees, []string{"ada"}) {
 		t.Errorf("pull request: %+v", pull)
 	}
 	if !slices.Equal(pull.Reviewers, []string{"grace"}) || !slices.Equal(pull.Teams, []string{"core"}) {
@@ -55,7 +54,7 @@ func TestMetadataThatCannotBeSet(t *testing.T) {
 		w.forge.On(http.MethodPost, path, forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "Resource not accessible by integration"}`}, 9)
 	}
 	out := w.publish(w.toForge(), w.asked())
-	for _, code := range []string{"labels", "assignees", "milestone", "reviewers"} {
+	for _, code := range []string{"labels", "assignees", "reviewers"} {
 		w.wantWarning("pull_request_" + code)
 	}
 	if pull := w.pull(); !intake.IsFinished(pull.Body, out.Commit) {

@@ -150,7 +150,6 @@ type Workspace struct {
 }
 
 type Policy struct {
-	Approval string   `json:"approval"`
 	Sandbox  string   `json:"sandbox"`
 	Network  string   `json:"network"`
 	Level    string   `json:"level"`

@@ -49,7 +49,7 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 	checks := []job.VerifyCheck{{Run: "make green", Must: "pass"}, {Run: "make red", Must: "pass"}, {Run: "make old", Must: "no_worse"}, {Run: "make later", Must: "pass"}}
 	o := site(t, &job.Job{
 		Setup: []job.SetupStep{{Run: "make deps"}}, Verify: checks, Task: job.Task{Expects: "answer"},
-		Policy: job.Policy{Protect: []string{"*.lock"}, OnProtected: "drop"}, Limits: job.Limits{DiffFiles: 3},
+		Policy: job.Policy{Protect: []string{"*.lock"}, Change: job.Change{Protected: "drop"}}, Limits: job.Limits{DiffFiles: 3},
 	}, nil)
 	a := briefed(t, o, "  - output: [{say: unused}]\n")
 	got := a.completed(agent.Briefing{Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}}},
@@ -69,7 +69,7 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	o.Job.Policy.OnProtected = "fail"
+	o.Job.Policy.Change.Protected = "warn"
 	if got := a.completed(agent.Briefing{}, nil); got.Protected != nil {
 		t.Errorf("changes of %q are told not to be published, and are", got.Protected)
 	}

@@ -112,7 +112,7 @@ func (a *Agent) mergeAgain(ctx context.Context, box *sandbox.Sandbox, diff strin
 
 // keepsProtected says that no change of a protected path is published.
 func keepsProtected(p job.Policy) bool {
-	return p.OnProtected == "drop" || p.Change.Protected == "fail"
+	return p.Change.Protected == "drop" || p.Change.Protected == "fail"
 }
 
 // whyProtected tells the model why a path below the working directory must

@@ -58,7 +58,7 @@ func TestPatchesAreHeldToTheJob(t *testing.T) {
 		{"protected, by a command", commandWith, "a.lock", job.Job{Policy: protecting, Repository: at}, "sub/a.lock is protected by the job", false},
 		{"beside what is protected", patchWith, "a.txt", job.Job{Policy: protecting, Repository: at}, "A a.txt", true},
 		{"protected, with a warning alone", patchWith, "a.lock", job.Job{
-			Policy: job.Policy{Protect: protecting.Protect, OnProtected: "fail", Change: job.Change{Protected: "warn"}}, Repository: at,
+			Policy: job.Policy{Protect: protecting.Protect, Change: job.Change{Protected: "warn"}}, Repository: at,
 		}, "A a.lock", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 func OffersSkills(j *job.Job) bool { return lets(j, skill.Name) }
 
 // OffersMemory says whether a job lets a model read lessons.
-func OffersMemory(j *job.Job) bool { return j.Memory.Read && lets(j, memory.GetName) }
+func OffersMemory(j *job.Job) bool { return lets(j, memory.GetName) }
 
 func lets(j *job.Job, tool string) bool {
 	return !slices.Contains(j.Tools.Deny, tool) && (len(j.Tools.Allow) == 0 || slices.Contains(j.Tools.Allow, tool))

@@ -206,13 +206,13 @@ func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths
 	err := w.revert(ctx, change, paths)
 	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
-			"The change touches protected files (%s), which can't be put back (policy.on_protected): what was made at %s is in the way; have it removed.",
+			"The change touches protected files (%s), which can't be put back (policy.change.protected): what was made at %s is in the way; have it removed.",
 			named(paths), named(obstructed.Paths)).Because(err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	w.rec.Warn("protected_dropped", "Changes of protected files were left out (policy.on_protected): %s.", named(paths))
+	w.rec.Warn("protected_dropped", "Changes of protected files were left out (policy.change.protected): %s.", named(paths))
 	return w.Changes(ctx)
 }
 

@@ -162,7 +162,7 @@ func TestProtectedPathsArePutBack(t *testing.T) {
 		t.Error("what was made at a protected path is there")
 	}
 	warned := w.rec.Warnings()
-	if len(warned) != 1 || warned[0].Message != "Changes of protected files were left out (policy.on_protected): locked/new, locked/old." {
+	if len(warned) != 1 || warned[0].Message != "Changes of protected files were left out (policy.change.protected): locked/new, locked/old." {
 		t.Errorf("warned of %v", warned)
 	}
 }
@@ -180,7 +180,7 @@ func TestWhatIsInTheWayOfAProtectedPathIsNamed(t *testing.T) {
 	if !errors.As(err, &stop) {
 		t.Fatalf("put back: %v", err)
 	}
-	want := "The change touches protected files (locked/old), which can't be put back (policy.on_protected): what was made at locked/old/ is in the way; have it removed."
+	want := "The change touches protected files (locked/old), which can't be put back (policy.change.protected): what was made at locked/old/ is in the way; have it removed."
 	if diff := cmp.Diff(want, stop.Message); diff != "" {
 		t.Error(diff)
 	}

@@ -61,7 +61,7 @@ func bare() []transcripttest.Happening {
 		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: "20260301T090000Z-ffffffff", Version: "v0.1.0", Key: "prompt-12345678", Publish: "local", Scripted: "session.json"}},
 		{Kind: transcript.TypeTask, Data: transcript.Task{Source: "prompt", Text: "Fix it."}},
 		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Base: "main", BaseSHA: strings.Repeat("a", 40), Path: "."}},
-		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "none"}},
+		{Kind: transcript.TypePolicy, Data: transcript.Policy{Sandbox: "workspace-write", Network: "loopback", Level: "none"}},
 		transcripttest.Called(1, "c1", "exec_command", `{"cmd":"sleep 1000"}`),
 	}
 }
@@ -74,7 +74,7 @@ func hostile() []transcripttest.Happening {
 		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: evil, Version: evil, Key: evil, Scripted: evil, Link: "javascript:alert(1)"}},
 		{Kind: transcript.TypeTask, Data: transcript.Task{Source: "issue", Title: evil, Text: block, URL: "https://evil.example/" + evil}},
 		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: evil, Base: evil, BaseSHA: evil, Path: evil}},
-		{Kind: transcript.TypePolicy, Data: transcript.Policy{Approval: evil, Sandbox: evil, Network: evil, Level: evil, Layers: []string{evil}, WorkTree: evil, NoOverlay: evil}},
+		{Kind: transcript.TypePolicy, Data: transcript.Policy{Sandbox: evil, Network: evil, Level: evil, Layers: []string{evil}, WorkTree: evil, NoOverlay: evil}},
 		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: evil, Run: evil, ExitCode: 1, Tail: block}},
 		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Model: evil}},
 		transcripttest.Said(1, block+evil),

@@ -250,7 +250,7 @@ func tokens(u transcript.Usage) string {
 
 // confinement is how commands were held, in a line; the report has the layers.
 func confinement(p transcript.Policy) string {
-	words := fmt.Sprintf("%s; sandbox %s, network %s, approval %s", text(p.Level), text(p.Sandbox), text(p.Network), text(p.Approval))
+	words := fmt.Sprintf("%s; sandbox %s, network %s", text(p.Level), text(p.Sandbox), text(p.Network))
 	if tree := p.WorkTreeWords(); tree != "" {
 		words += ", work tree " + text(tree)
 	}

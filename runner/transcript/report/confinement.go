@@ -39,7 +39,6 @@ func (o *overview) confinement() []fact {
 		{Name: "Layers", Value: cmp.Or(layerNames(p.Layers), "none")},
 		{Name: "Asked for", Value: field(p.Sandbox)},
 		{Name: "Network", Value: field(p.Network)},
-		{Name: "Approval", Value: field(p.Approval)},
 	}
 	if tree := p.WorkTreeWords(); tree != "" {
 		all = append(all, fact{Name: "Work tree", Value: field(tree)})

@@ -132,7 +132,7 @@ func Greeting() []Happening {
 		}},
 		{transcript.TypeTask, transcript.Task{Source: "issue", Title: "Greeting lacks its comma", Text: "`Greet(\"Ada\")` gives \"Hello Ada\".\n\nIt should be \"Hello, Ada!\".", Issue: "example/greet#7", URL: "https://github.com/example/greet/issues/7"}},
 		{transcript.TypeWorkspace, transcript.Workspace{Repository: "example/greet", Base: "main", BaseSHA: sha("a"), Branch: "agent-ci/issue-7", Path: "."}},
-		{transcript.TypePolicy, transcript.Policy{Approval: "never", Sandbox: "workspace-write", Network: "loopback", Level: "namespaces", Layers: []string{"namespaces", "landlock", "seccomp"}, WorkTree: "overlay"}},
+		{transcript.TypePolicy, transcript.Policy{Sandbox: "workspace-write", Network: "loopback", Level: "namespaces", Layers: []string{"namespaces", "landlock", "seccomp"}, WorkTree: "overlay"}},
 		{transcript.TypeSetup, transcript.Setup{Name: "modules", Run: "go mod download", Seconds: 2.41, Log: "outputs/setup-1-modules.txt"}},
 		{transcript.TypeVerify, transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{
 			{
