@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -211,25 +210,6 @@ func TestItems(t *testing.T) {
 			t.Errorf("%.100s: got %q with %d images", test.items, got.Output, len(got.Images))
 		}
 	}
-}
-
-// log is what a server writes beside its answers.
-type log struct {
-	mu      sync.Mutex
-	written []byte
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.written = append(l.written, p...)
-	return len(p), nil
-}
-
-func (l *log) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.written)
 }
 
 func TestImagesAreTriedBeforeTheyAreCounted(t *testing.T) {
