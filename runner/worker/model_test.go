@@ -97,7 +97,8 @@ func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
 		{"no limit", job.Model{Name: "gpt-6-sol"}, 0, nil, nil, nil, ""},
 		{
 			"the job's price, with writes to the cache",
-			job.Model{Name: "gpt-6-sol", Price: job.Price{Input: 4, Output: 20}}, 5, nil,
+			job.Model{Name: "gpt-6-sol", Price: job.Price{Input: 4, Output: 20}},
+			5, nil,
 			&price.List{Rates: price.Rates{Input: 4, CacheWrite: 5, Output: 20}}, nil, "",
 		},
 		{"the job's price before the table's", job.Model{Name: "gpt-5.4", Price: job.Price{Output: 3}}, 5, nil, &price.List{Rates: price.Rates{Output: 3}}, nil, ""},
