@@ -60,10 +60,9 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 	return nil
 }
 
-// takeOut goes over nothing that others wrote since the change set was taken, where they
-// may.
+// takeOut goes over nothing that others wrote since the change set was taken.
 func (c *Checkout) takeOut(ctx context.Context, cs *ChangeSet, back []objects.Difference) error {
-	if !c.exposed && !c.work.InLayer() {
+	if !c.work.InLayer() {
 		return c.work.CheckOutKnown(ctx, cs.Base.Tree.hash(), back, cs.stats)
 	}
 	_, err := c.work.CheckOut(ctx, cs.Base.Tree.hash(), back)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
@@ -110,6 +111,11 @@ func (c *Checkout) copiedSnapshot(of *Snapshot, stats map[string]index.Stat) (*S
 	copied := *of
 	copied.index = ix
 	return &copied, nil
+}
+
+// ChangedFolders are those folders in which anything was written after a time.
+func (c *Checkout) ChangedFolders(folders []string, then time.Time) []string {
+	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return !c.work.WrittenSince(folder, then) })
 }
 
 // shortOfSpace names the folders of the checkout that take the most room.

@@ -201,15 +201,3 @@ func TestAPrivateTreeHasSubmodules(t *testing.T) {
 	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemSubmodule}, kinds(changes(t, in, snap)))
 	gittest.Same(t, "the submodule of the checkout", lib.Git("rev-parse", "HEAD"), r.Git("-C", "lib", "rev-parse", "HEAD"))
 }
-
-func TestAPrivateTreeNamesWhatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() == 0 && !gittest.AsOrdinaryUser(t) {
-		return
-	}
-	r := rich(t)
-	r.Write("cache/locked", "x\n")
-	r.Chmod("cache/locked", 0)
-	_, _, _, unread := private(t, r.open())
-	gittest.Same(t, "not read", []string{"cache/locked"}, unread)
-}

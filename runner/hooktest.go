@@ -120,7 +120,7 @@ func (in *invocation) openForHooks(ctx context.Context, so *reached, dir string)
 	j := *so.job()
 	j.Services, j.MCPServers, j.Policy.Secrets, j.Policy.Network = nil, nil, nil, job.Network{Mode: "none"}
 	so.boxes = &confine.Sandboxes{
-		Record: in.rec, Environ: in.env, Job: &j, Root: so.workspace.Root(), Dir: dir, WorkIn: confine.InCheckout, BaseTree: so.workspace.BaseTree(),
+		Record: in.rec, Environ: in.env, Job: &j, Root: so.workspace.Root(), Dir: dir, BaseTree: so.workspace.BaseTree(),
 		LeaveOut: so.workspace.LeaveOut,
 	}
 	if err := so.boxes.Confine(ctx); err != nil {

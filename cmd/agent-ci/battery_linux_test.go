@@ -35,7 +35,7 @@ func TestNothingGetsOutOfARun(t *testing.T) {
 				if err != nil || result.Outcome != "changed" {
 					t.Errorf("the run ended as %+v, %v:\n%s", result, err, s.printed)
 				}
-				if want := (map[bool]string{true: confine.InOverlay, false: confine.InCheckout})[s.overlaid()]; result.Sandbox.WorkTree != want {
+				if want := (map[bool]string{true: confine.InOverlay, false: confine.PrivateTree})[s.overlaid()]; result.Sandbox.WorkTree != want {
 					t.Errorf("commands worked in %q, not in %q", result.Sandbox.WorkTree, want)
 				}
 				for _, breach := range s.breaches() {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -198,3 +199,24 @@ func (d *duplicator) note(to *os.Root, full string, info fs.FileInfo) error {
 	d.done.Stats[full] = index.StatOf(copied)
 	return nil
 }
+
+// WrittenSince says whether the status of anything in a folder changed after a time.
+func (w *Worktree) WrittenSince(folder string, then time.Time) bool {
+	err := fs.WalkDir(w.dir.FS(), folder, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what can't be read was not copied
+		}
+		info, err := e.Info()
+		if err != nil {
+			return fs.SkipAll
+		}
+		stat := index.StatOf(info)
+		if changed := time.Unix(int64(stat.CtimeSec), int64(stat.CtimeNsec)); changed.After(then) {
+			return errWritten
+		}
+		return nil
+	})
+	return errors.Is(err, errWritten)
+}
+
+var errWritten = errors.New("written")

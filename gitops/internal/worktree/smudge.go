@@ -376,17 +376,6 @@ func (s *smudger) attributeEntries(list []objects.Difference) ([]index.Entry, er
 	return slices.Collect(maps.Values(byPath)), nil
 }
 
-// Converted are those of files that a tree has in another form than the work tree:
-// with other line endings, or what filters made of them.
-func (w *Worktree) Converted(tree plumbing.Hash, files []objects.Difference) []objects.Difference {
-	attributes := w.treeAttributes(tree)
-	return slices.DeleteFunc(slices.Clone(files), func(d objects.Difference) bool {
-		attrs := attributes.of(d.Path)
-		converted := w.repo.Settings.NeedsGit(attrs) || w.repo.Settings.FilterOf(attrs) != ""
-		return d.New.Mode == index.Symlink || !converted && !w.repo.Settings.EOL.Decide(attrs).Converts()
-	})
-}
-
 // Fill checks a tree out into the work tree of another git folder, that of root,
 // and stages it there. The git program, which is faster, does it only where no filter is
 // configured: the configuration of that git folder names them for git in a sandbox.
