@@ -16,8 +16,8 @@ func TestARunThatIsLeftTellsWhereItsWorkIs(t *testing.T) {
 		want  string
 	}{
 		"without a work tree": {nil, "the checkout is as it was."},
-		"in an overlay":      {[]string{confine.ScratchFolder + "/agent/tree"}, "the checkout is as it was, the work is in the run directory."},
-		"while it lands":     {[]string{confine.ScratchFolder + "/agent/tree", "state/landing"}, "may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out"},
+		"in an overlay":       {[]string{confine.ScratchFolder + "/agent/tree"}, "the checkout is as it was, the work is in the run directory."},
+		"while it lands":      {[]string{confine.ScratchFolder + "/agent/tree", "state/landing"}, "may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := record.New("20260101T000000Z-00000000", nil)

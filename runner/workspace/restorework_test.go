@@ -71,7 +71,7 @@ func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
 		"killed as it was put in":        {away(InChange), InChange, "one\ntwo\n", ""},
 		"killed as patches were":         {away(InPatches), InPatches, "one\ntwo\n", ""},
 		"killed, another checkout":       {func(t *testing.T, c *cut) string { return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
-		"above another checkout":     {func(t *testing.T, c *cut) string { c.earlier.InOverlay = true; return c.elsewhere(t) }, "", "", "not_resumable"},
+		"above another checkout":         {func(t *testing.T, c *cut) string { c.earlier.InOverlay = true; return c.elsewhere(t) }, "", "", "not_resumable"},
 		"another machine":                {func(t *testing.T, c *cut) string { c.earlier.HasTree = false; return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
 		"without its tree":               {func(_ *testing.T, c *cut) string { c.earlier.HasTree = false; return "" }, InPatches, "one\ntwo\n", ""},
 		"stopped":                        {func(_ *testing.T, c *cut) string { c.earlier.Ended = true; return "" }, InChange, "one\ntwo\n", ""},
