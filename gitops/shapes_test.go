@@ -652,7 +652,3 @@ func packArrives(t *testing.T, r repo, base string, c *gitops.Checkout, cs *gito
 	gittest.Same(t, "change that arrives", nameStatus(cs), nameStatus(got))
 	gittest.Same(t, "its tree", cs.Tree, got.Tree)
 }
-
-func gitDirFile(r repo, name string) string {
-	return filepath.Join(r.Git("rev-parse", "--absolute-git-dir"), name)
-}
