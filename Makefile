@@ -9,7 +9,7 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porc
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 TOOLS    = $(GO) tool -modfile=.ci/tools.mod
 # The tests that try every way out in whole runs.
-BATTERY  = ^TestNothingGetsOutOfARun$$|^TestWhatLandlockLeavesToGitIsFoundOut$$|^TestHiddenFilesOfAReadOnlyCheckout$$
+BATTERY  = ^TestNothingGetsOutOfARun$$|^TestLandlockKeepsCommandsFromGitOfTheCheckout$$|^TestHiddenFilesOfAReadOnlyCheckout$$
 # The tests that take longest, which make e2e has in any case: all but the kills under
 # the race detector, and the kills by themselves.
 SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|WhileTheConversation|WhileAgentsWork|RunsGoOn|WhileItEnds|WhenItsTimeIsOver)|^TestNothingGetsOut(OfARun)?$$|^TestAnOverlayTells|^TestSoak$$|^TestReplayComparesWhatARecordSays$$|^TestBundleIsPinned$$
