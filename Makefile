@@ -9,7 +9,7 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porc
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 TOOLS    = $(GO) tool -modfile=.ci/tools.mod
 # The tests that try every way out in whole runs.
-BATTERY  = ^TestNothingGetsOutOfARun$$|^TestNobodyPoisonsACache$$|^TestWhatLandlockLeavesToGitIsFoundOut$$|^TestHiddenFilesOfAReadOnlyCheckout$$
+BATTERY  = ^TestNothingGetsOutOfARun$$|^TestNobodyPoisonsACache$$|^TestLandlockKeepsCommandsFromGitOfTheCheckout$$|^TestHiddenFilesOfAReadOnlyCheckout$$
 # The tests that take longest, which make e2e has in any case: all but the kills under
 # the race detector, and the kills by themselves.
 SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|WhileTheConversation|WhileAgentsWork|RunsGoOn|WhileItEnds|WhenItsTimeIsOver)|^TestNothingGetsOut(OfARun)?$$|^TestAnOverlayTells|^TestSoak$$|^TestReplayComparesWhatARecordSays$$|^TestBundleIsPinned$$
@@ -18,10 +18,6 @@ SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request
 # FRESH=-count=1 has make test run what the cache has results of.
 FRESH   ?=
 # The scripts about the work tree. What the others hold is the same wherever commands work.
-CHECKOUT = ^TestScripts$$/^(agents_(left|resume|shared|write)|again_on_branch|base_.*|bounds|caches|clone|code_mode_outside|disguises|file_tools|full_disk|git_.*)$$
-CHECKOUT := $(CHECKOUT)|^TestScripts$$/^(hidden.*|hollow_git|homeless|honest|hooks_(planted|setup|trouble)|in_the_way|in_use|landlock|layers|left_out|lessons_resume|local|look)$$
-CHECKOUT := $(CHECKOUT)|^TestScripts$$/^(mcp_(programs|setup)|meanwhile|named_repository|names|objects|open_files|opencode|other_base|overlay|patch_forms|publish|pushes_as_git|read_only|red_proof)$$
-CHECKOUT := $(CHECKOUT)|^TestScripts$$/^(refused|repair_(base|conflict)|resume|resume_.*|sandbox|sandbox_command|secrets.*|services|setid|stopped|switched_there|temporary_folders|vanished|verify.*|work_tree|written.*)$$
 # How long the tests of one package may take. Where others use the cores, those of
 # cmd/agent-ci take more than the 10 minutes that go test gives them.
 LIMIT   ?= 20m
@@ -31,7 +27,7 @@ CLIENTS ?=
 SOAK    ?= 10m
 TARGETS  = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: help demo test race lint first-minutes e2e e2e-cluster kills checkout campaign soak bench models pictures build cross clean
+.PHONY: help demo test race lint first-minutes e2e e2e-cluster kills campaign soak bench models pictures build cross clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,7 +57,6 @@ e2e: race build ## what takes longer: race detector, the slowest tests, some kil
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '^TestInstances$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 AGENT_CI_CLIENTS='$(CLIENTS)' $(GO) test -count=1 -run '^TestClients$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestNPMServers$$|^TestConformance$$|^TestAjvTakesExamples$$' ./cmd/agent-ci
-	@$(MAKE) --no-print-directory checkout
 	@AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(MAKE) --no-print-directory soak SOAK=60s
 	.ci/release --dry-run
 	@.ci/browser bin/agent-ci
@@ -70,13 +65,8 @@ e2e: race build ## what takes longer: race detector, the slowest tests, some kil
 e2e-cluster: build ## a campaign on a real Kubernetes of one node, which is built once and kept in AGENT_CI_KUBE (root, Debian or Ubuntu)
 	@.ci/cluster bin/agent-ci
 
-kills: ## 100 kills of each kind in both ways to work
+kills: ## 100 kills of each kind
 	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -v -run '^TestKilled' ./cmd/agent-ci
-	AGENT_CI_WORK_IN=checkout AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilled' -skip UnderLandlock ./cmd/agent-ci
-
-checkout: ## the scripts about the work tree, and the battery, where commands work in the checkout itself, as they do without overlays
-	AGENT_CI_WORK_IN=checkout $(GO) test -count=1 -timeout 20m -run '$(CHECKOUT)' ./cmd/agent-ci
-	AGENT_CI_WORK_IN=checkout AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)' ./cmd/agent-ci
 
 campaign: ## campaigns of 200 targets that are killed, restarted and started twice at random; AGENT_CI_SEED repeats
 	AGENT_CI_TARGETS=200 $(GO) test -count=1 -timeout 30m -v -run '^TestKilledCampaigns' ./cmd/agent-ci

@@ -29,12 +29,15 @@ func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSe
 // files with a filter land as they are there. Nil says that it is not known, and then filters run.
 func (c *Checkout) LandFrom(tree *os.Root) { c.work.LandFrom(tree) }
 
+// HasFilters says whether git's configuration has filters, by which files differ from what a tree has of them.
+func (c *Checkout) HasFilters() bool { return len(c.repo.Settings.FilterNames()) > 0 }
+
 // LayOver puts a change into the work tree, which is as the base has it; HEAD
 // and the index stay. It writes nothing where something that is not tracked is in its
 // way, where files of the change were edited, or where the index is locked: those are an
 // *ObstructedError, a *ChangedError and an *InUseError.
 func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) (err error) {
-	if !c.exposed && !c.work.InLayer() {
+	if !c.work.InLayer() {
 		release, held := c.Hold(ctx)
 		if held != nil {
 			return fmt.Errorf("put the change into the checkout: %w", held)
@@ -74,10 +77,9 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 	return nil
 }
 
-// takeOut goes over nothing that others wrote since the change set was taken, where they
-// may.
+// takeOut goes over nothing that others wrote since the change set was taken.
 func (c *Checkout) takeOut(ctx context.Context, cs *ChangeSet, back []objects.Difference) error {
-	if !c.exposed && !c.work.InLayer() {
+	if !c.work.InLayer() {
 		return c.work.CheckOutKnown(ctx, cs.Base.Tree.hash(), back, cs.stats)
 	}
 	_, err := c.work.CheckOut(ctx, cs.Base.Tree.hash(), back)

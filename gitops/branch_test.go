@@ -2,8 +2,6 @@ package gitops_test
 
 import (
 	"errors"
-	"io/fs"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +14,9 @@ import (
 func oneChange(t *testing.T, r repo) (*gitops.Checkout, *gitops.ChangeSet) {
 	t.Helper()
 	c := r.open()
-	snap := snapshot(t, c)
-	r.Write("new", "n\n")
-	return c, changes(t, c, snap)
+	tree, in, snap, _ := private(t, c)
+	tree.Write("new", "n\n")
+	return c, changes(t, in, snap)
 }
 
 func TestSwitchOverABranchThatIsThere(t *testing.T) {
@@ -244,11 +242,11 @@ func TestRunningTwice(t *testing.T) {
 		if _, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "main"}); err != nil {
 			t.Fatal(err)
 		}
-		snap := snapshot(t, c)
-		r.Write("new", content)
-		r.Git("add", "-A")
-		r.Git("commit", "-q", "-m", "by the agent, on whatever branch HEAD is")
-		cs := changes(t, c, snap)
+		tree, in, snap, _ := private(t, c)
+		tree.Write("new", content)
+		tree.Git("add", "-A")
+		tree.Git("commit", "-q", "-m", "by the agent, on whatever branch HEAD is")
+		cs := changes(t, in, snap)
 		gittest.Same(t, "change", []string{"A new"}, nameStatus(cs))
 		if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err != nil {
 			t.Fatal(err)
@@ -258,44 +256,6 @@ func TestRunningTwice(t *testing.T) {
 		gittest.Same(t, "content", content, r.Git("cat-file", "blob", "HEAD:new")+"\n")
 	}
 	gittest.Same(t, "base branch", main, r.Git("rev-parse", "main"))
-}
-
-func TestDropLocksLeavesThoseOfOthers(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	r.Write(".git/HEAD.lock", "")
-	c := r.open()
-	r.Write(".git/index.lock", "")
-	if err := c.DropLocks(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Lstat(r.Path(".git/index.lock")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("index.lock: %v, want it gone", err)
-	}
-	if _, err := os.Lstat(r.Path(".git/HEAD.lock")); err != nil {
-		t.Errorf("HEAD.lock: %v, want it left", err)
-	}
-}
-
-func TestSettleKeepsTheFilesAndNothingElse(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	before := r.Git("for-each-ref")
-	c := r.open()
-	snap := snapshot(t, c)
-	r.Write("mine", "m\n")
-	r.Git("add", "--all")
-	r.Git("commit", "-q", "-m", "by the agent")
-	r.Git("checkout", "-q", "-b", "elsewhere")
-	if err := c.Settle(t.Context(), snap); err != nil {
-		t.Fatal(err)
-	}
-	r.Git("branch", "-q", "-D", "elsewhere")
-	gittest.Same(t, "references", before, r.Git("for-each-ref"))
-	gittest.Same(t, "HEAD", "refs/heads/main", r.Git("symbolic-ref", "HEAD"))
-	gittest.Same(t, "status", "?? mine", r.Git("status", "--porcelain"))
 }
 
 func TestHolds(t *testing.T) {

@@ -22,9 +22,7 @@ type ChangeSet struct {
 	Deletions  int
 	Problems   []Problem
 
-	snapshot *Snapshot             // nil: the work tree does not hold the change
-	stats    map[string]index.Stat // of the files in the work tree that were read
-	alike    []objects.Difference  // files that were written and are to git as before
+	stats map[string]index.Stat // of the files in the work tree that were read
 }
 
 // Empty says that there is nothing to commit. A nil ChangeSet is empty.
@@ -76,10 +74,7 @@ type File struct {
 // and HEAD do not count: the agent may have done anything to them. New objects
 // are kept aside until Switch.
 func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, error) {
-	w := work{snap: snap, cs: &ChangeSet{Base: c.base, snapshot: snap, stats: map[string]index.Stat{}}}
-	if c.work.InLayer() {
-		w.cs.snapshot = nil
-	}
+	w := work{snap: snap, cs: &ChangeSet{Base: c.base, stats: map[string]index.Stat{}}}
 	w.scan = c.work.Scan(snap.index, worktree.WithUntracked, w.take)
 	if err := w.scan.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
@@ -155,8 +150,6 @@ func (w *work) clean(ctx context.Context) error {
 		}
 		w.cs.stats[s.Path] = index.StatOf(s.Info)
 		if w.scan.AsIndexed(s) {
-			e := objects.Entry{Mode: s.Mode, ID: s.ID}
-			w.cs.alike = append(w.cs.alike, objects.Difference{Path: s.Path, Old: e, New: e})
 			continue
 		}
 		w.edits = append(w.edits, objects.Edit{Path: s.Path, Mode: s.Mode, ID: s.ID})

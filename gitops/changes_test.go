@@ -53,15 +53,15 @@ func TestChangesAgain(t *testing.T) {
 	r := newRepo(t)
 	r.Seed()
 	c := r.open()
-	snap := snapshot(t, c)
-	if cs := changes(t, c, snap); !cs.Empty() {
+	tree, in, snap, _ := private(t, c)
+	if cs := changes(t, in, snap); !cs.Empty() {
 		t.Errorf("a change before any: %q", nameStatus(cs))
 	}
-	edit(r)
-	first := changes(t, c, snap)
-	r.Write("README", "one\ntwo\n")
-	r.Write("other", "o\n")
-	second := changes(t, c, snap)
+	edit(tree)
+	first := changes(t, in, snap)
+	tree.Write("README", "one\ntwo\n")
+	tree.Write("other", "o\n")
+	second := changes(t, in, snap)
 	gittest.Same(t, "first", []string{"M README"}, nameStatus(first))
 	gittest.Same(t, "second", []string{"A other"}, nameStatus(second))
 	if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, second), second); err != nil {

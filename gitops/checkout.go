@@ -64,9 +64,8 @@ type Checkout struct {
 
 	base Base // what the work tree stands on
 
-	exposed bool      // commands of the run work in the checkout itself
-	moved   bool      // this process put it on another commit or branch
-	onBase  *position // where SetBase put it, until it is moved again; nil where it did not
+	moved  bool      // this process put it on another commit or branch
+	onBase *position // where SetBase put it, until it is moved again; nil where it did not
 }
 
 // position is where a checkout stood before anything was done to it.
@@ -156,11 +155,6 @@ func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 	return p, err
 }
 
-// Expose says that commands of the run work in the checkout itself, so that what became
-// of HEAD, branches and the index is the run's to put back. Else only what this process
-// did is: others commit, switch and stage as they like.
-func (c *Checkout) Expose() { c.exposed = true }
-
 // MovedByOthers says whether others committed, switched or staged something since the
 // checkout was opened, or put on its base. Where this process switched it since, that is
 // not known, and false.
@@ -169,7 +163,7 @@ func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
 	if c.onBase != nil {
 		was = *c.onBase
 	}
-	if c.exposed || c.moved && c.onBase == nil {
+	if c.moved && c.onBase == nil {
 		return false, nil
 	}
 	now, err := c.readPosition(ctx)

@@ -203,11 +203,7 @@ func TestSetBaseOnAnotherBranch(t *testing.T) {
 	gittest.Same(t, "HEAD", older, r.Git("rev-parse", "HEAD"))
 	gittest.Same(t, "branches", main+" "+older, r.Git("rev-parse", "main")+" "+r.Git("rev-parse", "older"))
 
-	snap := snapshot(t, c)
-	r.Write("only/older", "changed\n")
-	cs := changes(t, c, snap)
-	gittest.Same(t, "change", []string{"M only/older"}, nameStatus(cs))
-	if err := c.Restore(t.Context(), cs); err != nil {
+	if err := c.Restore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "work tree", before, r.Files())
@@ -223,9 +219,9 @@ func TestSetBaseToACommitAndSwitch(t *testing.T) {
 	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{SHA: older}); err != nil {
 		t.Fatal(err)
 	}
-	snap := snapshot(t, c)
-	r.Write("new", "n\n")
-	cs := changes(t, c, snap)
+	tree, in, snap, _ := private(t, c)
+	tree.Write("new", "n\n")
+	cs := changes(t, in, snap)
 	if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err != nil {
 		t.Fatal(err)
 	}

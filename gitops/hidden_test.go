@@ -45,7 +45,7 @@ func TestWhatIsHiddenIsInNoChange(t *testing.T) {
 	if dirty, err := c.Dirty(t.Context()); err != nil || len(dirty) != 1 {
 		t.Errorf("dirty: %q, %v", dirty, err)
 	}
-	if err := c.Restore(t.Context(), cs); err != nil {
+	if err := c.Revert(t.Context(), cs, changed); err != nil {
 		t.Fatal(err)
 	}
 	after := r.Files()
@@ -71,17 +71,23 @@ func TestNothingIsPutBackThroughALink(t *testing.T) {
 		r.Write("conf/cred", "hidden\n")
 		c := r.open()
 		c.Hide([]string{"conf/cred"})
-		snap := snapshot(t, c)
-		if err := os.RemoveAll(r.Path("pub")); err != nil {
+		tree, in, snap, _ := private(t, c)
+		if err := os.RemoveAll(tree.Path("pub")); err != nil {
 			t.Fatal(err)
 		}
-		r.Link("conf", "pub")
-		err := c.Restore(t.Context(), changes(t, c, snap))
+		tree.Link("conf", "pub")
+		tree.Write("conf/cred", "hidden\n")
+		cs := changes(t, in, snap)
+		var paths []string
+		for _, f := range cs.Files {
+			paths = append(paths, f.Path)
+		}
+		err := in.Revert(t.Context(), cs, paths)
 		if is := errors.As(err, new(*gitops.ObstructedError)); is != (ignored != "") || !is && err != nil {
 			t.Errorf("with %q ignored: %v", ignored, err)
 		}
 		for name, want := range map[string]string{"conf/cred": "hidden\n", "pub/cred": back} {
-			got, err := os.ReadFile(r.Path(name))
+			got, err := os.ReadFile(tree.Path(name))
 			if err != nil || string(got) != want {
 				t.Errorf("with %q ignored %s has %q, %v", ignored, name, got, err)
 			}

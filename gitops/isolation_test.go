@@ -17,7 +17,7 @@ func TestNothingOfTheAgentRuns(t *testing.T) {
 		"switch": func(c *gitops.Checkout, cs *gitops.ChangeSet) error {
 			return c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs)
 		},
-		"restore": func(c *gitops.Checkout, cs *gitops.ChangeSet) error { return c.Restore(t.Context(), cs) },
+		"restore": func(c *gitops.Checkout, _ *gitops.ChangeSet) error { return c.Restore(t.Context()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := twoBranches(t)
@@ -25,10 +25,10 @@ func TestNothingOfTheAgentRuns(t *testing.T) {
 			if _, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"}); err != nil {
 				t.Fatal(err)
 			}
-			snap := snapshot(t, c)
-			edit(r)
-			sprung := trapped(t, r)
-			cs := changes(t, c, snap)
+			tree, in, snap, _ := private(t, c)
+			edit(tree)
+			sprung := trapped(t, tree)
+			cs := changes(t, in, snap)
 			gittest.Same(t, "change", []string{"A .gitattributes", "M README"}, nameStatus(cs))
 			var out bytes.Buffer
 			if err := c.WritePatch(t.Context(), cs, &out); err != nil {

@@ -194,25 +194,6 @@ func TestALargeFileOfTheBase(t *testing.T) {
 	}
 }
 
-// What a change replaces can be put back, whatever becomes of the objects of the checkout.
-func TestRestoreWithADamagedObject(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	c := r.open()
-	snap := snapshot(t, c)
-	r.Write("README", "one\n2\n")
-	r.Write("new", "n\n")
-	cs := changes(t, c, snap)
-	id := revision(r, "HEAD:README")
-	r.Remove(".git/objects/" + id[:2] + "/" + id[2:])
-	if err := c.Restore(t.Context(), cs); err != nil {
-		t.Fatal(err)
-	}
-	files := r.Files()
-	gittest.Same(t, "the file and a new one", "one\ntwo\n, ", files["README"]+", "+files["new"])
-}
-
 // Git does not hash what it reads, so it is given what was hashed.
 func TestGitReadsNoDamagedObject(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package gitops
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -75,15 +74,7 @@ func (c *Checkout) WithExact(ctx context.Context, cs *ChangeSet, path string, co
 	if err != nil {
 		return nil, err
 	}
-	other.snapshot, other.stats, other.alike = cs.snapshot, cs.stats, cs.alike
-	if slices.ContainsFunc(other.Files, func(f File) bool { return f.Path == path }) {
-		return other, nil
-	}
-	e, err := c.objects.Find(other.Tree.hash(), path)
-	if err != nil {
-		return nil, fmt.Errorf("find %q in tree %s: %w", path, other.Tree, err)
-	}
-	other.alike = append(slices.Clip(cs.alike), objects.Difference{Path: path, Old: e, New: e})
+	other.stats = cs.stats
 	return other, nil
 }
 

@@ -83,7 +83,7 @@ func TestRestoreFromABaseGoesOverNothingOfOthers(t *testing.T) {
 				}
 				c.others(r)
 				want, head, status := r.Files(), r.Read(".git/HEAD"), r.status()
-				if err := opened.Restore(t.Context(), nil); (err == nil) != c.back {
+				if err := opened.Restore(t.Context()); (err == nil) != c.back {
 					t.Errorf("got %v", err)
 				}
 				if c.back {

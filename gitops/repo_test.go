@@ -53,7 +53,6 @@ func (r repo) open() *gitops.Checkout {
 			r.T.Error(err)
 		}
 	})
-	c.Expose()
 	return c
 }
 

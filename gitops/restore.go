@@ -16,27 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// Settle makes an uncommitted change of what the agent left: HEAD, the branch
-// that was checked out and the index are put back to the base, the files stay.
-func (c *Checkout) Settle(ctx context.Context, snap *Snapshot) error {
-	if !c.exposed {
-		return nil
-	}
-	return c.putOnBase(ctx, snap.index)
-}
-
-func (c *Checkout) putOnBase(ctx context.Context, ix *index.File) error {
-	head, commit := c.baseHead()
-	err := c.putHeadBack(head, commit, commit)
-	if err == nil {
-		err = c.putIndexBack(ctx, ix, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("put the checkout back on its base: %w", err)
-	}
-	return nil
-}
-
 // Unswitch undoes what Switch to a branch and a commit did to HEAD, the index and the
 // branch that was checked out, or began to do, in this process or an earlier one. The
 // files stay, and so does another branch.
@@ -84,29 +63,10 @@ func (c *Checkout) unmove(branch, commit string) error {
 	return c.repo.SetBranch(branch, now, c.start.commit, "agent-ci: back to where it was before the run")
 }
 
-// Restore takes a change out of the work tree, where it was found in it, and
-// puts HEAD, the branch that was checked out and the index back to where they
-// stood when the checkout was opened, as far as they are the run's to put back. With nil
-// it does only the latter.
-// Files that were not tracked before are never touched.
-func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
-	stats := map[string]index.Stat{}
-	if cs != nil && cs.snapshot != nil {
-		back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
-		if err != nil {
-			return fmt.Errorf("take the change out: %w", err)
-		}
-		// Files that were written may be as before only once they are converted.
-		converted, err := c.work.Converted(ctx, cs.Base.Tree.hash(), cs.alike)
-		if err != nil {
-			return fmt.Errorf("take the change out: %w", err)
-		}
-		back = append(back, converted...)
-		if stats, err = c.work.CheckOut(ctx, cs.Base.Tree.hash(), back); err != nil {
-			return fmt.Errorf("take the change out: %w", err)
-		}
-	}
-	if err := c.goBack(ctx, stats); err != nil {
+// Restore puts HEAD, the index and the files of the base that was checked out back to where they
+// stood when the checkout was opened. Files that were not tracked before are never touched.
+func (c *Checkout) Restore(ctx context.Context) error {
+	if err := c.goBack(ctx); err != nil {
 		return fmt.Errorf("put the checkout back: %w", err)
 	}
 	return nil
@@ -114,17 +74,15 @@ func (c *Checkout) Restore(ctx context.Context, cs *ChangeSet) error {
 
 // goBack moves the work tree from the base to the commit where HEAD stood, and
 // writes the index as it was, with the stat data of files that were written.
-func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) (err error) {
-	if !c.exposed && !c.moved {
+func (c *Checkout) goBack(ctx context.Context) (err error) {
+	if !c.moved {
 		return nil
 	}
-	if !c.exposed {
-		release, held := c.Hold(ctx)
-		if held != nil {
-			return held
-		}
-		defer func() { err = errors.Join(err, release()) }()
+	release, held := c.Hold(ctx)
+	if held != nil {
+		return held
 	}
+	defer func() { err = errors.Join(err, release()) }()
 	home, err := c.objects.Differences(ctx, c.base.Tree.hash(), c.start.tree)
 	if err != nil {
 		return err
@@ -132,15 +90,9 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) (err
 	if err := c.mayGoBack(ctx, home); err != nil {
 		return err
 	}
-	moved, err := c.checkOutHome(ctx, home)
+	stats, err := c.checkOutHome(ctx, home)
 	if err != nil {
 		return err
-	}
-	for _, d := range home {
-		delete(stats, d.Path)
-	}
-	for path, s := range moved {
-		stats[path] = s
 	}
 	start := c.start.commit.String()
 	if err := c.putHeadHome(start); err != nil {
@@ -154,9 +106,8 @@ func (c *Checkout) goBack(ctx context.Context, stats map[string]index.Stat) (err
 	return err
 }
 
-// othersToo says whether others may have worked in the checkout, which the run moved to a
-// base of its own, and its commands did not.
-func (c *Checkout) othersToo() bool { return !c.exposed && c.onBase != nil }
+// othersToo says whether the run moved the checkout to a base of its own, on which others may have worked.
+func (c *Checkout) othersToo() bool { return c.onBase != nil }
 
 // putHeadHome puts HEAD where it stood when the checkout was opened.
 func (c *Checkout) putHeadHome(start string) error {
@@ -237,24 +188,8 @@ func (c *Checkout) statUpdates(ctx context.Context, stats map[string]index.Stat)
 	return updates
 }
 
-// putBranchBack undoes what the agent did to the branch that was checked out.
-func (c *Checkout) putBranchBack(except string) error {
-	if !c.exposed || c.start.branch == "" || c.start.branch == except {
-		return nil
-	}
-	now, err := c.repo.ReadRef("refs/heads/" + c.start.branch)
-	if err == nil && now == c.start.commit {
-		return nil
-	}
-	return c.repo.SetBranch(c.start.branch, now, c.start.commit, "agent-ci: back to where it was before the run")
-}
-
-// putHeadBack puts the branch that was checked out back to where it was, and HEAD
-// to head, which points to commit; the log of HEAD calls the place to.
+// putHeadBack puts HEAD to head, which points to commit; the log of HEAD calls the place to.
 func (c *Checkout) putHeadBack(head, commit, to string) error {
-	if err := c.putBranchBack(""); err != nil {
-		return err
-	}
 	if now, _, err := c.repo.Head(); err == nil && now == head {
 		return nil
 	}
@@ -271,10 +206,10 @@ func (c *Checkout) putIndexBack(ctx context.Context, ix *index.File, updates []i
 	return c.repo.WriteIndex(ix, updates)
 }
 
-// DropLocks removes the lock files that a git which died left in the course of
+// dropLocks removes the lock files that a git which died left in the course of
 // the run: nothing of the run is alive any more when it is called. A lock that
 // was there when the checkout was opened belongs to somebody else and stays.
-func (c *Checkout) DropLocks() error {
+func (c *Checkout) dropLocks() error {
 	var failed error
 	for _, path := range c.lockPaths() {
 		if slices.Contains(c.locked, path) {
@@ -291,14 +226,14 @@ func (c *Checkout) DropLocks() error {
 	return failed
 }
 
-// DropHeld is DropLocks where the lock of the index has the mark of this Checkout: who held it
+// DropHeld is dropLocks where the lock of the index has the mark of this Checkout: who held it
 // died, and kept every git from leaving another lock.
 func (c *Checkout) DropHeld() error {
 	if !c.repo.Held(c.mark) {
 		return nil
 	}
 	c.locked = nil
-	return c.DropLocks()
+	return c.dropLocks()
 }
 
 func (c *Checkout) lockPaths() []string {

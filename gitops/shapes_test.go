@@ -2,7 +2,6 @@ package gitops_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -576,7 +575,6 @@ func TestShapes(t *testing.T) {
 	t.Parallel()
 	for _, s := range shapes {
 		t.Run(s.name+"/switch", func(t *testing.T) { t.Parallel(); switchTo(t, s) })
-		t.Run(s.name+"/restore", func(t *testing.T) { t.Parallel(); restore(t, s) })
 	}
 }
 
@@ -588,9 +586,9 @@ func switchTo(t *testing.T, s shape) {
 	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{}); err != nil {
 		t.Fatal(err)
 	}
-	snap := snapshot(t, c)
-	s.agent(r)
-	cs := changes(t, c, snap)
+	tree, in, snap, _ := private(t, c)
+	s.agent(tree)
+	cs := changes(t, in, snap)
 	gittest.Same(t, "change", s.want, nameStatus(cs))
 	gittest.Same(t, "problems", s.problems, kinds(cs))
 	if len(s.want) == 0 {
@@ -598,13 +596,11 @@ func switchTo(t *testing.T, s shape) {
 	}
 	patchApplies(t, r, c, cs)
 	packArrives(t, r, base, c, cs)
-	after := r.Files()
 
 	sha := commit(t, c, cs)
 	if err := c.Switch(t.Context(), "agent-ci/task", sha, cs); err != nil {
 		t.Fatal(err)
 	}
-	gittest.Same(t, "work tree", after, r.Files())
 	gittest.Same(t, "diff of base and head", s.want, r.diffNameStatus(base, "HEAD"))
 	gittest.Same(t, "HEAD", "refs/heads/agent-ci/task "+sha, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
 	if branch != "HEAD" {
@@ -655,50 +651,4 @@ func packArrives(t *testing.T, r repo, base string, c *gitops.Checkout, cs *gito
 	}
 	gittest.Same(t, "change that arrives", nameStatus(cs), nameStatus(got))
 	gittest.Same(t, "its tree", cs.Tree, got.Tree)
-}
-
-func restore(t *testing.T, s shape) {
-	r := s.make(newRepo(t))
-	head, err := os.ReadFile(gitDirFile(r, "HEAD"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	base := r.Git("rev-parse", "HEAD")
-	before, status := r.Files(), r.status()
-	gittest.Same(t, "status before", s.untracked, ignoredLater(status, s))
-	c := r.open()
-	snap := snapshot(t, c)
-	s.agent(r)
-	cs := changes(t, c, snap)
-	if err := c.Restore(t.Context(), cs); err != nil {
-		t.Fatal(err)
-	}
-	after := r.Files()
-	for _, name := range s.kept {
-		delete(after, name)
-	}
-	gittest.Same(t, "work tree", before, after)
-	got, err := os.ReadFile(gitDirFile(r, "HEAD"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "HEAD", string(head), string(got))
-	gittest.Same(t, "commit", base, r.Git("rev-parse", "HEAD"))
-	if len(s.problems) == 0 {
-		gittest.Same(t, "status", status, r.status())
-	}
-	gittest.Same(t, "status by content", nil, r.reread())
-}
-
-// ignoredLater takes the shape's word where files become untracked only by the
-// agent's change.
-func ignoredLater(status []string, s shape) []string {
-	if len(status) == 0 && len(s.untracked) > 0 {
-		return s.untracked
-	}
-	return status
-}
-
-func gitDirFile(r repo, name string) string {
-	return filepath.Join(r.Git("rev-parse", "--absolute-git-dir"), name)
 }

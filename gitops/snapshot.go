@@ -28,6 +28,13 @@ type Snapshot struct {
 // After has a snapshot tell what was not tracked before the first one of the run.
 func (s *Snapshot) After(first *Snapshot) { s.before = first.before }
 
+// At is the snapshot for a copy of the checkout, with the stat data of the files there.
+func (s *Snapshot) At(copied *Snapshot) *Snapshot {
+	at := *s
+	at.index = copied.index
+	return &at
+}
+
 // mostExcluded bounds the paths that a tree's info/exclude names one by one: git compares each
 // untracked file with all of them.
 const mostExcluded = 1000
@@ -200,6 +207,15 @@ func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compare the index with HEAD: %w", err)
 	}
+	return c.addDirty(ctx, ix, dirty)
+}
+
+// DirtySince lists the tracked files that are other than a snapshot has them.
+func (c *Checkout) DirtySince(ctx context.Context, snap *Snapshot) ([]string, error) {
+	return c.addDirty(ctx, snap.index, map[string]bool{})
+}
+
+func (c *Checkout) addDirty(ctx context.Context, ix *index.File, dirty map[string]bool) ([]string, error) {
 	s := c.work.Scan(ix, worktree.OnlyTracked, func(f worktree.Found) { dirty[f.Path] = true })
 	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for modified files: %w", err)

@@ -82,9 +82,6 @@ func (c *Checkout) bring(ctx context.Context, branch string, id plumbing.Hash, c
 }
 
 func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbing.Hash, cs *ChangeSet) error {
-	if err := c.putBranchBack(branch); err != nil {
-		return err
-	}
 	c.moved, c.onBase = true, nil
 	if err := c.switchIndex(ctx, cs); err != nil {
 		return err
@@ -95,12 +92,8 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbin
 	return c.moveHead("ref: refs/heads/"+branch, id.String(), branch)
 }
 
-// moveHead moves HEAD from the base. Where others may have moved it, it is a
-// *HeadMovedError then.
+// moveHead moves HEAD from the base. It is a *HeadMovedError where others moved it.
 func (c *Checkout) moveHead(head, commit, to string) error {
-	if c.exposed {
-		return c.repo.SetHead(head, commit, to)
-	}
 	from, _ := c.baseHead()
 	return c.repo.MoveHead(from, head, commit, to)
 }
@@ -122,21 +115,8 @@ func (c *Checkout) moveBranch(ctx context.Context, branch string, from, id plumb
 	return err
 }
 
-// tipBefore is the tip of a branch, without what the agent did to the one that
-// was checked out.
-func (c *Checkout) tipBefore(ctx context.Context, branch string) (*CommitInfo, error) {
-	if branch != c.start.branch {
-		return c.Tip(ctx, branch)
-	}
-	commit, err := c.objects.Commit(c.start.commit)
-	if err != nil {
-		return nil, err
-	}
-	return infoOf(commit), nil
-}
-
 func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
-	tip, err := c.tipBefore(ctx, branch)
+	tip, err := c.Tip(ctx, branch)
 	if err != nil || tip == nil || tip.SHA == id.String() || tip.Ours() {
 		return err
 	}
@@ -164,15 +144,11 @@ func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) e
 	return errors.Join(err, repository.Close())
 }
 
-// switchIndex writes an index of the tree of cs. A change that is not in the
-// work tree yet is checked out.
+// switchIndex writes an index of the tree of cs, which it checks out.
 func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return err
-	}
-	if cs.snapshot != nil {
-		return c.repo.WriteIndex(cs.snapshot.index, updatesOf(append(changes, cs.alike...), cs.stats))
 	}
 	ix, err := c.baseIndex(ctx)
 	if err != nil {

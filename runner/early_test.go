@@ -3,13 +3,11 @@ package runner
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/intake"
@@ -158,17 +156,5 @@ func TestATaskGoesByTheCheckoutOfItsRun(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%q: %v", got, err)
 		}
-	}
-}
-
-// An object that is damaged before commands of this process were confined is no
-// doing of theirs, also where the agent had begun before.
-func TestADamagedObjectOfARunThatGoesOn(t *testing.T) {
-	so := reached{worked: true}
-	if stop := so.objectFailure(&gitops.ObjectError{}); stop == nil || stop.Reason != "damaged_repository" {
-		t.Errorf("%+v", stop)
-	}
-	if stop := so.objectFailure(errors.New("another")); stop != nil {
-		t.Errorf("%+v", stop)
 	}
 }

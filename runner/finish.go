@@ -30,7 +30,7 @@ const salvageTime = 20 * time.Second
 // finish keeps what there is, puts the checkout in order and writes the result.
 // It does so after a cancelled ctx as well.
 func (in *invocation) finish(ctx context.Context, so *reached, left *departure, err error) record.Result {
-	stop := cmp.Or(so.objectFailure(err), so.workspaceOr(in.rec).FilterFailure(err), so.end(ctx, in.rec, err))
+	stop := cmp.Or(workspace.ObjectFailure(err), so.workspaceOr(in.rec).FilterFailure(err), so.end(ctx, in.rec, err))
 	if stop.Outcome == outcome.Changed && so.project.publish == publishNone {
 		so.workspace.PutIntoCheckout(ctx, so.change) // which takes as long as the change is large
 	}
@@ -151,7 +151,7 @@ func (in *invocation) salvage(ctx context.Context, so *reached, stop *outcome.St
 	}
 	p := so.published()
 	note := so.workspace.Salvage(ctx, workspace.Ending{
-		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", Stays: so.project.publish == publishNone, Change: so.change,
+		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", Stays: so.project.publish == publishNone, GoesOn: in.canGoOn(so, stop.Outcome), Change: so.change,
 		Take: func(ctx context.Context) (*gitops.ChangeSet, error) {
 			err := so.takeChange(ctx)
 			return so.change, err
@@ -285,11 +285,11 @@ func (in *invocation) conclude(so *reached, result *record.Result, files []trans
 		result.File = ""
 	}
 	ws := so.workspaceOr(in.rec)
-	if result.File != "" && !ws.KeepsOverlay(unrecorded == nil) {
+	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
 		in.rec.Remove(confine.ScratchFolder)
 	}
 	if result.File != "" && unrecorded == nil { // else the run can go on as one that was killed
-		ws.DropState(in.canGoOn(so, result.Outcome) && so.project.publish == publishNone && !so.change.Empty())
+		ws.DropState()
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"
@@ -390,5 +390,5 @@ func (in *invocation) recordStart(so *reached) error {
 
 // unrecorded is the result of a run that could not even make its directory.
 func (in *invocation) unrecorded(so *reached, err error) record.Result {
-	return record.NewResult(in.rec.ID, cmp.Or(so.objectFailure(err), outcome.Of(context.Background(), err)))
+	return record.NewResult(in.rec.ID, cmp.Or(workspace.ObjectFailure(err), outcome.Of(context.Background(), err)))
 }

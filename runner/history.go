@@ -33,13 +33,13 @@ type history struct {
 	scripted     int              // turns that a scripted session gave
 	torn         int              // bytes that were cut off the transcript
 	raised       []string         // limits that the run is given to go on: KEY=VALUE
-	overlaid     bool             // the run directory has what commands did in an overlay
-	left         bool             // it ended, and its overlay alone has its work, as of a run that was killed
+	hasTree      bool             // the run directory has the work tree
+	left         bool             // it ended, and its work tree alone has its work, as of a run that was killed
 }
 
 // readHistory folds the events of a run directory.
 func readHistory(rec *record.Record) (*history, error) {
-	h := &history{left: workspace.LeftInOverlay(rec.Directory), overlaid: confine.LeftOverlay(rec.Directory)}
+	h := &history{left: workspace.LeftInTree(rec.Directory), hasTree: confine.LeftTree(rec.Directory)}
 	view, err := rec.Survey(h.take)
 	if err != nil {
 		return nil, err
@@ -130,24 +130,20 @@ func (h *history) assignment() assignment {
 	return a
 }
 
-// earlier is the run for the workspace. publish is where its change goes.
-func (h *history) earlier(publish string) workspace.Earlier {
+// earlier is the run for the workspace.
+func (h *history) earlier() workspace.Earlier {
 	return workspace.Earlier{
-		Workspace: h.Workspace, Worked: h.worked(), Ended: h.ended(), Stays: publish == publishNone, OnPull: h.onPull(), OnHead: h.onHead(),
-		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasOverlay: h.overlaid,
+		Workspace: h.Workspace, Worked: h.worked(), Ended: h.ended(), OnPull: h.onPull(), OnHead: h.onHead(),
+		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasTree: h.hasTree,
 	}
 }
 
-// workTree is what the run goes on working in. Work that was meant to stay in the
-// checkout stands there once a run has ended.
+// workTree is the backing of the work tree that has the work; empty for none.
 func (h *history) workTree(found workspace.Found) string {
-	switch {
-	case !h.worked():
+	if !h.worked() || found.Away != "" {
 		return ""
-	case h.Policy.WorkTree == confine.InOverlay && (!h.ended() || found.Away != ""):
-		return confine.InOverlay
 	}
-	return confine.InCheckout
+	return h.Policy.WorkTree
 }
 
 // returned is how the agent goes on.

@@ -29,7 +29,7 @@ func (in *invocation) readyHooks(ctx context.Context, so *reached, past hooks.Pa
 	so.hooks = &hooks.Hooks{
 		All: all, Record: in.rec, Past: past,
 		Facts: hooks.Facts{
-			RunID: in.rec.ID, Model: so.job().Model.Name, Root: so.workspace.Root(), Path: path.Clean(so.job().Repository.Path),
+			RunID: in.rec.ID, Model: so.job().Model.Name, Root: so.workspace.Seen(), Path: path.Clean(so.job().Repository.Path),
 			WorkDir: so.workspace.WorkDir(so.job().Repository.Path), Transcript: in.rec.Join(record.TranscriptFile),
 		},
 		Rooms: hooks.Rooms{Environ: in.env, BaseTree: so.boxes.BaseTree, Open: hookRoom(so.boxes), Changeable: so.boxes.Changeable()},

@@ -79,7 +79,7 @@ func (in *invocation) boxesOfBundle(ctx context.Context, so *reached, p *publish
 	j := *p.Job
 	j.Services, j.MCPServers, j.Policy.Secrets, j.Policy.Network = nil, nil, nil, job.Network{Mode: "none"}
 	boxes := &confine.Sandboxes{
-		Record: in.rec, Environ: in.env, Job: &j, Root: tree, Dir: tree, WorkIn: confine.InCheckout, BaseTree: so.workspace.BaseTree(),
+		Record: in.rec, Environ: in.env, Job: &j, Root: tree, Dir: tree, BaseTree: so.workspace.BaseTree(),
 	}
 	return boxes, boxes.Confine(ctx)
 }

@@ -134,8 +134,8 @@ func (d *departure) whereWork() string {
 	switch {
 	case d.rec != nil && workspace.Landing(d.rec.Directory):
 		return "the change was being put into the checkout, and may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out of the checkout what came there."
-	case d.rec != nil && confine.LeftOverlay(d.rec.Directory):
+	case d.rec != nil && confine.LeftTree(d.rec.Directory):
 		return "the checkout is as it was, the work is in the run directory."
 	}
-	return "the checkout is as the agent left it."
+	return "the checkout is as it was."
 }

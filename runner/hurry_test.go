@@ -15,9 +15,9 @@ func TestARunThatIsLeftTellsWhereItsWorkIs(t *testing.T) {
 		there []string // in the run directory
 		want  string
 	}{
-		"without an overlay": {nil, "the checkout is as the agent left it."},
-		"in an overlay":      {[]string{confine.ScratchFolder + "/agent/tree"}, "the checkout is as it was, the work is in the run directory."},
-		"while it lands":     {[]string{confine.ScratchFolder + "/agent/tree", "state/landing"}, "may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out"},
+		"without a work tree": {nil, "the checkout is as it was."},
+		"in an overlay":       {[]string{confine.ScratchFolder + "/agent/tree"}, "the checkout is as it was, the work is in the run directory."},
+		"while it lands":      {[]string{confine.ScratchFolder + "/agent/tree", "state/landing"}, "may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := record.New("20260101T000000Z-00000000", nil)
@@ -36,7 +36,7 @@ func TestARunThatIsLeftTellsWhereItsWorkIs(t *testing.T) {
 			}
 		})
 	}
-	if got := new(departure).result(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as the agent left it.") {
+	if got := new(departure).result(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as it was.") {
 		t.Errorf("without a run directory: %q", got.Message)
 	}
 }

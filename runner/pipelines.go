@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/rules"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/bundle"
@@ -229,7 +228,7 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	if err := confine.EndLeft(ctx, in.rec.Directory); err != nil {
 		return nil, err
 	}
-	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters(), Filters: so.job().Git.Listed()}, h.earlier(so.project.publish)); err != nil {
+	if so.workspace, so.found, err = workspace.Resume(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters(), Filters: so.job().Git.Listed()}, h.earlier()); err != nil {
 		return nil, err
 	}
 	if so.skills, err = skills.Kept(in.rec.Directory, h.Skills); err != nil {
@@ -246,11 +245,6 @@ func (in *invocation) reenter(ctx context.Context, h *history, so *reached, left
 	}
 	if err := in.confine(ctx, so, by); err != nil {
 		return nil, err
-	}
-	if so.workspace.Overlaid() && h.worked() && so.found.Away == "" {
-		if so.found, err = so.workspace.UndoPatch(ctx, so.job().Repository.Path); err != nil {
-			return nil, err
-		}
 	}
 	if err := in.preparePublishing(ctx, so); err != nil {
 		return nil, err
@@ -404,12 +398,12 @@ func (in *invocation) publishBundle(ctx context.Context, so *reached) (b bundle.
 	return b, stop
 }
 
-// confine finds out how commands can be confined, before anything is run or asked,
-// and notes what they could write of git all the same.
+// confine finds out how commands can be confined, before anything is run or asked, and what they work in.
 func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) error {
 	so.boxes = &confine.Sandboxes{
 		Record: in.rec, Environ: in.env, Job: so.job(), Rules: by, Root: so.workspace.Root(), Dir: in.dir,
-		Used: so.used, LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(), WorkIn: so.workIn(), NoOverlay: so.workspace.NoOverlay,
+		Used: so.used, LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(), NoOverlay: so.workspace.NoOverlay, Found: so.workTree,
+		Lend: so.workspace.Checkout().LentObjects, CopyTree: so.workspace.CopyTree,
 		Authorities: so.authorities, BaseTree: so.baseTree(), Hooked: len(so.job().Hooks) > 0 || in.operator != "",
 	}
 	so.trialCommit = in.trialCommit(so)
@@ -426,18 +420,16 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	if err := so.useFilters(ctx); err != nil {
 		return err
 	}
-	if err := so.useOverlay(ctx); err != nil {
+	if err := so.useTree(ctx); err != nil {
 		return err
 	}
-	level := sandbox.Level(so.boxes.Reached().Level)
-	so.workspace.WarnOfOwner(level)
 	if err := so.boxes.ConfineOthers(ctx); err != nil {
 		return err
 	}
 	if unused := so.boxes.UnusableSecrets(); len(unused) > 0 {
 		in.rec.Warn("secret_unused", "No command has the secret %s (policy.secrets): see its commands, and whether there are such with a network of the proxy.", strings.Join(unused, ", "))
 	}
-	return so.workspace.MarkGit(ctx, level)
+	return nil
 }
 
 // takeCredentials reads the values of the job's secrets, and keeps them out of all that the

@@ -3,13 +3,11 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/extensions"
@@ -51,7 +49,7 @@ type reached struct {
 	waits       *team.Recorded       // what waits for agents came to; nil where nothing is replayed
 	key         *sshsig.Key          // that the commit is signed with; nil for none
 	authorities settings.Authorities // of hosts that commands reach
-	workTree    string               // what a run that goes on worked in; empty for what its job says
+	workTree    string               // what a run that goes on has its work in; empty for none
 	found       workspace.Found      // how the checkout of a run that goes on was
 	committed   string               // commit that the run made before it was killed
 
@@ -74,7 +72,6 @@ type reached struct {
 	out      *publish.Publication // nil before anything was published
 	said     *feedback.Said       // nil before anything was said on the subject
 	told     worker.Work          // what a record tells of the work
-	worked   bool                 // by that, the agent had begun before
 	resumed  bool                 // run.resumed is written
 	goesOn   bool                 // the agent had begun before the run went on
 	used     []transcript.Secret  // by commands, before a run went on
@@ -91,16 +88,13 @@ func (so *reached) preparation() workspace.Preparation {
 	if so.project.publish == publishGitHub {
 		base.Usual = func(ctx context.Context) (string, error) { return intake.DefaultBranch(ctx, so.project.to) }
 	}
-	shared := so.project.publish != publishNone && so.workIn() != confine.InCheckout && !so.movesHead()
+	shared := so.project.publish != publishNone && !so.movesHead()
 	return workspace.Preparation{Base: base, Path: so.job().Repository.Path, Changes: so.job().Task.Expects == "change", Shared: shared}
 }
 
 // movesHead says whether the branch that the change goes to is the one that is checked
 // out: it can't move without the checkout, which others work in.
 func (so *reached) movesHead() bool { return so.workspace.On(so.task.Branch) }
-
-// workIn is where commands are to work.
-func (so *reached) workIn() string { return cmp.Or(so.workTree, so.job().WorkIn) }
 
 // useFilters has filters run in sandboxes of the run from here on, and refuses those that nobody
 // vouches for.
@@ -111,25 +105,16 @@ func (so *reached) useFilters(ctx context.Context) error {
 	return checkout.CheckFilters(ctx)
 }
 
-// useOverlay has the workspace reached through the overlay that commands work in, and
-// other runs work in the checkout meanwhile if nothing of this one is to stand there.
-func (so *reached) useOverlay(ctx context.Context) error {
-	if !so.boxes.Overlaid() {
-		return so.workspace.WorkThere()
+// useTree has the workspace know what commands work in, and other runs work above the checkout
+// meanwhile if nothing of this one is to come into it.
+func (so *reached) useTree(ctx context.Context) error {
+	if err := so.boxes.TakeBack(); err != nil { // of a run that was killed
+		return err
 	}
-	place := func(of workspace.Changes) confine.Place { return confine.Place{Scratch: string(of)} }
-	so.workspace.UseOverlay(&workspace.Overlay{
-		Open: func(ctx context.Context, of workspace.Changes) (gitops.Layer, error) {
-			return so.boxes.OpenLayer(ctx, place(of))
-		},
-		Any:  func(of workspace.Changes) bool { return so.boxes.Changed(place(of)) },
-		Drop: func(of workspace.Changes) error { return so.boxes.DropChanges(place(of)) },
-
-		Folder: so.boxes.ChangesOf(place(workspace.OfAgent)),
-	})
+	err := so.workspace.UseTree(ctx, so.boxes.WorkTree())
 	switch {
-	case so.project.publish == publishNone:
-		return nil
+	case err != nil || so.project.publish == publishNone:
+		return err
 	case so.movesHead():
 		return so.workspace.KeepAlone()
 	}
@@ -180,9 +165,6 @@ func (so *reached) noteTime(ctx, whole context.Context) {
 func (so *reached) verify(ctx, whole context.Context, attempt int) error {
 	so.until, _ = ctx.Deadline()
 	table, err := so.checks().Change(whole, attempt, so.change, so.baseline.Rows)
-	if altered := (*verify.AlteredError)(nil); errors.As(err, &altered) {
-		so.change = altered.Now
-	}
 	if len(table.Rows) > 0 {
 		so.table = table
 	}
@@ -232,16 +214,6 @@ func (so *reached) confined() record.Confinement {
 		return record.Unconfined()
 	}
 	return so.boxes.Reached()
-}
-
-// objectFailure is the outcome of an object of git's that is not what its id says;
-// nil for any other error.
-func (so *reached) objectFailure(err error) *outcome.Stop {
-	level := sandbox.Level("") // before it is known
-	if so.boxes != nil {
-		level = sandbox.Level(so.boxes.Reached().Level)
-	}
-	return so.workspaceOr(nil).ObjectFailure(err, level, so.worked)
 }
 
 // workspaceOr is the workspace, or one without a checkout where there is none.

@@ -291,7 +291,10 @@ func (p *replay) writeBody(failed error) (string, error) {
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
-	text := strings.ReplaceAll(posts.Body, p.so.workspace.Root(), p.recorded.Workspace.Root)
+	text := posts.Body
+	for _, place := range p.places() {
+		text = strings.ReplaceAll(text, place.here, place.recorded)
+	}
 	return text, errors.Join(failed, p.in.rec.Write(record.PullRequestFile, []byte(text)))
 }
 
@@ -419,7 +422,7 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 				return nil
 			}
 			for i := range d.Output {
-				d.Output[i] = bytes.ReplaceAll(d.Output[i], jsonText(p.recorded.Workspace.Root), jsonText(p.so.workspace.Root()))
+				d.Output[i] = p.hereJSON(d.Output[i])
 			}
 			of.answers = append(of.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
 		case transcript.TypeModelFallback:
@@ -434,7 +437,7 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 			if err := json.Unmarshal(e.Data, &d); err != nil {
 				return err
 			}
-			d.Input = strings.ReplaceAll(d.Input, p.recorded.Workspace.Root, p.so.workspace.Root())
+			d.Input = p.here(d.Input)
 			d.Agent = e.By()
 			p.nested.Add(d)
 		case transcript.TypeToolFinished:
@@ -489,7 +492,7 @@ func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions
 		servers.Lists = append(servers.Lists, list)
 	}
 	for _, output := range outputs {
-		output.Output = strings.ReplaceAll(output.Output, p.recorded.Workspace.Root, p.so.workspace.Root())
+		output.Output = p.here(output.Output)
 		var err error
 		if output.Object, err = p.inFreshTree(output.Object); err != nil {
 			return nil, err
@@ -506,10 +509,37 @@ func (p *replay) inFreshTree(value any) (named any, err error) {
 	}
 	raw, err := json.Marshal(value)
 	if err == nil {
-		raw = bytes.ReplaceAll(raw, jsonText(p.recorded.Workspace.Root), jsonText(p.so.workspace.Root()))
+		raw = p.hereJSON(raw)
 		err = json.Unmarshal(raw, &named)
 	}
 	return named, err
+}
+
+// place is a path of the recorded run, and of the same here.
+type place struct{ recorded, here string }
+
+// places are those at which commands find the work tree.
+func (p *replay) places() []place {
+	return []place{
+		{p.recorded.rec.Join(record.PrivateTree), p.in.rec.Join(record.PrivateTree)},
+		{p.recorded.Workspace.Root, p.so.workspace.Root()},
+	}
+}
+
+// here has a text of the record name the places here.
+func (p *replay) here(text string) string {
+	for _, place := range p.places() {
+		text = strings.ReplaceAll(text, place.recorded, place.here)
+	}
+	return text
+}
+
+// hereJSON is here for JSON.
+func (p *replay) hereJSON(raw []byte) []byte {
+	for _, place := range p.places() {
+		raw = bytes.ReplaceAll(raw, jsonText(place.recorded), jsonText(place.here))
+	}
+	return raw
 }
 
 // jsonText is a text as it stands inside of a JSON string.

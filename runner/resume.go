@@ -126,7 +126,7 @@ func (in *invocation) adopt(h *history, so *reached) {
 	in.watch.Follow(h.View, limitsOf(so.job()))
 	so.used = h.Secrets
 	so.recall(in.rec, h.View)
-	so.told, so.worked, so.committed = worker.Work{Plan: h.Plan}, h.worked(), h.Commit()
+	so.told, so.committed = worker.Work{Plan: h.Plan}, h.Commit()
 }
 
 // recordResumed writes that the run goes on. From here on it ends in a result,
@@ -136,7 +136,7 @@ func (in *invocation) recordResumed(h *history, so *reached, left *departure) er
 		return err
 	}
 	event := transcript.RunResumed{
-		Version: in.version, Torn: h.torn, Undone: so.found.Undone, Elsewhere: so.found.Away != "", Limits: h.raised, Seconds: h.elapsed.Seconds(),
+		Version: in.version, Torn: h.torn, Elsewhere: so.found.Away != "", Limits: h.raised, Seconds: h.elapsed.Seconds(),
 	}
 	if now := so.confined().WorkTree; now != h.Policy.WorkTree {
 		event.WorkTree = now
@@ -175,13 +175,13 @@ func (in *invocation) showProgressAgain(ctx context.Context, h *history, so *rea
 	in.showProgress(ctx, so)
 }
 
-// moveIn makes the checkout what it was when the run was stopped, as far as that
+// moveIn makes the work tree what it was when the run was stopped, as far as that
 // can be done: the setup commands are run again, and the work is put in.
 func (so *reached) moveIn(ctx context.Context, h *history) error {
 	untracked := so.checks().NeedUntracked()
 	if so.found.Away == "" {
-		if !untracked {
-			return nil
+		if err := so.workspace.DropTemporary(ctx); err != nil || !untracked {
+			return err
 		}
 		return so.workspace.KeepUntrackedAgain(ctx)
 	}

@@ -320,9 +320,6 @@ func (in *invocation) judging(so *reached) func(context.Context, *job.Job, *gito
 // publishChange commits, pushes and opens the pull request, as far as the
 // destination goes.
 func (in *invocation) publishChange(ctx context.Context, so *reached) error {
-	if err := so.workspace.GitUnchanged(ctx); err != nil {
-		return err
-	}
 	if err := in.judge(ctx, so); err != nil {
 		return err
 	}
@@ -362,7 +359,7 @@ func (in *invocation) proposal(so *reached) publish.Proposal {
 		Summary: summary, Stopped: so.stopped, Key: so.key, InCheckout: so.change, Committed: so.committed,
 		Follow: publish.Follow{Judge: in.judging(so), Onto: so.onto}, Ask: in.askOfDraft(so),
 	}
-	if so.boxes != nil && so.checks().Clean() && so.stopped == nil {
+	if so.boxes != nil && so.stopped == nil {
 		p.Follow.Verify = so.checks().OnNewBase
 	}
 	return p

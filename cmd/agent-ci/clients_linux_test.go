@@ -151,7 +151,7 @@ func (c client) run(t *testing.T, internet *proxytest.Internet) (dir string) {
 	dir = t.TempDir()
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
 	name, _, _ := strings.Cut(strings.TrimPrefix(c.secret, "{name: "), ",")
-	job := "version: 1\ntask: {prompt: x, expects: answer}\nwork_in: checkout\npolicy:\n  network: {" + c.list(filepath.Join(dir, "ca.pem")) + "proxy: inherit}\n" +
+	job := "version: 1\ntask: {prompt: x, expects: answer}\npolicy:\n  network: {" + c.list(filepath.Join(dir, "ca.pem")) + "proxy: inherit}\n" +
 		"  secrets: [" + strings.TrimSuffix(c.secret, "}") + ", ca: " + filepath.Join(dir, "ca.pem") + "}]\nsetup:\n- name: fetch\n  run: |\n    " + strings.ReplaceAll(c.setup, "\n", "\n    ") + "\n"
 	content := map[string]string{
 		"job.yml": job, "session.yml": "version: 1\nturns: [{output: [{say: Done.}]}]\n", "ca.pem": string(internet.Authority), "checkout/file": "x\n",

@@ -122,7 +122,7 @@ func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 		line("", "%s = %s", s.Name, s.Value)
 	}
 	if tree := (transcript.Policy{WorkTree: c.WorkTree, NoOverlay: c.NoOverlay}).WorkTreeWords(); tree != "" {
-		line("work tree", "%s, with work_in: %s", progress.Printable(tree), c.WorkIn)
+		line("work tree", "%s", progress.Printable(tree))
 	}
 	showAccess(line, d)
 	for _, server := range d.Servers {

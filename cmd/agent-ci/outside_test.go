@@ -175,7 +175,7 @@ func TestWhatIsStartedIsInTheList(t *testing.T) {
 	for _, args := range [][]string{
 		append([]string{"run", "--repo", clone, "--out", "run", "--publish", "local", "--operator-file", filepath.Join(w.dir, "operator.yml")}, louder...),
 		append([]string{"run", "--repo", clone, "--out", "cloned", "--publish", "local", "--set", "repository.name=octo/widgets"}, louder...),
-		append([]string{"run", "--repo", plain, "--out", "open", "--publish", "none", "--set", "policy.sandbox=danger-full-access", "--set", "work_in=checkout"}, louder...),
+		append([]string{"run", "--repo", plain, "--out", "open", "--publish", "none", "--set", "policy.sandbox=danger-full-access"}, louder...),
 		{"doctor", "--repo", clone},
 		{"campaign", "plan", "bump.yml", "--ledger", "ledger"},
 		{"campaign", "run", "bump.yml", "--ledger", "ledger", "--publish", "local", "--replay", "louder.yml"},

@@ -161,7 +161,7 @@ func (p *played) ended(ways ...string) bool {
 func (p *played) run() {
 	seen := p.in("seen")
 	job := map[string]any{
-		"version": 1, "name": "scribble", "task": map[string]string{"prompt": "Scribble."}, "work_in": "overlay", "model": map[string]any{"context_window": 1_000_000_000},
+		"version": 1, "name": "scribble", "task": map[string]string{"prompt": "Scribble."}, "model": map[string]any{"context_window": 1_000_000_000},
 		"verify": []any{map[string]string{"name": "copy", "run": copied(seen + "/checked")}}, "verify_attempts": 0,
 		"policy": map[string]any{"writable": []string{seen}, "change": map[string]string{
 			"symlinks_out": "allow", "symlinks": "allow", "executables": "allow", "nested_git": "allow", "submodules": "allow", "protected": "allow", "lockfiles": "allow",

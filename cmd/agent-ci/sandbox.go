@@ -28,7 +28,7 @@ func sandboxCommand() command {
 The command is judged by the rules, gets the same environment and runs in the
 same sandbox as a command of the agent in this checkout would: by the defaults
 of the base commit and the variables of job keys (AGENT_CI_POLICY_SANDBOX …).
-It works in the checkout itself, whatever work_in says: what it changes there
+It works in the checkout itself, not in a copy as a run does: what it changes there
 stays. Its /tmp and what it changes in the home folder and in folders of caches
 are its own and gone with it. It has a terminal of its own where standard input
 and output are one. If it fails, a line on standard error says what it could

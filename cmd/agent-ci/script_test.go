@@ -27,7 +27,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
-	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 )
 
@@ -88,13 +87,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// workIn is where commands of tests work, as the key work_in has it; empty for what
-// a job begins with. A result is kept for the variable that a test asks for.
-func workIn() string { return os.Getenv("AGENT_CI_WORK_IN") }
-
-// overlaid says whether commands of tests work in an overlay, where nothing of the job
+// overlaid says whether commands of tests work in an overlay, where nothing of the job or the checkout
 // keeps them from it.
-func overlaid() bool { return probed().Overlay && workIn() != confine.InCheckout }
+func overlaid() bool { return probed().Overlay }
 
 // confines says how far commands can be confined on this machine.
 func confines() sandbox.Level { return probed().Level }
@@ -221,9 +216,6 @@ func setUp(t *testing.T, env *testscript.Env) error {
 		env.Setenv(name, value)
 	}
 	env.Vars = append(env.Vars, lazyGC)
-	if way := workIn(); way != "" {
-		env.Setenv("AGENT_CI_WORK_IN", way)
-	}
 	if confines() == sandbox.LevelNone {
 		env.Setenv("AGENT_CI_POLICY_SANDBOX", string(grants.DangerFullAccess))
 	}

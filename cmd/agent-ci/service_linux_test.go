@@ -29,19 +29,14 @@ func TestDatabases(t *testing.T) {
 		t.Skip("needs Debian's postgresql and redis-server")
 	}
 	newest := filepath.Dir(postgres[len(postgres)-1])
-	for _, way := range []string{"overlay", "checkout"} {
-		t.Run(way, func(t *testing.T) {
-			testscript.Run(t, testscript.Params{
-				Dir: filepath.Join("testdata", "services"), Cmds: scriptCommands(),
-				Setup: func(env *testscript.Env) error {
-					err := setUp(t, env)
-					env.Setenv("AGENT_CI_WORK_IN", way)
-					env.Setenv("PATH", newest+string(os.PathListSeparator)+env.Getenv("PATH"))
-					return err
-				},
-			})
-		})
-	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "services"), Cmds: scriptCommands(),
+		Setup: func(env *testscript.Env) error {
+			err := setUp(t, env)
+			env.Setenv("PATH", newest+string(os.PathListSeparator)+env.Getenv("PATH"))
+			return err
+		},
+	})
 }
 
 // TestServicesEndWithAKilledRun kills a run whose service has a pipe open, and waits for

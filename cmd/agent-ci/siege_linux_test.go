@@ -110,9 +110,6 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey,
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
 	}}}
-	if way := workIn(); way != "" {
-		s.env = append(s.env, "AGENT_CI_WORK_IN="+way)
-	}
 	s.checkout()
 	if s.overlaid() {
 		s.world.Changes = filepath.Join(s.out(), confine.ScratchFolder, confine.AgentScratch, "tree")

@@ -151,12 +151,11 @@ func TestToolchainsDoTheSameInBothWays(t *testing.T) {
 				t.Skip("takes longer: make e2e")
 			}
 			w := newWorkshop(t, "GIT_AUTHOR_DATE=2020-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2020-01-01T00:00:00Z") // commits are the same, too
-			w.env = slices.DeleteFunc(w.env, func(v string) bool { return strings.HasPrefix(v, "AGENT_CI_WORK_IN=") })
 			chain.find(t, &w)
 			before := chain.project(&w, "project")
-			overlay, checkout := chain.run(&w, confine.InOverlay), chain.run(&w, confine.InCheckout)
-			if diff := cmp.Diff(checkout, overlay); diff != "" {
-				t.Errorf("what came of it (-checkout +overlay):\n%s", diff)
+			overlay, private := chain.run(&w, confine.InOverlay), chain.run(&w, confine.PrivateTree)
+			if diff := cmp.Diff(private, overlay); diff != "" {
+				t.Errorf("what came of it (-private +overlay):\n%s", diff)
 			}
 			t.Logf("%s/%s, commands ended as %q, checks as %q", overlay.Outcome, overlay.Reason, overlay.Ends, overlay.Checks)
 			if !slices.Contains(overlay.Ends, "0") || len(overlay.Ends) != len(chain.setup)+len(chain.agent) || len(overlay.Checks) != len(chain.checks) || overlay.Tree == before {
@@ -245,6 +244,9 @@ func (c *toolchain) run(w *workshop, way string) (came cameOf) {
 		w.t.Fatal(err)
 	}
 	c.project(w, "project")
+	if way == confine.PrivateTree {
+		w.keepOverlaysOff(dir)
+	}
 	var setup, verify, turns []any
 	for _, command := range c.setup {
 		setup = append(setup, map[string]string{"run": command})
@@ -258,7 +260,7 @@ func (c *toolchain) run(w *workshop, way string) (came cameOf) {
 	end := map[string]any{"output": []any{map[string]string{"say": "Done."}}}
 	files := map[string]any{
 		"job.yml": map[string]any{
-			"version": 1, "name": "same", "task": map[string]string{"prompt": "Do the same."}, "work_in": way, "setup": setup, "verify": verify, "verify_attempts": 0, "model": map[string]any{"context_window": 1_000_000_000},
+			"version": 1, "name": "same", "task": map[string]string{"prompt": "Do the same."}, "setup": setup, "verify": verify, "verify_attempts": 0, "model": map[string]any{"context_window": 1_000_000_000},
 			"policy": map[string]any{
 				"env": map[string]any{"set": c.env, "pass": []string{"GOCACHE", "RUSTUP_HOME", "PYENV_ROOT"}}, "writable": c.caches(w),
 				"change": map[string]string{"symlinks": "allow", "executables": "allow", "lockfiles": "allow", "symlinks_out": "allow"},

@@ -29,9 +29,6 @@ func newWorkshop(t *testing.T, env ...string) workshop {
 	if confines() == sandbox.LevelNone {
 		env = append(env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
 	}
-	if way := workIn(); way != "" {
-		env = append(env, "AGENT_CI_WORK_IN="+way)
-	}
 	return workshop{t, dir, append([]string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", lazyGC,
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
@@ -61,4 +58,12 @@ func (w *workshop) git(dir string, args ...string) string {
 		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// keepOverlaysOff has runs work in a private tree: git is told to overlook a file of the checkout that is
+// tracked and that nobody changes.
+func (w *workshop) keepOverlaysOff(dir string) {
+	w.t.Helper()
+	first, _, _ := strings.Cut(w.git(dir, "ls-files"), "\n")
+	w.git(dir, "update-index", "--skip-worktree", first)
 }

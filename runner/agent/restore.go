@@ -368,7 +368,7 @@ func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fres
 		if began, ok := p.started[refOf(call)]; ok {
 			named := call
 			named.Name = began.Tool
-			result := interrupted(named, began.seq)
+			result := interrupted(named)
 			result.Output += p.wordsOfScript("\n\nThe calls that it made", func(ref transcript.CallRef) bool { return ref.Caller == call.Number })
 			results[call.Number] = result
 			continue
@@ -382,9 +382,8 @@ func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fres
 	return results, fresh
 }
 
-// Interrupted says what became of a call that was broken off; began is the
-// number of the event that told of its start.
-type Interrupted func(call tools.Call, began int64) tools.Result
+// Interrupted says what became of a call that was broken off.
+type Interrupted func(call tools.Call) tools.Result
 
 // Resume finishes what the last answer of the past asked for, as far as the
 // tools of c have not done it: outputs that are there are given back, calls that

@@ -30,7 +30,7 @@ func (c *Conversation) endScripts(p *Past, interrupted Interrupted) {
 		}
 		result := tools.Refuse(waitedWords)
 		if !waited {
-			result = interrupted(call, began.seq)
+			result = interrupted(call)
 		}
 		waited = waited || began.Mutates
 		c.Finished(tools.Finished{Call: call, Tool: began.Tool, Result: result})

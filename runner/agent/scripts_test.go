@@ -36,7 +36,7 @@ func TestAScriptThatWasBrokenOffIsTold(t *testing.T) {
 	)
 	f.Restore(p, nil, 0)
 	var asked []string
-	broken := func(call tools.Call, _ int64) tools.Result {
+	broken := func(call tools.Call) tools.Result {
 		asked = append(asked, call.Name)
 		return tools.Refuse(call.Name + " was broken off.")
 	}
@@ -76,7 +76,7 @@ func TestCallsThatScriptsGoOnWithAreTold(t *testing.T) {
 		event(transcript.TypeModelRequest, `{"turn":2,"input":[{"type":"custom_tool_call_output","call_id":"script","output":"Script running with cell ID 1"}]}`),
 	)
 	f.Restore(p, nil, 0)
-	if err := f.Resume(t.Context(), p, func(tools.Call, int64) tools.Result { return tools.Refuse("It was broken off.") }); err != nil {
+	if err := f.Resume(t.Context(), p, func(tools.Call) tools.Result { return tools.Refuse("It was broken off.") }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Run(t.Context()); err != nil {

@@ -92,7 +92,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	limited, cancel := context.WithTimeout(ctx, script.Timeout)
 	defer cancel()
 	status, err := box.Run(limited, sandbox.Command{
-		Argv: script.argv(), Dir: script.Dir, Env: s.envAt(s.rootOf(script.Place)), Output: out,
+		Argv: script.argv(), Dir: script.Dir, Env: s.envAt(s.Seen(script.Place)), Output: out,
 	})
 	ended := services.Ended()
 	if err == nil {
@@ -149,7 +149,7 @@ func (s *Sandboxes) inOverlay(ctx context.Context, box *sandbox.Sandbox, p Place
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(ctx, layer), layer.Tree.Close(), layer.Upper.Close())
+	return errors.Join(do(ctx, layer), layer.Close())
 }
 
 // Commands are the rules on the agent's commands, by the level that was reached

@@ -17,10 +17,10 @@ func (s *Sandboxes) env() []string {
 	return policy.Environment(s.Environ, s.Job.Policy.Env.Pass, s.Job.Policy.Env.Set)
 }
 
-// AgentEnv is the environment of the agent's commands, which find the programs of
+// AgentEnv is the environment of an agent's commands, which find the programs of
 // ProgramsFolder where nothing else has their names.
-func (s *Sandboxes) AgentEnv() []string {
-	env, folder := s.env(), s.Record.Join(ProgramsFolder)
+func (s *Sandboxes) AgentEnv(p Place) []string {
+	env, folder := s.envAt(s.Seen(p)), s.Record.Join(ProgramsFolder)
 	i := slices.IndexFunc(env, func(variable string) bool { return strings.HasPrefix(variable, "PATH=") && variable != "PATH=" })
 	if i >= 0 && !strings.ContainsRune(folder, os.PathListSeparator) {
 		env[i] += string(os.PathListSeparator) + folder

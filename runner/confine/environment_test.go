@@ -81,7 +81,7 @@ func TestProgramsOfTheAgent(t *testing.T) {
 	}
 	for given, want := range map[string]string{"PATH=/bin": "PATH=/bin:" + s.Record.Join(ProgramsFolder), "PATH=": "PATH="} {
 		s.Environ = []string{given}
-		if env := s.AgentEnv(); !slices.Contains(env, want) {
+		if env := s.AgentEnv(Agent()); !slices.Contains(env, want) {
 			t.Errorf("%s became %q", given, env)
 		}
 	}

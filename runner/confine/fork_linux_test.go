@@ -37,7 +37,7 @@ const tenLines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
 func forking(t *testing.T) forks {
 	t.Helper()
 	f := forks{Sandboxes: ready(t), repo: gittest.New(t)}
-	f.Root, f.WorkIn = f.repo.Dir, InOverlay
+	f.Root = f.repo.Dir
 	f.NoOverlay = func(context.Context) (string, error) { return "", nil }
 	f.repo.Write(".gitignore", "made/\n*.log\n")
 	f.repo.Write("text", tenLines)
@@ -229,9 +229,5 @@ func TestForksThatAreRefused(t *testing.T) {
 	_, place, _ := f.fork(t, "fork-1")
 	if info, err := os.Stat(filepath.Join(grants.Upper(f.overlay(place)), "large.log")); err != nil || info.Size() != 2<<30 {
 		t.Errorf("the holes of a file: %v", err)
-	}
-	f.reached.WorkTree = InCheckout
-	if _, err := f.Fork(t.Context(), f.parent, Agent(), "fork-2"); !errors.As(err, new(*layer.ForkError)) {
-		t.Errorf("without an overlay: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,19 +18,34 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// The ways in which commands work on the checkout: in an overlay, which leaves it as
-// it is, or in the checkout itself.
+// The backings of the work tree, in which commands of a run work in the place of the checkout: an overlay of
+// it, or a copy. Commands that belong to no run work in the folder itself, and have none.
 const (
-	InOverlay  = "overlay"
-	InCheckout = "checkout"
+	InOverlay   = "overlay"
+	PrivateTree = "private"
 )
 
 // Overlaid says whether commands work in an overlay; false while that is not known.
 func (s *Sandboxes) Overlaid() bool { return s.reached.WorkTree == InOverlay }
 
-// WhyNoOverlay says why commands work in the checkout itself; empty where they don't,
-// or where the job wants it so.
+// Private says whether commands work in a copy of the checkout; false while that is not known.
+func (s *Sandboxes) Private() bool { return s.reached.WorkTree == PrivateTree }
+
+// WhyNoOverlay says why commands don't work in an overlay; empty where they do, and where nothing confines
+// them.
 func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlay }
+
+// TreeFolder of the run directory has the private tree, at this one path for all commands that see it there.
+const TreeFolder = record.PrivateTree
+
+// Seen is the path at which the commands of a place find the work tree. Where there are mount namespaces that
+// is the path of the checkout.
+func (s *Sandboxes) Seen(p Place) string {
+	if s.Apart() {
+		return s.Root
+	}
+	return s.rootOf(p)
+}
 
 // overlay is the folder that the changes of a place go to.
 func (s *Sandboxes) overlay(p Place) string {
@@ -47,13 +63,22 @@ func (p Place) changes() string {
 	return p.Scratch
 }
 
-// ChangesOf is the folder in which the kernel keeps what commands of a place changed.
-func (s *Sandboxes) ChangesOf(p Place) string { return grants.Upper(s.overlay(p)) }
-
-// LeftOverlay says whether a run that was left has an overlay with what its agent did.
-func LeftOverlay(d *record.Directory) bool {
-	return d.Has(ScratchFolder + "/" + AgentScratch + "/" + overlayFolder)
+// ChangesOf is the folder that has what commands of a place changed: in an overlay that alone, as the kernel
+// keeps it, else among all files of the tree.
+func (s *Sandboxes) ChangesOf(p Place) string {
+	if !s.Overlaid() {
+		return s.rootOf(p)
+	}
+	return grants.Upper(s.overlay(p))
 }
+
+// LeftTree says whether a run that was left has a work tree with what its agent did.
+func LeftTree(d *record.Directory) bool {
+	return d.Has(ScratchFolder+"/"+AgentScratch+"/"+overlayFolder) || LeftPrivate(d)
+}
+
+// LeftPrivate says whether that is a copy of the checkout.
+func LeftPrivate(d *record.Directory) bool { return d.Has(TreeFolder+"/.git") || d.Has(asideFolder) }
 
 // frozen are the changes below those of a place, the latest first: leftovers, and what setup commands
 // made, which every later place sees.
@@ -68,19 +93,18 @@ func (s *Sandboxes) frozen(p Place) (all []string) {
 	return all
 }
 
-// tryOverlay finds out whether commands can work in an overlay, and how they are
-// confined then. The job may want neither.
-func (s *Sandboxes) tryOverlay(ctx context.Context) error {
-	s.reached.WorkTree = InCheckout
+// chooseTree chooses the backing of the work tree by what is known before a sandbox is tried.
+func (s *Sandboxes) chooseTree(ctx context.Context) error {
+	s.reached.WorkTree = ""
 	switch {
-	case s.WorkIn == InCheckout || s.NoOverlay == nil:
+	case s.NoOverlay == nil: // commands of no run
 		return nil
-	case s.unconfined() && s.WorkIn != InOverlay: // that they are is told
-		return nil
-	case s.unconfined():
-		return s.withoutOverlay("policy.sandbox is danger-full-access, which mounts nothing")
+	case s.Found != "" && s.Found != InOverlay:
+		return s.usePrivate("the run began so")
+	case s.unconfined(): // that they are is told
+		return s.usePrivate("")
 	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
-		return s.withoutOverlay("policy.sandbox is read-only, where patches alone change files")
+		return s.usePrivate("policy.sandbox is read-only, where patches alone change files")
 	}
 	why, err := s.NoOverlay(ctx)
 	if err != nil {
@@ -95,40 +119,38 @@ func (s *Sandboxes) tryOverlay(ctx context.Context) error {
 		s.reached.WorkTree = InOverlay
 		return nil
 	}
-	return s.withoutOverlay(why)
+	return s.usePrivate(why)
 }
 
-// withoutOverlay has commands work in the checkout itself, unless the job demands an
-// overlay.
-func (s *Sandboxes) withoutOverlay(why string) error {
-	s.reached.WorkTree, s.noOverlay = InCheckout, why
-	if s.WorkIn != InOverlay {
-		return nil
+// usePrivate has commands work in a copy of the checkout, unless a run that goes on has its work in an overlay.
+func (s *Sandboxes) usePrivate(why string) error {
+	if s.Found == InOverlay {
+		return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
+			"The work of the run lies in an overlay of the checkout, and there is none here (%s); mend that, or start a new run.", cmp.Or(why, "nothing confines commands"))
 	}
-	remedy := "set work_in to auto or checkout"
-	if s.Job.WorkIn != InOverlay { // the run worked in one before it was stopped
-		remedy = "start a new run"
-	}
-	return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
-		"Commands can't work in an overlay of the checkout here (%s); mend that, or %s.", why, remedy)
+	s.reached.WorkTree, s.noOverlay = PrivateTree, why
+	_, err := s.Record.MakeFolder(TreeFolder)
+	return err
 }
 
-// FindWorkTree finds out how commands are confined, and whether they work in an
-// overlay.
+// FindWorkTree finds out how commands are confined, and which backing their work tree has.
 func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
-	if err := s.tryOverlay(ctx); err != nil {
+	if err := s.chooseTree(ctx); err != nil {
 		return err
 	}
 	reached, overlaid, err := s.probe(ctx, Agent())
-	var refused *sandbox.OverlayError
-	switch {
-	case errors.As(err, &refused):
-		err = s.withoutOverlay("the kernel gives none with its changes in the run directory: " + refused.Why)
-		if err == nil {
-			reached, _, err = s.probe(ctx, Agent())
+	if s.Overlaid() && (err != nil || !overlaid) {
+		why := "it takes namespaces"
+		if refused := (*sandbox.OverlayError)(nil); errors.As(err, &refused) {
+			why = "the kernel gives none with its changes in the run directory: " + refused.Why
 		}
-	case err == nil && s.Overlaid() && !overlaid:
-		err = s.withoutOverlay("it takes namespaces")
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := s.usePrivate(why); err != nil {
+			return err
+		}
+		reached, _, err = s.probe(ctx, Agent())
 	}
 	reached.WorkTree = s.reached.WorkTree
 	if err == nil {
@@ -137,9 +159,44 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	return err
 }
 
-// OpenLayer opens the checkout as the commands of a place see it, none of which runs.
+// DropTree removes the private tree, so that it can be made again.
+func (s *Sandboxes) DropTree() error {
+	return errors.Join(sandbox.RemoveScratch(s.Record.Join(TreeFolder)), sandbox.RemoveScratch(s.Record.Join(asideFolder)))
+}
+
+// asideFolder of the run directory has the private tree of the agent while a check works at its path.
+const asideFolder = TreeFolder + ".agent"
+
+// SetAside makes room at the path of the private tree for the tree of a check, where commands can't be shown
+// that at another path. No command may run. back puts the agent's tree there again.
+func (s *Sandboxes) SetAside() (back func() error, err error) {
+	if err := s.Record.Root().Rename(TreeFolder, asideFolder); err != nil {
+		return nil, fmt.Errorf("set the tree of the agent aside: %w", err)
+	}
+	return s.TakeBack, nil
+}
+
+// TakeBack puts the tree of the agent back at its path, where it was set aside.
+func (s *Sandboxes) TakeBack() error {
+	if !s.Record.Has(asideFolder) {
+		return nil
+	}
+	err := sandbox.RemoveScratch(s.Record.Join(TreeFolder))
+	if err == nil {
+		err = s.Record.Root().Rename(asideFolder, TreeFolder)
+	}
+	if err != nil {
+		return fmt.Errorf("put the tree of the agent back: %w", err)
+	}
+	return nil
+}
+
+// OpenLayer opens the work tree as the commands of a place see it, none of which runs.
 // The caller closes it before the next sandbox of the place is opened.
 func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error) {
+	if !s.Overlaid() {
+		return s.LayerOf(nil, p)
+	}
 	box, err := s.Open(ctx, p)
 	if err != nil {
 		return gitops.Layer{}, err
@@ -154,12 +211,9 @@ func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error
 // elsewhere, in their home and in /tmp, the fork has nothing. Remove forgets it, once
 // its own sandbox is closed.
 //
-// It is refused by a layer.ForkError where commands don't work in an overlay or have
-// changed too much, and by a sandbox.PauseError where they can't be stopped.
+// It is refused by a layer.ForkError where commands have changed too much, or the disk is too small for a
+// copy, and by a sandbox.PauseError where they can't be stopped.
 func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place, scratch string) (Place, error) {
-	if !s.Overlaid() {
-		return Place{}, &layer.ForkError{Why: "commands work in the checkout itself, and there is one of it"}
-	}
 	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key, Commands: parent.Commands}
 	_, err := s.Record.MakeFolder(ScratchFolder)
 	if err == nil {
@@ -168,11 +222,37 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 	if err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", err)
 	}
-	err = box.Paused(func() error { return layer.Copy(ctx, s.overlay(parent), s.overlay(fork)) })
-	if err != nil {
+	do := func() error { return layer.Copy(ctx, s.overlay(parent), s.overlay(fork)) }
+	if !s.Overlaid() {
+		fork.Root = filepath.Join(s.scratch(fork), overlayFolder)
+		do = func() error { return s.copyTree(ctx, parent, fork.Root) }
+	}
+	if err = s.Paused(box, do); err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", errors.Join(err, s.Remove(fork)))
 	}
 	return fork, nil
+}
+
+// Paused does something while the commands in a sandbox stand still, where they can be stopped: without
+// namespaces nothing does.
+func (s *Sandboxes) Paused(box *sandbox.Sandbox, do func() error) error {
+	if !s.Apart() {
+		return do()
+	}
+	return box.Paused(do)
+}
+
+// copyTree copies the private tree of a place.
+func (s *Sandboxes) copyTree(ctx context.Context, of Place, to string) error {
+	from, err := s.LayerOf(nil, of)
+	if err != nil {
+		return err
+	}
+	err = s.CopyTree(ctx, from, to)
+	if short := (*gitops.SpaceError)(nil); errors.As(err, &short) {
+		err = &layer.ForkError{Why: short.Error()}
+	}
+	return errors.Join(err, from.Close())
 }
 
 // CopyScratch begins the scratch folders of copies that agents of a run work on.
@@ -192,20 +272,31 @@ func (s *Sandboxes) DropCopies() error {
 	return err
 }
 
-// LayerOf opens the checkout as the commands in a sandbox see it. The caller closes it,
+// TreePath is where this process finds the work tree as the commands in a sandbox see it.
+func (s *Sandboxes) TreePath(box *sandbox.Sandbox, p Place) (string, error) {
+	if !s.Overlaid() {
+		return s.rootOf(p), nil
+	}
+	return box.Tree()
+}
+
+// LayerOf opens the work tree as the commands in a sandbox see it. The caller closes it,
 // and changes nothing of it while they may: see sandbox.Paused.
 func (s *Sandboxes) LayerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error) {
-	path, err := box.Tree()
+	path, err := s.TreePath(box, p)
 	if err != nil {
 		return gitops.Layer{}, err
 	}
 	tree, err := os.OpenRoot(path)
 	if err != nil {
-		return gitops.Layer{}, fmt.Errorf("open the overlay of the checkout: %w", err)
+		return gitops.Layer{}, fmt.Errorf("open the work tree: %w", err)
+	}
+	if !s.Overlaid() {
+		return gitops.Layer{Tree: tree}, nil
 	}
 	upper, err := os.OpenRoot(s.ChangesOf(p))
 	if err != nil {
-		return gitops.Layer{}, fmt.Errorf("open the overlay of the checkout: %w", errors.Join(err, tree.Close()))
+		return gitops.Layer{}, fmt.Errorf("open the work tree: %w", errors.Join(err, tree.Close()))
 	}
 	return gitops.Layer{Tree: tree, Upper: upper}, nil
 }
@@ -218,8 +309,11 @@ func (s *Sandboxes) GitFolder(p Place) string {
 // DropChanges forgets what commands of a place changed of the checkout.
 func (s *Sandboxes) DropChanges(p Place) error { return sandbox.RemoveScratch(s.overlay(p)) }
 
-// Changed says whether the overlay of a place has any changes.
+// Changed says whether the work tree of a place may have any changes.
 func (s *Sandboxes) Changed(p Place) bool {
+	if !s.Overlaid() {
+		return true
+	}
 	entries, err := os.ReadDir(s.ChangesOf(p))
 	return err == nil && len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
 }

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/rules"
@@ -55,11 +55,15 @@ type Sandboxes struct {
 	// LeaveOut makes the checkout leave out what was found in it, and gives what of
 	// that is kept from commands; nil where there is no checkout.
 	LeaveOut func(found *grants.Secrets) (*grants.Secrets, error)
-	// WorkIn is where the job wants commands to work: auto, overlay or checkout.
-	WorkIn string
 	// NoOverlay says why the checkout can't be in an overlay; empty where nothing is
-	// known against it. It is nil where there is no checkout.
+	// known against it. It is nil for commands of no run, which work in Root itself.
 	NoOverlay func(ctx context.Context) (why string, err error)
+	// Found is the backing of the work tree that a run which goes on has left; empty for none.
+	Found string
+	// Lend gives the folders of objects that a private tree borrows, each by where the tree expects it.
+	Lend func(tree string) map[string]string
+	// CopyTree copies a private tree.
+	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
 	// Credentials are the secrets of the job with their values, as settings has them.
 	Credentials credential.Set
 	// Used is what became of these before a run went on: uses are counted on.
@@ -92,7 +96,7 @@ type Sandboxes struct {
 // Place says where commands run and with what.
 type Place struct {
 	Scratch string            // name below ScratchFolder
-	Root    string            // folder that they may write to; empty for Sandboxes.Root
+	Root    string            // folder that they may write to; empty for the work tree, or else Sandboxes.Root
 	Network job.Network       // zero for that of the job's policy
 	Key     string            // of the job, where Network stands
 	Lent    map[string]string // folders to read, by where Root borrows them
@@ -226,7 +230,7 @@ func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error)
 		return nil, failure(o, err)
 	}
 	if s.reached.Level == "" {
-		s.reached = record.Confinement{Level: string(box.Level()), Layers: box.Layers(), WorkTree: InCheckout}
+		s.reached = record.Confinement{Level: string(box.Level()), Layers: box.Layers(), WorkTree: s.reached.WorkTree}
 	}
 	return box, nil
 }
@@ -278,8 +282,15 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 		Readable: []string{s.Record.Join(record.OutputsFolder), s.Record.Join(ProgramsFolder)},
 		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Commands: s.env(), Set: slices.Collect(maps.Keys(policy.Env.Set)),
 	}
-	if f.Workspace != s.Root && !strings.HasPrefix(s.Root, s.Record.Path()+string(filepath.Separator)) {
-		f.Twin = s.Root // which the agent may have put anything into; the run directory is closed anyway
+	if f.Workspace != s.Root {
+		f.Twin = s.Root
+	}
+	if s.Private() {
+		if s.Lend != nil { // which it is before there is a tree
+			f.Lent = s.Lend(f.Workspace)
+		}
+		f.Writable = slices.DeleteFunc(f.Writable, func(path string) bool { return below(path, []string{s.Root}) })
+		f.DenyRead = append(f.DenyRead, s.deniedIn(f.Workspace)...)
 	}
 	if s.Overlaid() && f.Workspace == s.Root {
 		f.Overlay, f.Frozen, f.Git, f.Absent = s.overlay(p), s.frozen(p), p.Git, p.Git != "" && p.Scratch != SetupScratch
@@ -297,6 +308,20 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	}
 	f.Held = heldOfGit(f, f.Workspace != s.Root || f.Git != "")
 	return f
+}
+
+// deniedIn are the paths of a private tree that commands may not read, as in the checkout, and the checkout
+// itself where the tree does not cover it: programs could else be led to code there, and not to their tree's.
+func (s *Sandboxes) deniedIn(tree string) (all []string) {
+	for _, path := range s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead) {
+		if rel, err := filepath.Rel(s.Root, path); err == nil && filepath.IsLocal(rel) {
+			all = append(all, filepath.Join(tree, rel))
+		}
+	}
+	if s.level() == sandbox.LevelLandlock {
+		all = append(all, s.Root)
+	}
+	return all
 }
 
 // unreadable are the paths that commands may not read, the files of secrets among them.
@@ -372,16 +397,21 @@ func heldOfGit(f grants.Folders, own bool) func(writable, homes []string) (grant
 	}
 }
 
-func (s *Sandboxes) rootOf(p Place) string { return cmp.Or(p.Root, s.Root) }
+func (s *Sandboxes) rootOf(p Place) string {
+	if p.Root == "" && s.Private() {
+		return s.Record.Join(TreeFolder)
+	}
+	return cmp.Or(p.Root, s.Root)
+}
 
 func (s *Sandboxes) scratch(p Place) string { return s.Record.Join(ScratchFolder, p.Scratch) }
 
 // Remove removes what commands had of their own in a place: the scratch folder, and
-// the root unless that is Sandboxes.Root.
+// the root of its own, if it has one.
 func (s *Sandboxes) Remove(p Place) error {
 	err := sandbox.RemoveScratch(s.scratch(p))
-	if root := s.rootOf(p); root != s.Root {
-		err = errors.Join(err, sandbox.RemoveScratch(root))
+	if p.Root != "" {
+		err = errors.Join(err, sandbox.RemoveScratch(p.Root))
 	}
 	return err
 }
@@ -415,7 +445,7 @@ func (s *Sandboxes) Words() string {
 	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return "read-only: commands may read the repository and write to $TMPDIR only"
 	}
-	return "workspace-write: commands may write in " + s.Root + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is read-only, agent-ci commits; what else is refused will not become possible by another way"
+	return "workspace-write: commands may write in " + s.Seen(Agent()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is read-only, agent-ci commits; what else is refused will not become possible by another way"
 }
 
 // NetworkWords tell the model what its commands reach.

@@ -96,10 +96,6 @@ func TestPlacesDiffer(t *testing.T) {
 			}
 		})
 	}
-	s.Root = s.Record.Join("checkout")
-	if o := s.Options(Place{Scratch: "verify-0", Root: kept}); o.Twin != "" {
-		t.Errorf("a clone in the run directory, which is closed, is shown at %s", o.Twin)
-	}
 }
 
 func TestWhyASandboxCannotBeOpened(t *testing.T) {

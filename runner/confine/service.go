@@ -134,7 +134,7 @@ func (one *service) environment(p Place) []string {
 		own = make(map[string]string)
 	}
 	own["SERVICE_DATA"], own["SERVICE_PORT"] = "/tmp/"+serviceData, fmt.Sprint(one.Port)
-	env := slices.DeleteFunc(one.boxes.envAt(one.boxes.rootOf(p)), func(variable string) bool {
+	env := slices.DeleteFunc(one.boxes.envAt(one.boxes.Seen(p)), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		_, is := own[name]
 		return is

@@ -64,7 +64,7 @@ func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Pl
 		err := one.open(ctx, p)
 		if err != nil && ctx.Err() == nil {
 			err = outcome.Stopf(outcome.SandboxUnavailable, "services",
-				"The sandbox of the service %s can't be opened here: %s; take services out of the job, or try work_in: checkout.", one.name, saidOf(err)).Because(err)
+				"The sandbox of the service %s can't be opened here: %s; take services out of the job.", one.name, saidOf(err)).Because(err)
 		}
 		if err != nil {
 			return errors.Join(err, all.Close())

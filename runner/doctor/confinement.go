@@ -21,8 +21,7 @@ type Confinement struct {
 	Require   string            `json:"require,omitempty"`
 	Level     string            `json:"level"` // that a run reaches
 	Layers    []string          `json:"layers"`
-	WorkIn    string            `json:"work_in"`              // as it is configured
-	WorkTree  string            `json:"work_tree,omitempty"`  // what commands would work in; empty where there is no checkout
+	WorkTree  string            `json:"work_tree,omitempty"`  // what commands would work in: overlay, private; empty where there is no checkout
 	NoOverlay string            `json:"no_overlay,omitempty"` // why that is not an overlay, though it may be one
 	Trials    []sandbox.Trial   `json:"trials"`
 	Settings  []sandbox.Setting `json:"settings"`
@@ -41,7 +40,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	c := &d.Confinement
 	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
 	c.Proxy, c.Secrets = boxes.MachineProxy(), boxes.SecretsWords()
-	c.Settings, c.Layers, c.WorkIn = sandbox.Settings(), []string{}, prepared.Job.WorkIn
+	c.Settings, c.Layers = sandbox.Settings(), []string{}
 	found, err := sandbox.Probe(ctx, options)
 	if err != nil {
 		d.fault("confinement", outcome.Sentence(err.Error())+".", "")
@@ -71,7 +70,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	return nil
 }
 
-// examineWorkTree finds out whether commands would work in an overlay of the checkout.
+// examineWorkTree finds out which backing the work tree of a run would have.
 func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxes) {
 	if boxes.NoOverlay == nil { // there is no checkout
 		return

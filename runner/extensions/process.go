@@ -111,7 +111,7 @@ func (one *server) changeable(program string) error {
 func (one *server) dir(base string) string {
 	switch {
 	case one.Cwd != "":
-		return filepath.Join(one.Sandboxes.Root, filepath.FromSlash(one.Cwd))
+		return filepath.Join(one.Sandboxes.Seen(confine.Agent()), filepath.FromSlash(one.Cwd))
 	case base != "":
 		return base
 	}

@@ -83,7 +83,6 @@ var bounds = []bound{
 	}},
 	same("setup", func(j *Job) any { return j.Setup }),
 	same("verify", func(j *Job) any { return j.Verify }),
-	same("verify_in", func(j *Job) any { return j.VerifyIn }),
 	same("on_verify_failed", func(j *Job) any { return j.OnVerifyFailed }),
 	same("trust", func(j *Job) any { return j.Trust }),
 	same("publish", func(j *Job) any { return j.Publish }),

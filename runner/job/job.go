@@ -28,11 +28,9 @@ type Job struct {
 	Limits         Limits               `json:"limits"`
 	Verify         []VerifyCheck        `json:"verify"`
 	VerifyAttempts int                  `json:"verify_attempts"`
-	VerifyIn       string               `json:"verify_in"` // clean, workspace
 	VerifyParallel int                  `json:"verify_parallel"`
 	VerifyTests    []string             `json:"verify_tests"`     // patterns of paths
 	RedProof       string               `json:"red_proof"`        // off, show, require
-	WorkIn         string               `json:"work_in"`          // auto, overlay, checkout
 	OnVerifyFailed string               `json:"on_verify_failed"` // draft, none
 	Trigger        Trigger              `json:"trigger"`
 	Trust          Trust                `json:"trust"`

@@ -69,23 +69,10 @@ func inCircle(checks []VerifyCheck, cycle []int) string {
 	return strings.Join(names, " needs ")
 }
 
-// provingChecks refuses proofs in a checkout that holds the whole change, and to require
-// them of no check.
+// provingChecks refuses to require proofs of no check.
 func (d *decoder) provingChecks() {
 	proves := func(c VerifyCheck) bool { return c.Proves }
 	if d.job.RedProof == "require" && !slices.ContainsFunc(d.job.Verify, proves) {
 		d.complainAt(d.places["red_proof"], "red_proof", "is require, and no check proves: set verify[].proves of the one that runs the tests", "")
-	}
-	for i, check := range d.job.Verify {
-		if path := fmt.Sprintf("verify[%d].proves", i); check.Proves && d.job.VerifyIn == "workspace" {
-			d.complainAt(d.places[path], path, "takes verify_in: clean", "")
-		}
-	}
-}
-
-// parallelChecks keeps checks that share the checkout from running at once.
-func (d *decoder) parallelChecks() {
-	if d.job.VerifyParallel > 1 && d.job.VerifyIn == "workspace" {
-		d.complainAt(d.places["verify_parallel"], "verify_parallel", "is more than 1, and with verify_in: workspace all checks share one tree; leave one of the two out", "")
 	}
 }

@@ -54,7 +54,6 @@ func (d *decoder) relations(needsTask bool) {
 	}
 	d.distinctChecks()
 	d.neededChecks()
-	d.parallelChecks()
 	d.provingChecks()
 	d.harmlessPass()
 	d.chatHasLess()

@@ -84,7 +84,7 @@ func (m Means) putBack(ctx context.Context, p *Proposal) error {
 	if p.InCheckout == nil {
 		return nil
 	}
-	return m.Workspace.Restore(ctx, p.InCheckout)
+	return m.Workspace.Restore(ctx)
 }
 
 // tip is the end of the task's branch where that is published.

@@ -130,8 +130,10 @@ func (w *world) job() *job.Job { return &job.Job{Task: job.Task{Expects: "change
 // proposal is a change of one file in the checkout.
 func (w *world) proposal(name, content string) Proposal {
 	w.t.Helper()
+	tree := privateTree(w.Record.Join(record.PrivateTree))
+	w.must(w.Workspace.UseTree(w.t.Context(), tree))
 	w.must(w.Workspace.TakeSnapshot(w.t.Context()))
-	w.put(name, content)
+	gittest.Repo{T: w.t, Dir: string(tree)}.Write(name, content)
 	change, err := w.Workspace.Changes(w.t.Context())
 	w.must(err)
 	w.must(w.Workspace.Keep(w.t.Context(), change, ""))
@@ -240,3 +242,17 @@ func (w *world) published() []string {
 }
 
 var _ forge.Forge = (*github.Client)(nil)
+
+// privateTree is the copy of the checkout that an agent works in.
+type privateTree string
+
+func (p privateTree) Private() bool                { return true }
+func (p privateTree) Seen() string                 { return string(p) }
+func (p privateTree) Folder() string               { return string(p) }
+func (p privateTree) Any(workspace.Changes) bool   { return true }
+func (p privateTree) Drop(workspace.Changes) error { return os.RemoveAll(string(p)) }
+
+func (p privateTree) Open(context.Context, workspace.Changes) (gitops.Layer, error) {
+	root, err := os.OpenRoot(string(p))
+	return gitops.Layer{Tree: root}, err
+}

@@ -33,10 +33,11 @@ const (
 	OutputsFolder   = "outputs"
 	PatchesFolder   = "changes"
 	CheckoutFolder  = "checkout"
-	LFSFolder       = "lfs"          // contents of Git LFS files that the change adds
-	LeftoverFolder  = "leftover"     // what no change can have, out of an overlay
-	StateFolder     = "state"        // working files, gone after the run
-	PublishFile     = "publish.json" // the result of publishing a bundle
+	LFSFolder       = "lfs"                           // contents of Git LFS files that the change adds
+	LeftoverFolder  = "leftover"                      // what no change can have, out of the work tree
+	StateFolder     = "state"                         // working files, gone after the run
+	PrivateTree     = StateFolder + "/sandboxes/tree" // a copy of the checkout that commands work in
+	PublishFile     = "publish.json"                  // the result of publishing a bundle
 )
 
 // PlaceholdersFile has the placeholders of secrets by their names: what setup commands made

@@ -115,7 +115,7 @@ type VerifyRow struct {
 type Confinement struct {
 	Level    string   `json:"level"`
 	Layers   []string `json:"layers"`
-	WorkTree string   `json:"work_tree"` // what commands worked in: overlay, checkout
+	WorkTree string   `json:"work_tree"` // what commands worked in: overlay, private
 }
 
 // Unconfined is the confinement of commands that nothing confines, and of a run that

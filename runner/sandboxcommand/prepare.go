@@ -152,7 +152,7 @@ func (o Options) keys() []string {
 
 // Sandboxes are those of commands that go by these rules.
 func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
-	boxes := &confine.Sandboxes{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by, Root: p.Workspace.Root(), Dir: p.Dir, WorkIn: p.Job.WorkIn}
+	boxes := &confine.Sandboxes{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by, Root: p.Workspace.Root(), Dir: p.Dir}
 	if p.Workspace.Checkout() != nil {
 		boxes.LeaveOut, boxes.NoOverlay = p.Workspace.LeaveOut, p.Workspace.NoOverlay
 	}

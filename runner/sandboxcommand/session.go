@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -24,6 +25,7 @@ type Session struct {
 	prepared *Prepared
 	boxes    *confine.Sandboxes
 	box      *sandbox.Sandbox
+	mark     *guard.Mark // of the checkout; nil where commands can't write what git keeps
 }
 
 // Open opens a sandbox. An error that is an outcome.Stop says what to do. The caller
@@ -39,7 +41,7 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	if err := s.open(ctx, begun); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	if err := p.Workspace.MarkGit(ctx, s.box.Level()); err != nil {
+	if err := s.markGit(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -129,7 +131,7 @@ func (s *Session) Network() string {
 // output goes to Output. The rules may refuse the command; the error then is an
 // outcome.Stop like all that a person can do something about.
 func (s *Session) Start(c sandbox.Command) (*sandbox.Process, error) {
-	c.Dir, c.Env = s.prepared.Dir, s.boxes.AgentEnv()
+	c.Dir, c.Env = s.prepared.Dir, s.boxes.AgentEnv(confine.Agent())
 	if d := s.boxes.Commands().Decide(policy.Request{Argv: c.Argv, Dir: c.Dir}); d.Action == policy.Refuse {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "command", "%s", d.Words())
 	}
@@ -149,5 +151,5 @@ func (s *Session) Close() error {
 }
 
 func (s *Session) clear() error {
-	return errors.Join(s.prepared.Workspace.GitUnchanged(context.Background()), s.prepared.Close())
+	return errors.Join(s.gitUnchanged(context.Background()), s.prepared.Close())
 }

@@ -142,7 +142,7 @@ func (t *Team) stateOf(ctx context.Context, place confine.Place) (*gitops.Change
 		return nil, err
 	}
 	state, err := t.options.Workspace.ChangesIn(ctx, at)
-	return state, errors.Join(err, at.Tree.Close(), at.Upper.Close())
+	return state, errors.Join(err, at.Close())
 }
 
 // leftOut are the files of a change that are refused, and those that would take the place of one of
@@ -179,13 +179,13 @@ func (m *Member) take(ctx context.Context, c *child, now gitops.Tree) (taken *gi
 	if _, err := box.Tree(); err != nil { // which opens it
 		return nil, err
 	}
-	err = box.Paused(func() error {
+	err = o.Sandboxes.Paused(box, func() error {
 		into, err := o.Sandboxes.LayerOf(box, m.agent.Place())
 		if err != nil {
 			return err
 		}
 		taken, err = o.Workspace.TakeOver(ctx, into, m.agent.Own(), c.base.Tree, now)
-		return errors.Join(err, into.Tree.Close(), into.Upper.Close())
+		return errors.Join(err, into.Close())
 	})
 	return taken, err
 }

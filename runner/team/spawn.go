@@ -83,23 +83,14 @@ func (m *Member) enlist(order agents.Order) (*child, error) {
 	return c, nil
 }
 
-// roleOf is the role of an agent that is started. One that is nobody's makes changes where there
-// are copies of the workspace to make them in.
+// roleOf is the role of an agent that is started. One that is nobody's makes changes in a copy of the tree.
 func (t *Team) roleOf(name string) (job.Role, error) {
-	copies := t.options.Sandboxes.Overlaid()
 	if name == "" {
-		if copies {
-			return job.Role{Writes: job.WritesOwn}, nil
-		}
-		return job.Role{Writes: job.WritesNone}, nil
+		return job.Role{Writes: job.WritesOwn}, nil
 	}
 	role, known := t.job().Agents.Role(name)
-	switch {
-	case !known:
+	if !known {
 		return role, agents.Refusef("There is no role %s; there are %s.", name, strings.Join(t.job().Agents.RoleNames(), ", "))
-	case role.Writes == job.WritesOwn && !copies:
-		why := cmp.Or(t.options.Sandboxes.WhyNoOverlay(), "commands work in the checkout itself")
-		return role, agents.Refusef("An agent of the role %s works on a copy of the tree, and there are none here: %s. Start an explorer to look things up, and make the changes yourself.", name, why)
 	}
 	return role, nil
 }

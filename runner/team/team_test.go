@@ -241,16 +241,6 @@ func TestIdsAreTheSameInEachReplay(t *testing.T) {
 	}
 }
 
-func TestARoleThatWritesOnACopyIsRefusedWithoutOverlay(t *testing.T) {
-	m, _ := led(t)
-	if _, err := m.team.roleOf(job.RoleWorker); err == nil || !strings.Contains(err.Error(), "there are none here") {
-		t.Errorf("%v", err)
-	}
-	if role, err := m.team.roleOf(""); err != nil || role.Writes != job.WritesNone {
-		t.Errorf("%+v, %v", role, err)
-	}
-}
-
 func TestNoTurnBeginsOfAnAgentWhoseStarterHasEnded(t *testing.T) {
 	m, all := led(t, agents.Completed)
 	all[0].member = &Member{team: m.team, who: all[0], depth: 1} // which does no work any more

@@ -154,7 +154,7 @@ type Policy struct {
 	Network  string   `json:"network"`
 	Level    string   `json:"level"`
 	Layers   []string `json:"layers"`
-	WorkTree string   `json:"work_tree,omitempty"` // what commands work in: overlay, checkout
+	WorkTree string   `json:"work_tree,omitempty"` // what commands work in: overlay, private
 	// NoOverlay says why they work in the checkout itself though the job lets them work in
 	// an overlay of it; empty where neither is so.
 	NoOverlay string `json:"no_overlay,omitempty"`

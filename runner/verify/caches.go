@@ -16,7 +16,7 @@ func cachesScratch(i int) string { return fmt.Sprintf("caches-%d", i+1) }
 // cachesOf is what a check of a suite begins with; empty for the caches of setup. Runs that keep
 // caches begin with those, too.
 func (c Checks) cachesOf(s suite, i int) string {
-	if kept := cachesScratch(i); !s.keeps && s.kind != appliesIf && c.Clean() && c.Sandboxes.HasCaches(kept) {
+	if kept := cachesScratch(i); !s.keeps && s.kind != appliesIf && c.Sandboxes.HasCaches(kept) {
 		return kept
 	}
 	return ""

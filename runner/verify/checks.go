@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -35,11 +34,8 @@ type Checks struct {
 	moved bool // the change stands on another base than the one of the baseline
 }
 
-// Clean says that checks run on a fresh tree, not in the checkout.
-func (c Checks) Clean() bool { return c.Job.VerifyIn == "clean" }
-
 // NeedUntracked says that checks need what is not tracked before the first turn.
-func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 && c.Clean() }
+func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 }
 
 // suite is one way through the checks of a job, on one tree.
 type suite struct {
@@ -112,14 +108,11 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
 		Place: place, OwnFault: s.attempt > 0 && !s.notOwn, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
 	}
-	switch {
-	case c.Clean() && !c.Workspace.Overlaid():
-		script.Place.Root = c.Record.Join(record.StateFolder, place.Scratch)
-		script.Dir = filepath.Join(script.Place.Root, filepath.FromSlash(c.Job.Repository.Path))
-	case !c.Clean() && s.attempt == 0: // what it makes is there when the agent begins
-		script.Place.Changes = confine.SetupScratch
-	case !c.Clean():
-		script.Place.Changes = confine.AgentScratch
+	if c.Sandboxes.Private() {
+		script.Place.Root = c.Record.Join(record.PrivateTree)
+		if c.Sandboxes.Apart() {
+			script.Place.Root = c.Record.Join(record.StateFolder, place.Scratch)
+		}
 	}
 	return script
 }
@@ -129,14 +122,19 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int) (ran confine.Ran, err error) {
 	check := c.Job.Verify[i]
 	defer c.Record.Begins(s.phase(), s.doing(check))()
+	if c.Sandboxes.Private() && !c.Sandboxes.Apart() {
+		back, err := c.Sandboxes.SetAside()
+		if err != nil {
+			return ran, err
+		}
+		defer func() { err = errors.Join(err, back()) }()
+	}
 	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
 	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
 		return confine.Ran{}, err
 	}
-	if c.Clean() {
-		if err := c.makeTree(ctx, s, &script); err != nil {
-			return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
-		}
+	if err := c.makeTree(ctx, s, &script); err != nil {
+		return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
 	}
 	before, err := c.reportsBefore(script, check)
 	if err != nil {
@@ -162,12 +160,10 @@ func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int
 func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) error {
 	s.making.Lock()
 	defer s.making.Unlock()
-	if c.Workspace.Overlaid() {
+	if c.Sandboxes.Overlaid() {
 		return c.lay(ctx, s, script)
 	}
-	dir, checkout := script.Place.Root, c.Workspace.Checkout()
-	script.Place.Lent = checkout.LentObjects(dir)
-	return checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Untracked: c.Workspace.UntrackedDir(), Shown: c.shown(s)})
+	return c.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: script.Place.Root, Untracked: c.Workspace.UntrackedDir(), Shown: c.shown(s)})
 }
 
 // lay has a check see a tree in an overlay of its own, above what setup commands made,
@@ -211,8 +207,8 @@ func (c Checks) setupGit() string {
 
 // makeSetupGit makes the git folder of the setup commands, on the base.
 func (c Checks) makeSetupGit(ctx context.Context) error {
-	if !c.Workspace.Overlaid() {
-		return nil
+	if !c.Sandboxes.Overlaid() {
+		return nil // a private tree has one
 	}
 	checkout, base := c.Workspace.Checkout(), c.Workspace.Base()
 	folder := gitops.GitFolder{Dir: c.setupGit(), Shown: c.Workspace.Shown(base, base.Tree, &gitops.Head{})}
@@ -256,7 +252,7 @@ func (c Checks) SetUp(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.Workspace.UnchangedBy(ctx, "setup"); err != nil {
+	if err := c.Workspace.UnchangedBySetup(ctx); err != nil {
 		return withLockAdvice(err)
 	}
 	return c.Sandboxes.HideMore(ctx)
@@ -298,7 +294,7 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
 		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true, Commands: job.CommandsSetup},
 	}
-	if c.Workspace.Overlaid() {
+	if c.Sandboxes.Overlaid() {
 		script.Place.Git, script.Place.Lent = c.setupGit(), c.Workspace.Checkout().LentObjects(c.Workspace.Root())
 	}
 	over := c.Record.Begins(record.PhaseSetup, "setup command "+name)

@@ -31,7 +31,7 @@ func (c Checks) keptKey(i int) (string, error) {
 		return "", err
 	}
 	part := map[string]json.RawMessage{}
-	for _, name := range []string{"repository", "setup", "services", "policy", "verify_in", "work_in"} {
+	for _, name := range []string{"repository", "setup", "services", "policy"} {
 		part[name] = whole[name]
 	}
 	refs, err := c.Workspace.Checkout().RefsDigest()
@@ -74,8 +74,8 @@ func (c Checks) baseline(ctx context.Context) ([]result, error) {
 // onBase runs the checks on the base that are not given, and that no earlier run found
 // green there. It keeps those that are green now. What it knows is of the run's own base.
 func (c Checks) onBase(ctx context.Context, s suite, given known) ([]result, error) {
-	s.keeps = c.Clean() && c.Workspace.Overlaid() && s.base.SHA == c.Workspace.Base().SHA
-	if c.Kept == nil || !c.Clean() || s.base.SHA != c.Workspace.Base().SHA {
+	s.keeps = c.Sandboxes.Overlaid() && s.base.SHA == c.Workspace.Base().SHA
+	if c.Kept == nil || s.base.SHA != c.Workspace.Base().SHA {
 		return c.runOn(ctx, s, given)
 	}
 	now := time.Now()

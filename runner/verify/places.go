@@ -10,13 +10,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/verify/testresults"
 )
 
-// relative returns a text with the paths below the tree of a check relative to it: that is the
-// checkout, or a folder of the run directory with another name for each run.
+// relative returns a text with the paths below the tree of a check relative to it: that is seen at the
+// checkout's path, or at one in the run directory.
 func (c Checks) relative(text string) string {
 	if !strings.Contains(text, "/") {
 		return text
 	}
-	return withoutFolder(withoutFolder(text, c.Record.Join(record.StateFolder)+"/", true), c.Workspace.Root()+"/", false)
+	for _, tree := range []string{c.Workspace.Seen(), c.Record.Join(record.PrivateTree)} {
+		text = withoutFolder(text, tree+"/", false)
+	}
+	return withoutFolder(text, c.Record.Join(record.StateFolder)+"/", true)
 }
 
 // withoutFolder takes a folder out of the paths of a text, perhaps with the next folder in it.

@@ -27,7 +27,7 @@ const (
 // at what the change made of what checks run. A check that does not pass has the change go
 // back before.
 func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet, table *transcript.Verify) error {
-	if c.Job.RedProof == "off" || !c.Clean() || !table.Passed {
+	if c.Job.RedProof == "off" || !table.Passed {
 		return nil
 	}
 	var t tests
@@ -291,9 +291,6 @@ func (p *proof) onBase(ctx context.Context, name string, paths []string) (seen, 
 
 // see runs the check on a tree with some paths of another one.
 func (p *proof) see(ctx context.Context, name string, tree, other gitops.Tree, paths []string) (seen, error) {
-	if err := p.Workspace.GitUnchanged(ctx); err != nil {
-		return seen{}, err
-	}
 	swapped, err := p.Workspace.Checkout().Swap(tree, other, paths)
 	if err != nil {
 		return seen{}, err

@@ -50,7 +50,7 @@ func TestProofs(t *testing.T) {
 			if strings.HasPrefix(c.run, "go ") && os.Getenv("AGENT_CI_E2E") == "" {
 				t.Skip("runs go test many times; make e2e has it run")
 			}
-			j := job.Job{VerifyIn: "clean", RedProof: "show", VerifyTests: job.TestPatterns(), Verify: []job.VerifyCheck{{Name: "t", Run: c.run, Must: "pass", Proves: true}}}
+			j := job.Job{RedProof: "show", VerifyTests: job.TestPatterns(), Verify: []job.VerifyCheck{{Name: "t", Run: c.run, Must: "pass", Proves: true}}}
 			table := judged(t, j, time.Time{}, c.base, c.change)
 			if diff := cmp.Diff(c.classes, classes(table)); diff != "" {
 				t.Error(diff)
@@ -73,7 +73,7 @@ func judged(t *testing.T, j job.Job, until time.Time, base, change map[string]st
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(t, checks.Workspace.Root(), change)
+	apply(t, checks.Workspace.Seen(), change)
 	found, err := checks.Workspace.Changes(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ func TestProofsOfWhatWasNotRun(t *testing.T) {
 	for i := range files {
 		change[fmt.Sprintf("f%02d_test.py", i)] = fmt.Sprintf("grep -q world greet || exit 1 # %d\nexit 0\ndef test_a(): pass\n", i)
 	}
-	j := job.Job{VerifyIn: "clean", RedProof: "show", VerifyTests: job.TestPatterns(), Verify: []job.VerifyCheck{{Name: "t", Run: run, Must: "pass", Proves: true}}}
+	j := job.Job{RedProof: "show", VerifyTests: job.TestPatterns(), Verify: []job.VerifyCheck{{Name: "t", Run: run, Must: "pass", Proves: true}}}
 	all := judged(t, j, time.Time{}, map[string]string{"greet": "nobody\n"}, change).Proofs()
 	if len(all) != files || all[0].Class != transcript.Proven {
 		t.Fatalf("%+v", all)
@@ -312,7 +312,7 @@ func TestTestsOfTheBaseThatAreNotKnown(t *testing.T) {
 // A base that a check needs a check with paths of its own for waits with that.
 func TestWhatNeedsACheckThatWaits(t *testing.T) {
 	for _, when := range [][]string{nil, {"greet"}} {
-		j := job.Job{VerifyIn: "clean", RedProof: "off", Verify: []job.VerifyCheck{
+		j := job.Job{RedProof: "off", Verify: []job.VerifyCheck{
 			{Name: "a", Run: "false", Must: "no_worse", When: when}, {Name: "b", Run: "true", Must: "no_worse", Needs: []string{"a"}},
 		}}
 		if table := judged(t, j, time.Time{}, nil, map[string]string{"greet": "world\n"}); !table.Passed {

@@ -30,7 +30,6 @@ func (c Checks) Applies(ctx context.Context) error {
 		return nil
 	}
 	of := *c.Job
-	of.VerifyIn = "clean"
 	c.Job = &of
 	if err := c.Workspace.TakeSnapshot(ctx); err != nil {
 		return err

@@ -62,14 +62,7 @@ func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
 // written opens the folder with what a check wrote into its tree, perhaps among other
 // files; nil where there is none yet.
 func (c Checks) written(place confine.Place) (*os.Root, error) {
-	dir := c.Workspace.Root()
-	switch {
-	case c.Workspace.Overlaid():
-		dir = c.Sandboxes.ChangesOf(place)
-	case place.Root != "":
-		dir = place.Root
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(c.Sandboxes.ChangesOf(place))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

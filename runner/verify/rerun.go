@@ -87,11 +87,6 @@ func (c Checks) blame(ctx context.Context, s suite, i int, caches string, r resu
 
 // again runs a check once more, with what the baseline kept; empty for the caches of setup.
 func (c Checks) again(ctx context.Context, s suite, i int, caches string, r *result) (state string, err error) {
-	if len(r.runs) > 0 && s.lanes < 2 { // where checks run at once, no command can write there
-		if err := c.Workspace.GitUnchanged(ctx); err != nil {
-			return "", err
-		}
-	}
 	log := record.LogName(s.kind+rerunName(len(r.runs)), i+1, c.Job.Verify[i].Name)
 	script := c.script(s, i, log)
 	script.Place.Caches = caches

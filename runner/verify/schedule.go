@@ -17,9 +17,6 @@ type known func(i int) (r result, ok bool)
 // runOn runs the checks on a tree, as many at once as the job lets, and gives their
 // results in the order of the job.
 func (c Checks) runOn(ctx context.Context, s suite, given known) ([]result, error) {
-	if err := c.Workspace.GitUnchanged(ctx); err != nil {
-		return nil, err
-	}
 	s.lanes = c.lanes()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -48,7 +45,7 @@ func (c Checks) runOn(ctx context.Context, s suite, given known) ([]result, erro
 // lanes are how many checks run at once. Without namespaces one sandbox can't tell
 // what another one left running from what is its own.
 func (c Checks) lanes() int {
-	if !c.Clean() || !c.Sandboxes.Apart() {
+	if !c.Sandboxes.Apart() {
 		return 1
 	}
 	return max(c.Job.VerifyParallel, 1)
@@ -162,7 +159,7 @@ func onlyConcerned(is []bool) known {
 // later has those checks wait that may be for no change, with those that need them: most
 // changes have nothing for them, so that their baseline is taken once there is one that has.
 func (c Checks) later(i int) (result, bool) {
-	return result{notRun: transcript.NotConcerned}, c.Clean() && c.waits(i)
+	return result{notRun: transcript.NotConcerned}, c.waits(i)
 }
 
 func (c Checks) waits(i int) bool {
@@ -173,7 +170,7 @@ func (c Checks) waits(i int) bool {
 // them, and puts it into their rows.
 func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base, is []bool, rows []transcript.VerifyRow) error {
 	waits := func(i int) bool { return is[i] && rows[i].Before == "" && rows[i].NotRun == transcript.NotConcerned }
-	if !c.Clean() || !slices.ContainsFunc(indexes(rows), waits) {
+	if !slices.ContainsFunc(indexes(rows), waits) {
 		return nil
 	}
 	s := suiteOf(attempt, base, base.Tree)

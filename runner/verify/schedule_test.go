@@ -24,7 +24,7 @@ func inShort(rows []transcript.VerifyRow) (all []string) {
 }
 
 func TestWhatChecksNeed(t *testing.T) {
-	checks, baseline, change := worked(t, "clean",
+	checks, baseline, change := worked(t,
 		job.VerifyCheck{Name: "late", Run: "true", Must: "pass", Needs: []string{"broken"}},
 		job.VerifyCheck{Name: "later", Run: "true", Must: "pass", Needs: []string{"late"}},
 		job.VerifyCheck{Name: "broken", Run: "! grep change tracked", Must: "pass"},
@@ -53,7 +53,7 @@ func TestWhatChecksNeed(t *testing.T) {
 }
 
 func TestChecksForPathsOfTheChange(t *testing.T) {
-	checks, baseline, change := worked(t, "clean",
+	checks, baseline, change := worked(t,
 		job.VerifyCheck{Name: "docs", Run: "false", Must: "pass", When: []string{"docs/**"}},
 		job.VerifyCheck{Name: "needs docs", Run: "true", Must: "pass", Needs: []string{"docs"}},
 		job.VerifyCheck{Name: "code", Run: "false", Must: "no_worse", When: []string{"docs/**", "TRACKED"}})
@@ -77,7 +77,7 @@ func TestChecksForPathsOfTheChange(t *testing.T) {
 }
 
 func TestAFailureEndsAllThatRun(t *testing.T) {
-	checks, _, change := worked(t, "clean", job.VerifyCheck{Name: "a", Run: "true"}, job.VerifyCheck{Name: "b", Run: "true"}, job.VerifyCheck{Name: "c", Run: "true"})
+	checks, _, change := worked(t, job.VerifyCheck{Name: "a", Run: "true"}, job.VerifyCheck{Name: "b", Run: "true"}, job.VerifyCheck{Name: "c", Run: "true"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := checks.runOn(ctx, suiteOf(1, change.Base, change.Tree), onlyConcerned([]bool{true, true, true})); !errors.Is(err, context.Canceled) {

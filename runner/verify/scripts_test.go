@@ -38,7 +38,7 @@ func TestACheckThatIsMadeGreenByWhatItRuns(t *testing.T) {
 		{"and nothing is proven", "sh ci/check.sh", "", true, map[string]string{"ci/check.sh": lax}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			j := job.Job{VerifyIn: "clean", RedProof: "show", Verify: []job.VerifyCheck{{Name: "t", Run: test.run, Must: "pass"}}}
+			j := job.Job{RedProof: "show", Verify: []job.VerifyCheck{{Name: "t", Run: test.run, Must: "pass"}}}
 			if test.setup != "" {
 				j.Setup = []job.SetupStep{{Run: test.setup}}
 			}

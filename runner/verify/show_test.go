@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -148,11 +149,14 @@ func TestReportsOfACheck(t *testing.T) {
 		"too many":           {"for i in $(seq 600); do echo x >r/$i.xml; done; exit 1", "", "there are more than 500"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checks := checksOf(t, job.Job{VerifyIn: "workspace", Verify: []job.VerifyCheck{{Name: "tests", Run: c.run, JUnit: "r/*.xml"}}})
-			if err := os.Mkdir(filepath.Join(checks.Workspace.Root(), "r"), 0o755); err != nil {
+			checks := checksOf(t, job.Job{Verify: []job.VerifyCheck{{Name: "tests", Run: c.run, JUnit: "r/*.xml"}}})
+			if err := os.Mkdir(filepath.Join(checks.Workspace.Seen(), "r"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			write(t, checks.Workspace.Root(), "r/old.xml", of("old"))
+			write(t, checks.Workspace.Seen(), "r/old.xml", of("old"))
+			if err := errors.Join(checks.Workspace.TakeSnapshot(t.Context()), checks.Workspace.KeepUntracked(t.Context())); err != nil {
+				t.Fatal(err)
+			}
 			suite := suiteOf(0, checks.Workspace.Base(), checks.Workspace.Base().Tree)
 			script := checks.script(suite, 0, "outputs/verify.log")
 			ran, err := checks.check(t.Context(), suite, script, 0)

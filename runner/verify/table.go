@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -27,15 +26,6 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	results, err := c.baseline(ctx)
 	if err != nil {
 		return table, err
-	}
-	if !c.Clean() {
-		// What the checks made in the checkout is not the agent's.
-		if err := c.Workspace.UnchangedBy(ctx, "verify"); err != nil {
-			return table, err
-		}
-		if err := c.Workspace.TakeSnapshot(ctx); err != nil {
-			return table, err
-		}
 	}
 	for i, r := range results {
 		row := c.newRow(i)
@@ -60,9 +50,6 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 	}
 	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), onlyConcerned(is))
 	if err != nil {
-		return transcript.Verify{}, err
-	}
-	if err := c.leftAlone(ctx, change); err != nil {
 		return transcript.Verify{}, err
 	}
 	table := transcript.Verify{Attempt: attempt, Passed: true}
@@ -124,33 +111,6 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 	return compared, nil
 }
 
-// AlteredError says that checks changed the checkout in which they ran.
-type AlteredError struct {
-	Now *gitops.ChangeSet // what the checkout holds, so that it can be taken out again
-}
-
-func (e *AlteredError) Error() string { return "the verify commands changed the checkout" }
-
-// leftAlone makes sure that checks which ran in the checkout did not change what
-// they judged. The cause of its outcome may be an AlteredError.
-func (c Checks) leftAlone(ctx context.Context, change *gitops.ChangeSet) error {
-	if c.Clean() {
-		return nil
-	}
-	if err := c.Workspace.GitUnchanged(ctx); err != nil {
-		return err
-	}
-	now, err := c.Workspace.Changes(ctx)
-	if err != nil {
-		return fmt.Errorf("look for what the verify commands changed: %w", err)
-	}
-	if now.Tree == change.Tree {
-		return nil
-	}
-	return outcome.Stopf(outcome.InvalidInput, "verify_changed_files",
-		"The verify commands changed the checkout, so that it is no longer the agent's change alone; let git ignore what they write, or use verify_in: clean.").Because(&AlteredError{now})
-}
-
 // How many bytes of a red command's log the agent gets, of its beginning and of
 // its end; the whole lies where it can read it.
 const (
@@ -162,11 +122,7 @@ const (
 // told before them.
 func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 	var s strings.Builder
-	where := "on a fresh copy"
-	if !c.Clean() {
-		where = "in the checkout"
-	}
-	s.WriteString("The runner checked your change " + where + ", and it does not pass yet. Mend the cause, then end again with your summary. " + besides + "\n")
+	s.WriteString("The runner checked your change on a fresh copy, and it does not pass yet. Mend the cause, then end again with your summary. " + besides + "\n")
 	for _, row := range table.Rows {
 		if row.Passed {
 			continue

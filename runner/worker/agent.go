@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -195,7 +196,9 @@ func (a *Agent) settle(ctx context.Context) error {
 	return nil
 }
 
-func (a *Agent) workDir() string { return a.Workspace.WorkDir(a.Job.Repository.Path) }
+func (a *Agent) workDir() string {
+	return filepath.Join(a.Sandboxes.Seen(a.Place()), filepath.FromSlash(a.Job.Repository.Path))
+}
 
 // GoOn has an agent that was briefed go on from where it was stopped.
 func (a *Agent) GoOn(e Earlier) error {

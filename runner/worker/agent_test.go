@@ -50,12 +50,15 @@ func site(t *testing.T, j *job.Job, files map[string]string) Options {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { space.Close() })
-	if err := errors.Join(space.StartOn(t.Context(), ""), space.TakeSnapshot(t.Context())); err != nil {
+	if err := space.StartOn(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	j.Policy.Sandbox, j.Policy.Network = "danger-full-access", job.Network{Mode: "full"}
-	boxes := &confine.Sandboxes{Record: rec, Environ: os.Environ(), Job: j, Root: space.Root()}
+	boxes := &confine.Sandboxes{Record: rec, Environ: os.Environ(), Job: j, Root: space.Root(), NoOverlay: space.NoOverlay, Lend: space.Checkout().LentObjects}
 	if err := boxes.Confine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(space.UseTree(t.Context(), boxes.WorkTree()), space.TakeSnapshot(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	return Options{Record: rec, Workspace: space, Sandboxes: boxes, Job: j}
@@ -120,7 +123,7 @@ func TestAnAgentWorks(t *testing.T) {
 	if diff := cmp.Diff(want, work); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if raw, err := os.ReadFile(filepath.Join(o.Workspace.Root(), "a.txt")); string(raw) != "new\n" {
+	if raw, err := os.ReadFile(filepath.Join(o.Workspace.Seen(), "a.txt")); string(raw) != "new\n" {
 		t.Errorf("a.txt is %q, %v", raw, err)
 	}
 	if raw, err := o.Record.Read("changes/001.patch"); !strings.Contains(string(raw), "+new") {

@@ -61,7 +61,7 @@ func (a *Agent) Brief(b agent.Briefing, baseline []transcript.VerifyRow) error {
 
 func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) agent.Briefing {
 	j, base := a.Job, a.Workspace.Base()
-	b.Root, b.Directory, b.Base = a.Workspace.Root(), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
+	b.Root, b.Directory, b.Base = a.Sandboxes.Seen(a.Place()), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
 	b.Sandbox, b.Network = a.Sandboxes.Words(), a.Sandboxes.NetworkWords()
 	b.Files, b.Lines, b.FileSize, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
 	b.Ways = a.suits.ways()

@@ -54,7 +54,7 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 	a := briefed(t, o, "  - output: [{say: unused}]\n")
 	got := a.completed(agent.Briefing{Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}}},
 		[]transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log", FailingMore: 2}})
-	root, base := o.Workspace.Root(), o.Workspace.Base()
+	root, base := o.Workspace.Seen(), o.Workspace.Base()
 	want := agent.Briefing{
 		Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.Words(), Network: o.Sandboxes.NetworkWords(),
 		Ways:  agent.Calling(),

@@ -85,7 +85,7 @@ func (a *Agent) Own() *workspace.Own {
 	if a.tools == nil || !a.inRunsTree() {
 		return nil
 	}
-	return &workspace.Own{View: a.tools.seen.view, Keep: a.keepMerge}
+	return &workspace.Own{Keep: a.keepMerge}
 }
 
 // inRunsTree says whether the agent works in the tree of the agent of the run, and in no copy of it.

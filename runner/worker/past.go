@@ -166,26 +166,18 @@ func (e *Earlier) gone() string {
 	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + taken + ". Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
 }
 
-// interrupted tells the model of a call that was broken off; began is the number of
-// the event that told of its start.
-func (e *Earlier) interrupted(call tools.Call, began int64) tools.Result {
+// interrupted tells the model of a call that was broken off.
+func (e *Earlier) interrupted(call tools.Call) tools.Result {
 	const head = "The runner was killed while this call ran, and was started again. "
-	patched := e.Found.PatchedAt >= began
 	switch {
 	case call.Name == "exec":
 		return tools.Refuse(head + "The script is gone, with what it stored, and was not run again. What its calls did stands: look at what is there before you make them again.")
-	case tools.LeadsAgents(call.Name) && !patched:
+	case tools.LeadsAgents(call.Name):
 		return tools.Refuse(head + "All agents are gone, and nothing of it was done again.")
 	case call.Name == "wait":
 		return tools.Refuse(head + "All scripts are gone, and none was run again.")
-	case patched && e.Found.Undone:
-		return tools.Refuse(head + "The patch was half applied and has been taken back whole: nothing of it stands. Send it again if it is still right.")
-	case patched && e.Found.Whole && changesFiles(call.Name):
-		return tools.Result{Output: head + "The patch is applied whole. Do not send it again."}
-	case changesFiles(call.Name) && e.Found.Away != "":
-		return tools.Refuse(head + "Look whether the patch stands in the checkout, and send it again if it does not and is still right.")
 	case changesFiles(call.Name):
-		return tools.Refuse(head + "Nothing of the patch was applied. Send it again if it is still right.")
+		return tools.Refuse(head + "Some of its files may be changed, and others not: look at them, and send what is missing if it is still right.")
 	}
 	return tools.Refuse(head + "It was not run again. A command may have had some of its effects and not others: look at what is there, and repeat it if that is safe.")
 }

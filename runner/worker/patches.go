@@ -94,16 +94,11 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 
 // mergeAgain takes over again what was taken over of another agent.
 func (a *Agent) mergeAgain(ctx context.Context, box *sandbox.Sandbox, diff string) (tools.Result, error) {
-	var into *gitops.Layer
-	if a.Sandboxes.Overlaid() {
-		layer, err := a.Sandboxes.LayerOf(box, confine.Agent())
-		if err != nil {
-			return tools.Result{}, err
-		}
-		defer layer.Upper.Close()
-		defer layer.Tree.Close()
-		into = &layer
+	into, err := a.Sandboxes.LayerOf(box, confine.Agent())
+	if err != nil {
+		return tools.Result{}, err
 	}
+	defer into.Close()
 	if err := a.Workspace.Repeat(ctx, into, diff); err != nil && ctx.Err() == nil {
 		return tools.Refuse(err.Error()), nil
 	}

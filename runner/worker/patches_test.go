@@ -102,10 +102,10 @@ func TestPatchesAreAppliedAgainElsewhere(t *testing.T) {
 	if err := a.ApplyPatches(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := os.ReadFile(filepath.Join(o.Workspace.Root(), "a.txt")); string(raw) != "six\n" {
+	if raw, err := os.ReadFile(filepath.Join(o.Workspace.Seen(), "a.txt")); string(raw) != "six\n" {
 		t.Errorf("a.txt is %q, %v", raw, err)
 	}
-	if info, err := os.Stat(filepath.Join(o.Workspace.Root(), "a.txt")); err != nil || info.Mode().Perm()&0o100 == 0 {
+	if info, err := os.Stat(filepath.Join(o.Workspace.Seen(), "a.txt")); err != nil || info.Mode().Perm()&0o100 == 0 {
 		t.Errorf("a.txt is no program: %v, %v", info, err)
 	}
 	var warned []string

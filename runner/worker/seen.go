@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 )
 
-// seen is the checkout as the commands in a sandbox see it, for tools that reach it
+// seen is the work tree as the commands in a sandbox see it, for tools that reach it
 // from outside. Its parts are opened when a tool first asks for them: an overlay is
 // there once its sandbox is.
 type seen struct {
@@ -25,13 +25,10 @@ type seen struct {
 }
 
 func (a *Agent) see(box *sandbox.Sandbox) *seen {
-	tree := func() (string, error) { return "", nil }
-	if a.Sandboxes.Overlaid() {
-		tree = sync.OnceValues(box.Tree)
-	}
+	tree := sync.OnceValues(func() (string, error) { return a.Sandboxes.TreePath(box, a.Place()) })
 	s := new(seen)
 	s.view = a.Sandboxes.View(a.Place(), tree)
-	s.top = s.folder(a.Workspace.Root(), func() (*os.Root, error) { return a.openIn(tree, ".") })
+	s.top = s.folder(a.Sandboxes.Seen(a.Place()), func() (*os.Root, error) { return a.openIn(tree, ".") })
 	s.dir = s.folder(a.workDir(), func() (*os.Root, error) { return a.openIn(tree, a.Job.Repository.Path) })
 	return s
 }
@@ -39,7 +36,7 @@ func (a *Agent) see(box *sandbox.Sandbox) *seen {
 func (a *Agent) openIn(tree func() (string, error), path string) (*os.Root, error) {
 	at, err := tree()
 	if err != nil {
-		return nil, fmt.Errorf("open the overlay of the checkout: %w", err)
+		return nil, fmt.Errorf("open the work tree: %w", err)
 	}
 	if a.Child != nil && a.Child.Place != nil {
 		return openCopy(at, path)
@@ -68,7 +65,7 @@ func (a *Agent) mustHaveWorkDir(s *seen) error {
 		_, err := s.dir.Root()
 		return err
 	}
-	root, err := a.Workspace.OpenWorkDir("", a.Job.Repository.Path)
+	root, err := a.Workspace.OpenWorkDir(a.Workspace.Root(), a.Job.Repository.Path)
 	if err != nil {
 		return err
 	}

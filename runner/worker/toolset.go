@@ -174,7 +174,7 @@ func (a *Agent) equip(ctx context.Context) error {
 	if err := a.serve(ctx, box); err != nil {
 		return err
 	}
-	if a.tools.jobs, err = a.dynamic.Open(box, base, a.hookedEnv(a.Sandboxes.AgentEnv())); err != nil {
+	if a.tools.jobs, err = a.dynamic.Open(box, base, a.hookedEnv(a.Sandboxes.AgentEnv(a.Place()))); err != nil {
 		return err
 	}
 	if err := a.findNode(ctx, box); err != nil {
@@ -267,10 +267,10 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	dir, view, checkout := box.seen.dir, box.seen.view, box.seen.checkout(ctx, a.Workspace.Checkout())
 	patching := patch.Options{
 		Dir: dir, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
-		Ask: a.patchAsked(), Keep: a.keepPatch, KeepDiff: a.keepDiff, Journal: a.Workspace.JournalPatch(dir.Root, view),
+		Ask: a.patchAsked(), Keep: a.keepPatch, KeepDiff: a.keepDiff,
 	}
 	if !a.inRunsTree() { // the copy goes with the run, and patches of it with that
-		patching.Keep, patching.KeepDiff, patching.Journal = nil, nil, nil
+		patching.Keep, patching.KeepDiff = nil, nil
 	}
 	if f, writes := editFormats[a.suits.family]; writes {
 		patching.Written = &patch.Written{Format: f, Known: a.shown.paths}
@@ -280,7 +280,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 		return slices.Concat(a.readingTools(box, checkout), []tools.Tool{a.skillTool()}, a.memoryTools(box))
 	}
 	box.commands = command.New(command.Options{
-		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv()), Programs: a.Record.Join(confine.ProgramsFolder),
+		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv(a.Place())), Programs: a.Record.Join(confine.ProgramsFolder),
 		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(), Before: a.Before,
 	})
 	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.since}

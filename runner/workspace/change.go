@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,11 +24,11 @@ import (
 
 // Changes are what differs from the base since the snapshot.
 func (w *Workspace) Changes(ctx context.Context) (change *gitops.ChangeSet, err error) {
-	if w.overlay != nil && !w.overlay.Any(OfAgent) {
+	if !w.tree.Any(OfAgent) {
 		return w.checkout.Between(ctx, w.base, w.base.Tree)
 	}
 	err = w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) (err error) {
-		change, err = c.Changes(ctx, w.snapshot)
+		change, err = c.Changes(ctx, w.seen())
 		return err
 	})
 	return change, err
@@ -44,23 +43,17 @@ func (w *Workspace) LayOver(ctx context.Context, change *gitops.ChangeSet) error
 // before anything else is done with it. leaveOut may make it smaller. The change
 // set is there beside an error where that came after it.
 func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error)) (*gitops.ChangeSet, error) {
-	violation := w.GitUnchanged(ctx)
-	if violation != nil && (w.unread || !isViolation(violation)) {
-		return nil, violation
-	}
 	change, err := w.Changes(ctx)
 	if err == nil {
 		change, err = leaveOut(ctx, change)
 	}
 	switch {
-	case err != nil && violation != nil:
-		return nil, violation
 	case errors.Is(err, fs.ErrPermission):
 		return nil, unreadable(w.root, err)
 	case err != nil:
 		return nil, fmt.Errorf("find what changed: %w", err)
 	}
-	return change, cmp.Or(w.Keep(ctx, change, ""), violation)
+	return change, w.Keep(ctx, change, "")
 }
 
 // unreadable is the outcome of a checkout in which commands of the run have left
@@ -71,10 +64,9 @@ func unreadable(folder string, err error) *outcome.Stop {
 }
 
 // OpenWorkDir opens the working directory for an agent, whose work is more from
-// here on than what was kept. tree is where the overlay of the checkout is found, empty
-// for none. Before a snapshot was taken no command can have made the folder unreadable.
+// here on than what was kept. tree is where this process finds the work tree. Before a snapshot was taken no command can have made the folder unreadable.
 func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
-	dir := filepath.Join(cmp.Or(tree, w.root), filepath.FromSlash(path))
+	dir := filepath.Join(tree, filepath.FromSlash(path))
 	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
 	if errors.Is(err, fs.ErrPermission) && w.Worked() {
 		return nil, unreadable(dir, err)

@@ -2,18 +2,16 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // ChangesIn are what differs from the base in a copy of what the agent works in. No command may
 // change the copy meanwhile.
 func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops.ChangeSet, error) {
-	change, err := w.checkout.In(copied).Changes(ctx, w.snapshot)
+	change, err := w.checkout.In(copied).Changes(ctx, w.seen())
 	if err != nil {
 		return nil, fmt.Errorf("find what changed in a copy of the workspace: %w", err)
 	}
@@ -22,17 +20,15 @@ func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops
 
 // Own is what is done for the tree that the agent of the run works in, and for no copy of it.
 type Own struct {
-	View func() (*grants.View, error) // what its commands see
-	Keep func(diff string) error      // keeps a change, in git's format, before it is made; when it fails it is not made
+	Keep func(diff string) error // keeps a change, in git's format, before it is made; when it fails it is not made
 }
 
 // TakeOver merges what differs between two trees, of a copy as it began and of it as it is now, into
 // the layer of who works with it, all of it or nothing, and gives what that changed there. A file
-// that conflicts is a *gitops.MergeError. No command may change the layer meanwhile. With own, a merge
-// that a crash broke off is undone when the run goes on; it is nil for a copy.
+// that conflicts is a *gitops.MergeError. No command may change the layer meanwhile. own is nil for a copy.
 func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, own *Own, before, now gitops.Tree) (*gitops.ChangeSet, error) {
 	in := w.checkout.In(into)
-	mine, err := in.Changes(ctx, w.snapshot)
+	mine, err := in.Changes(ctx, w.seen())
 	if err != nil {
 		return nil, fmt.Errorf("find what changed: %w", err)
 	}
@@ -46,18 +42,9 @@ func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, own *Own, b
 	if err := w.KeepMerge(ctx, merged, own.Keep); err != nil {
 		return nil, fmt.Errorf("keep what is merged: %w", err)
 	}
-	var paths []string
-	for _, f := range merged.Files {
-		paths = append(paths, f.Path)
-	}
-	if err := w.beginJournal(into.Tree, own.View, paths, true); err != nil {
+	if err := in.LayOver(ctx, merged); err != nil {
 		return nil, err
 	}
-	if err := in.LayOver(ctx, merged); err != nil {
-		_, undone := w.undoIn(into.Tree, into.Tree)
-		return nil, errors.Join(err, undone)
-	}
-	w.endJournal(into.Tree, paths, true)
 	return merged, nil
 }
 
@@ -74,14 +61,10 @@ func (w *Workspace) KeepMerge(ctx context.Context, merged *gitops.ChangeSet, kee
 	return keep(string(diff.kept))
 }
 
-// Repeat makes a change again that TakeOver gave to be kept, in a layer, or in the checkout where
-// commands work in that. It is made as a whole or not at all.
-func (w *Workspace) Repeat(ctx context.Context, into *gitops.Layer, diff string) error {
-	in := w.checkout
-	if into != nil {
-		in = in.In(*into)
-	}
-	mine, err := in.Changes(ctx, w.snapshot)
+// Repeat makes a change again that TakeOver gave to be kept. It is made as a whole or not at all.
+func (w *Workspace) Repeat(ctx context.Context, into gitops.Layer, diff string) error {
+	in := w.checkout.In(into)
+	mine, err := in.Changes(ctx, w.seen())
 	if err != nil {
 		return fmt.Errorf("find what changed: %w", err)
 	}

@@ -49,10 +49,18 @@ func (w *Workspace) leaveOutHidden() {
 	w.checkout.Hide(paths)
 }
 
-// inside gives a path as relative to the checkout, if it lies there.
+// roots are the checkout and the work tree, as far as that lies elsewhere.
+func (w *Workspace) roots() []string { return []string{w.root, w.rec.Join(record.PrivateTree)} }
+
+// inside gives a path as relative to the checkout, if it lies there or in a copy.
 func (w *Workspace) inside(path string) (inside string, is bool) {
-	inside, err := filepath.Rel(w.root, path)
-	return filepath.ToSlash(inside), err == nil && filepath.IsLocal(inside)
+	for _, root := range w.roots() {
+		inside, err := filepath.Rel(root, path)
+		if err == nil && filepath.IsLocal(inside) {
+			return filepath.ToSlash(inside), true
+		}
+	}
+	return "", false
 }
 
 func (w *Workspace) keepHidden() error {
@@ -95,7 +103,7 @@ func hiddenTracked(secret grants.Secret, path string) error {
 func (w *Workspace) hideAgain() error {
 	var known grants.Secrets
 	there, err := w.rec.ReadJSON(hiddenFile, &known)
-	if err == nil && there && slices.Contains(known.Within, w.root) { // else it is of another checkout
+	if err == nil && there && slices.ContainsFunc(w.roots(), func(root string) bool { return slices.Contains(known.Within, root) }) { // else it is of another checkout
 		w.hidden = &known
 		w.leaveOutHidden()
 	}

@@ -17,7 +17,7 @@ func secretAt(w *Workspace, path, by string) grants.Secret {
 func TestWhatIsHiddenIsLeftOut(t *testing.T) {
 	repo := seeded(t)
 	repo.Write("key.pem", "secret")
-	w := working(t, repo.Dir)
+	w, tree := working(t, repo.Dir)
 	outside := grants.Secret{Path: "/elsewhere/key", By: grants.DeniedBy, Named: "~/key"}
 	hidden := must(w.LeaveOut(&grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{
 		secretAt(w, "made.pem", grants.DeniedBy), outside, secretAt(w, "README", ""), // known by its place alone
@@ -25,8 +25,8 @@ func TestWhatIsHiddenIsLeftOut(t *testing.T) {
 	if diff := cmp.Diff([]string{w.WorkDir("made.pem"), outside.Path}, hidden.Paths()); diff != "" || w.Hidden() != hidden {
 		t.Errorf("hidden (-want +got):\n%s", diff)
 	}
-	repo.Write("made.pem", "secret")
-	repo.Write("README", "changed\n")
+	tree.Write("made.pem", "secret")
+	tree.Write("README", "changed\n")
 	if taken := change(t, w); len(taken.Files) != 1 || taken.Files[0].Path != "README" {
 		t.Errorf("the change has %+v", taken.Files)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -14,10 +16,10 @@ import (
 )
 
 // awayFile stands in the run directory while the work so far is not in the
-// checkout, or not all of it. It says what has the work.
+// work tree, or not all of it. It says what has the work.
 const awayFile = record.StateFolder + "/away"
 
-// What has the work that is not in the checkout.
+// What has the work that is not in the work tree.
 const (
 	InChange  = "change"  // the objects of the last change set
 	InPatches = "patches" // the patches that the agent sent, as far as they did it
@@ -28,22 +30,18 @@ type Earlier struct {
 	transcript.Workspace      // in which the run worked
 	Worked               bool // the agent had begun
 	Ended                bool // the run was stopped; else it was killed
-	Stays                bool // its work stays in the checkout when it ends
 	InOverlay            bool // its commands worked in an overlay of the checkout
-	HasOverlay           bool // the run directory has what they did there
+	HasTree              bool // the run directory has its work tree
 	OnHead               bool // it works on the head of a pull request, not on the end of a branch here
 	OnPull               bool // the change of a pull request was in the checkout before the agent began
 }
 
-// Found says how the checkout of a run that goes on was found.
+// Found says how the work of a run that goes on was found.
 type Found struct {
-	Away      string // what has the work so far; empty where it stands in the checkout
-	Undone    bool   // a patch that was broken off was taken back
-	Whole     bool   // the last patch that began is applied
-	PatchedAt int64  // event after which the last patch began
+	Away string // what has the work so far; empty where it is in the work tree that the run left
 }
 
-// Pending says whether a run ended while its work was not in the checkout, or not
+// Pending says whether a run ended while its work was not in its work tree, or not
 // all of it.
 func Pending(d *record.Directory) bool { return d.Has(awayFile) }
 
@@ -53,19 +51,13 @@ func CannotResume(format string, args ...any) *outcome.Stop {
 }
 
 // Resume opens the checkout for a run that goes on: the one that o names, else the
-// one in which the run worked, else the one here. Where the work so far does not
-// stand in it, BeginMove and MoveIn put it there.
+// one in which the run worked, else the one here. Where the work so far is in no work tree,
+// BeginMove and MoveIn put it into a new one.
 func Resume(ctx context.Context, rec *record.Record, o Options, earlier Earlier) (*Workspace, Found, error) {
-	o = earlier.locate(rec, o)
-	mark := &Workspace{rec: rec}
-	if err := mark.gitUnchangedSince(ctx, o.Dir); err != nil {
-		return nil, Found{}, err
-	}
-	w, err := Open(ctx, rec, o)
+	w, err := Open(ctx, rec, earlier.locate(rec, o))
 	if err != nil {
 		return nil, Found{}, CheckoutFailure(err)
 	}
-	w.gitMark = mark.gitMark
 	found, err := w.goOn(ctx, earlier)
 	if err != nil {
 		return nil, found, errors.Join(err, w.Close())
@@ -80,9 +72,6 @@ func (w *Workspace) goOn(ctx context.Context, earlier Earlier) (Found, error) {
 	}
 	if err == nil {
 		err = w.checkout.ClaimSoon(ctx)
-	}
-	if !earlier.InOverlay {
-		w.checkout.Expose()
 	}
 	if err != nil {
 		return Found{}, CheckoutFailure(err)
@@ -115,8 +104,7 @@ func (w *Workspace) dropTrees() {
 	}
 }
 
-// makeReady makes the checkout one in which the run can go on, as it is or after
-// MoveIn.
+// makeReady makes the checkout one above which, or beside which, the run can go on.
 func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found, err error) {
 	if !earlier.Worked {
 		w.rec.Remove(untrackedFolder)
@@ -126,91 +114,48 @@ func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found
 		return found, fmt.Errorf("go on with the checkout: %w", err)
 	}
 	if found.Away != "" {
+		w.snapshot = nil // the checkout is its user's, and is looked at anew
+		w.rec.Remove(untrackedFolder)
 		return found, w.sameBase(ctx, earlier, found.Away)
 	}
+	w.worked = true
 	if err := w.UseBase(gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
 		return found, CheckoutFailure(err)
 	}
-	if earlier.InOverlay && !earlier.Ended {
-		if err := w.takeBackLanding(ctx); err != nil {
-			return found, err
-		}
-		return found, w.unchangedBelow(ctx)
+	if err := w.takeBackLanding(ctx); err != nil || !earlier.InOverlay {
+		return found, err
 	}
-	return w.UndoPatch(ctx, earlier.Path)
+	return found, w.unchangedBelow(ctx)
 }
 
-// findWork says what has the work so far; nothing does where it stands in the
-// checkout. Otherwise the checkout is as its user has it.
+// findWork says what has the work so far where the work tree does not.
 func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string, err error) {
-	left, _ := w.rec.Read(awayFile)
-	away = string(left)
-	if earlier.Ended && away == "" {
-		away = InChange
+	if left, _ := w.rec.Read(awayFile); len(left) > 0 {
+		return string(left), nil
 	}
-	if earlier.Ended && !earlier.Stays && len(left) == 0 {
-		w.dropMark()
-		return away, nil
+	if earlier.Ended {
+		w.rec.Remove(markFile) // where the run was killed in its end
+		w.rec.Remove(landingFile)
+		return InChange, nil
 	}
 	raw, err := w.rec.Read(markFile)
-	if err == nil && earlier.InOverlay && !earlier.Ended && away == "" && !w.rec.Has(landingFile) {
+	if err == nil && earlier.InOverlay && !w.rec.Has(landingFile) {
 		err = w.checkout.ToBase(ctx, raw)
 	}
 	if err == nil {
 		w.snapshot, err = w.checkout.Resume(ctx, raw)
 	}
-	if err == nil && !earlier.InOverlay { // else no lock there is of its commands
-		err = w.checkout.DropLocks()
+	switch other := errors.Is(err, gitops.ErrOtherCheckout); {
+	case other && earlier.HasTree && earlier.InOverlay:
+		return "", CannotResume("its work lies above the checkout %s, and only what patches did of it could be done again elsewhere; resume it in that checkout", earlier.Root)
+	case other, errors.Is(err, fs.ErrNotExist), err == nil && !earlier.HasTree && !earlier.InOverlay:
+		return InPatches, nil
 	}
-	switch {
-	case errors.Is(err, gitops.ErrOtherCheckout) && earlier.HasOverlay && away == "":
-		return away, CannotResume("its work lies above the checkout %s, and only what patches did of it could be done again elsewhere; resume it in that checkout", earlier.Root)
-	case errors.Is(err, gitops.ErrOtherCheckout), errors.Is(err, fs.ErrNotExist):
-		if away == "" {
-			away = InPatches
-		}
-		return away, nil
-	case err != nil:
-		return away, err
-	case earlier.InOverlay && away != "" && !(earlier.Ended && earlier.Stays && len(left) == 0):
-		w.snapshot = nil // the checkout is its user's, and is looked at anew
-		return away, nil
-	case len(left) > 0:
-		return away, w.takeOut(ctx)
-	case !earlier.Ended:
-		return "", nil
-	case w.base.SHA != earlier.BaseSHA:
-		return away, otherBase(earlier.BaseSHA, w.base.SHA)
-	}
-	change, err := w.Changes(ctx)
-	if err == nil && !change.Empty() {
-		return "", nil
-	}
-	if earlier.InOverlay { // its user has thrown the work away, and wants it again
-		w.snapshot = nil
-	}
-	return away, err
-}
-
-// dropMark removes what tells where the checkout stood before a run whose end is recorded: one
-// that was killed before DropState has left it, and may have left the checkout on its branch.
-func (w *Workspace) dropMark() {
-	w.rec.Remove(markFile)
-	w.rec.Remove(landingFile)
+	return "", err
 }
 
 func otherBase(wanted, is string) error {
 	return CannotResume("its base commit is %s, the checkout stands on %s; check that commit out", gitops.Short(wanted), gitops.Short(is))
-}
-
-// takeOut takes out of the checkout what was put into it, or left, half.
-func (w *Workspace) takeOut(ctx context.Context) error {
-	half, err := w.Changes(ctx)
-	if err != nil {
-		return err
-	}
-	w.rec.Remove(journalFolder)
-	return w.checkout.Restore(ctx, half)
 }
 
 func (w *Workspace) sameBase(ctx context.Context, earlier Earlier, away string) error {
@@ -240,7 +185,7 @@ func (w *Workspace) sameBase(ctx context.Context, earlier Earlier, away string) 
 	return w.HasFolder(earlier.Path)
 }
 
-// BeginMove notes that the work so far is about to be put into the checkout.
+// BeginMove notes that the work so far is about to be put into a new work tree.
 func (w *Workspace) BeginMove(away string) error {
 	if away == "" {
 		return nil
@@ -252,10 +197,10 @@ func (w *Workspace) BeginMove(away string) error {
 	return nil
 }
 
-// Moving says whether the work so far is not, or not all, in the checkout yet.
+// Moving says whether the work so far is not, or not all, in the work tree yet.
 func (w *Workspace) Moving() bool { return w.moving }
 
-// Move says how the work so far comes into the checkout.
+// Move says how the work so far comes into the work tree.
 type Move struct {
 	Away         string
 	Change       *transcript.Change          // the last one of the run; may be nil
@@ -263,7 +208,7 @@ type Move struct {
 	Untracked    bool                        // checks need what is not tracked
 }
 
-// MoveIn makes the checkout what it was when the run was stopped, as far as that can
+// MoveIn makes the work tree what it was when the run was stopped, as far as that can
 // be done. The setup commands have run in it.
 func (w *Workspace) MoveIn(ctx context.Context, m Move) error {
 	if err := w.TakeSnapshot(ctx); err != nil {
@@ -295,7 +240,7 @@ func (w *Workspace) KeepUntrackedAgain(ctx context.Context) error {
 }
 
 // layOver puts a change set that the run directory has the objects of into the
-// checkout.
+// work tree.
 func (w *Workspace) layOver(ctx context.Context, change *transcript.Change) error {
 	if change == nil || len(change.Files) == 0 {
 		return nil
@@ -325,31 +270,31 @@ func (w *Workspace) readPack(ctx context.Context, d *record.Directory, name, tre
 	return changes, nil
 }
 
-// DropState removes the working files of a run that has ended. A run whose work
-// stays in the checkout, to go on there, leaves the mark by which the work is known,
-// what was hidden there, and the placeholders of secrets; one whose work was not in the checkout yet leaves what
-// has the work; one whose overlay alone has it leaves all.
-func (w *Workspace) DropState(stays bool) {
+// DropState removes the working files of a run that has ended. One whose work was not in the work tree yet
+// leaves what has the work; one whose work tree alone has it leaves all.
+func (w *Workspace) DropState() {
 	if w.left {
 		return
 	}
-	name := markFile
-	if w.moving {
-		name = awayFile
-	}
-	left, err := w.rec.Read(name)
-	placeholders, without := w.rec.Read(record.PlaceholdersFile)
+	away, err := w.rec.Read(awayFile)
 	w.rec.Remove(record.StateFolder)
-	if err != nil || !w.moving && (!stays || w.keptOut != nil) {
-		return
+	if err == nil && w.moving {
+		_ = w.rec.Write(awayFile, away) // else it goes on from the change
 	}
-	if stays {
-		err = w.keepHidden()
-	}
-	if stays && without == nil { // files that commands left in the checkout may hold them
-		err = errors.Join(err, w.rec.Write(record.PlaceholdersFile, placeholders))
-	}
-	if err = errors.Join(err, w.rec.Write(name, left)); err != nil {
-		w.rec.Remove(record.StateFolder)
-	}
+}
+
+// DropTemporary removes what a patch that was broken off had written beside the files that it changes.
+func (w *Workspace) DropTemporary(ctx context.Context) error {
+	return w.in(ctx, OfAgent, func(c *gitops.Checkout, top *os.Root) error {
+		change, err := c.Changes(ctx, w.seen())
+		if err != nil {
+			return fmt.Errorf("look for what a patch left: %w", err)
+		}
+		for _, f := range change.Files {
+			if name := path.Base(f.Path); f.Status == gitops.Added && strings.HasPrefix(name, ".apply-patch-") && strings.HasSuffix(name, ".tmp") {
+				err = errors.Join(err, top.Remove(f.Path))
+			}
+		}
+		return err
+	})
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -31,13 +30,13 @@ func cutShort(t *testing.T) cut {
 	t.Helper()
 	repo := seeded(t)
 	repo.Write("mine", "untracked before")
-	w := working(t, repo.Dir)
-	repo.Write("README", "worked\n")
+	w, tree := working(t, repo.Dir)
+	tree.Write("README", "worked\n")
 	change(t, w)
 	ok(t, w.Close())
 	base := w.Base()
 	return cut{w.rec, repo, Earlier{
-		Workspace: transcript.Workspace{Base: base.Branch, BaseSHA: base.SHA, Path: ".", Root: repo.Dir}, Worked: true,
+		Workspace: transcript.Workspace{Base: base.Branch, BaseSHA: base.SHA, Path: ".", Root: repo.Dir}, Worked: true, HasTree: true,
 	}, must(w.rec.View())(t).Change}
 }
 
@@ -61,44 +60,43 @@ func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
 	away := func(what string) func(*testing.T, *cut) string {
 		return func(t *testing.T, c *cut) string { ok(t, c.Write(awayFile, []byte(what))); return "" }
 	}
-	ended := func(stays bool, then func(*testing.T, *cut)) func(*testing.T, *cut) string {
-		return func(t *testing.T, c *cut) string {
-			c.earlier.Ended, c.earlier.Stays = true, stays
-			then(t, c)
-			return ""
-		}
-	}
-	nothing := func(*testing.T, *cut) {}
-	clean := func(_ *testing.T, c *cut) { c.repo.Git("checkout", "-q", ".") }
 	for name, test := range map[string]struct {
 		then   func(*testing.T, *cut) (dir string)
 		away   string
 		readme string
 		reason string
 	}{
-		"killed":                     {func(*testing.T, *cut) string { return "" }, "", "worked\n", ""},
-		"killed, named again":        {func(_ *testing.T, c *cut) string { return c.repo.Path("src") }, "", "worked\n", ""},
-		"killed as it was put in":    {away(InChange), InChange, "one\ntwo\n", ""},
-		"killed as patches were":     {away(InPatches), InPatches, "one\ntwo\n", ""},
-		"killed, another checkout":   {func(t *testing.T, c *cut) string { return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
-		"stopped, still there":       {ended(true, nothing), "", "worked\n", ""},
-		"stopped, thrown away":       {ended(true, clean), InChange, "one\ntwo\n", ""},
-		"stopped, taken out":         {ended(false, clean), InChange, "one\ntwo\n", ""},
-		"stopped, and not taken out": {ended(false, nothing), "", "", "not_resumable"},
-		"stopped, on another base":   {ended(true, func(_ *testing.T, c *cut) { c.repo.Git("commit", "-q", "--allow-empty", "-m", "x") }), "", "", "not_resumable"},
+		"killed":                         {func(*testing.T, *cut) string { return "" }, "", "worked\n", ""},
+		"killed, named again":            {func(_ *testing.T, c *cut) string { return c.repo.Path("src") }, "", "worked\n", ""},
+		"killed as it was put in":        {away(InChange), InChange, "one\ntwo\n", ""},
+		"killed as patches were":         {away(InPatches), InPatches, "one\ntwo\n", ""},
+		"killed, another checkout":       {func(t *testing.T, c *cut) string { return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
+		"above another checkout":         {func(t *testing.T, c *cut) string { c.earlier.InOverlay = true; return c.elsewhere(t) }, "", "", "not_resumable"},
+		"another machine":                {func(t *testing.T, c *cut) string { c.earlier.HasTree = false; return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
+		"without its tree":               {func(_ *testing.T, c *cut) string { c.earlier.HasTree = false; return "" }, InPatches, "one\ntwo\n", ""},
+		"stopped":                        {func(_ *testing.T, c *cut) string { c.earlier.Ended = true; return "" }, InChange, "one\ntwo\n", ""},
+		"stopped, and others changed it": {func(_ *testing.T, c *cut) string { c.earlier.Ended = true; c.repo.Write("README", "mine\n"); return "" }, "", "", "not_resumable"},
 		"changed elsewhere": {func(t *testing.T, c *cut) string {
 			dir := c.elsewhere(t)
+			c.earlier.HasTree = false
 			gittest.Repo{T: t, Dir: dir}.Write("README", "mine\n")
 			return dir
 		}, "", "", "not_resumable"},
-		"a pull request elsewhere": {func(t *testing.T, c *cut) string { c.earlier.OnPull = true; return c.elsewhere(t) }, "", "", "not_resumable"},
+		"a pull request elsewhere": {func(t *testing.T, c *cut) string {
+			c.earlier.OnPull, c.earlier.HasTree = true, false
+			return c.elsewhere(t)
+		}, "", "", "not_resumable"},
 		"another base elsewhere": {func(t *testing.T, c *cut) string {
 			dir := c.elsewhere(t)
+			c.earlier.HasTree = false
 			gittest.Repo{T: t, Dir: dir}.Commit("x")
 			return dir
 		}, "", "", "not_resumable"},
-		"no checkout":      {func(t *testing.T, _ *cut) string { return t.TempDir() }, "", "", "no_checkout"},
-		"a missing folder": {func(t *testing.T, c *cut) string { c.earlier.Path = "nowhere"; return c.elsewhere(t) }, "", "", "no_such_path"},
+		"no checkout": {func(t *testing.T, _ *cut) string { return t.TempDir() }, "", "", "no_checkout"},
+		"a missing folder": {func(t *testing.T, c *cut) string {
+			c.earlier.Path, c.earlier.HasTree = "nowhere", false
+			return c.elsewhere(t)
+		}, "", "", "no_such_path"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,6 +113,7 @@ func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
 			if found.Away != test.away {
 				t.Errorf("away in %q", found.Away)
 			}
+			inTree(t, w)
 			if got := string(must(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme {
 				t.Errorf("README is %q", got)
 			}
@@ -127,6 +126,7 @@ func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
 
 func TestARunGoesOnFromItsOwnBase(t *testing.T) {
 	c := cutShort(t)
+	c.earlier.HasTree = false
 	dir := c.elsewhere(t)
 	there := gittest.Repo{T: t, Dir: dir}
 	there.Git("checkout", "-q", "-b", "other")
@@ -165,30 +165,6 @@ func TestTheCheckoutOfARunIsFoundAgain(t *testing.T) {
 	}
 }
 
-func TestAPatchThatWasBrokenOffIsTakenBackAsTheRunGoesOn(t *testing.T) {
-	for name, finished := range map[string]bool{"broken off": false, "whole": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := cutShort(t)
-			root := must(os.OpenRoot(c.repo.Dir))(t)
-			defer root.Close()
-			done := must((&Workspace{rec: c.Record}).JournalPatch(openAs(root), showAll)([]string{"src/main.go"}))(t)
-			c.repo.Write("src/main.go", "half")
-			if finished {
-				done(true)
-			}
-			_, found, err := c.goOn(t, "")
-			ok(t, err)
-			if want := (Found{Undone: !finished, Whole: finished, PatchedAt: c.Log().Seq()}); found != want {
-				t.Errorf("%+v, want %+v", found, want)
-			}
-			if back := c.repo.Read("src/main.go") == "package main\n"; back == finished {
-				t.Errorf("src/main.go is %q", c.repo.Read("src/main.go"))
-			}
-		})
-	}
-}
-
 func TestTheWorkIsPutIntoAFreshCheckout(t *testing.T) {
 	patched := func(w **Workspace) func(context.Context) error {
 		return func(context.Context) error { return os.WriteFile((*w).WorkDir("README"), []byte("patched\n"), 0o600) }
@@ -200,8 +176,10 @@ func TestTheWorkIsPutIntoAFreshCheckout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := cutShort(t)
+			c.earlier.HasTree = false
 			w, _, err := c.goOn(t, c.elsewhere(t))
 			ok(t, err)
+			inTree(t, w)
 			ok(t, w.BeginMove(test.away))
 			if !w.Moving() || !Pending(c.Directory) {
 				t.Error("it does not count as on its way")
@@ -220,8 +198,10 @@ func TestTheWorkIsPutIntoAFreshCheckout(t *testing.T) {
 
 func TestWorkThatCannotBePutInStaysPending(t *testing.T) {
 	c := cutShort(t)
+	c.earlier.HasTree = false
 	w, _, err := c.goOn(t, c.elsewhere(t))
 	ok(t, err)
+	inTree(t, w)
 	ok(t, w.BeginMove(""))
 	if w.Moving() || Pending(c.Directory) {
 		t.Error("work that is there counts as on its way")
@@ -248,30 +228,23 @@ func TestWorkThatCannotBePutInStaysPending(t *testing.T) {
 
 func TestWhatAnEndedRunLeavesToGoOn(t *testing.T) {
 	for name, test := range map[string]struct {
-		moving, stays bool
-		want          map[string]string
+		moving bool
+		want   map[string]string
 	}{
-		"nothing":              {false, false, map[string]string{}},
-		"work in the checkout": {false, true, map[string]string{"checkout.json": "mark", "hidden.json": ""}},
-		"work on its way":      {true, false, map[string]string{"away": "work"}},
+		"nothing":         {false, map[string]string{}},
+		"work on its way": {true, map[string]string{"away": "work"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := seeded(t)
 			w := opened(t, repo.Dir)
-			w.hidden = &grants.Secrets{Found: []grants.Secret{secretAt(w, "key.pem", "")}}
 			ok(t, w.rec.Write(markFile, []byte("mark")))
 			ok(t, w.rec.Write(awayFile, []byte("work")))
 			w.moving = test.moving
-			w.DropState(test.stays)
+			w.DropState()
 			got := map[string]string{}
 			if w.rec.Has(record.StateFolder) {
 				got = gittest.Repo{T: t, Dir: w.rec.Join(record.StateFolder)}.Files()
-			}
-			for name := range got {
-				if name == "hidden.json" {
-					got[name] = ""
-				}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -285,15 +258,15 @@ func TestWhatAnEndedRunLeavesToGoOn(t *testing.T) {
 	if err := w.MarkLeft(); err == nil {
 		t.Error("a mark that cannot be made counts as made")
 	}
-	if w.DropState(true); !w.rec.Has(markFile) {
-		t.Error("of a run whose overlay alone has its work something is removed")
+	if w.DropState(); !w.rec.Has(markFile) {
+		t.Error("of a run whose work tree alone has its work something is removed")
 	}
 	w.left = false
-	if err := w.MarkLeft(); err != nil || LeftInOverlay(w.rec.Directory) {
+	if err := w.MarkLeft(); err != nil || LeftInTree(w.rec.Directory) {
 		t.Errorf("the mark of an earlier end is there still: %v", err)
 	}
 	w.rec.Remove(markFile)
-	w.DropState(true) // there is no mark
+	w.DropState() // there is no mark
 	if w.rec.Has(record.StateFolder) {
 		t.Error("working files are left")
 	}

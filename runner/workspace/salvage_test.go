@@ -11,13 +11,12 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // salvageOf ends a run that began on the branch other while main was checked out,
 // after an agent did something.
-func salvageOf(t *testing.T, level sandbox.Level, do func(gittest.Repo), e Ending) (w *Workspace, repo gittest.Repo, note string) {
+func salvageOf(t *testing.T, do func(gittest.Repo), e Ending) (w *Workspace, repo gittest.Repo, note string) {
 	t.Helper()
 	repo = seeded(t)
 	repo.Git("branch", "other")
@@ -25,11 +24,10 @@ func salvageOf(t *testing.T, level sandbox.Level, do func(gittest.Repo), e Endin
 	repo.Commit("main")
 	w = opened(t, repo.Dir)
 	ok(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
-	ok(t, w.WorkThere())
-	ok(t, w.MarkGit(t.Context(), level))
+	tree := inTree(t, w)
 	if do != nil {
 		ok(t, w.TakeSnapshot(t.Context()))
-		do(repo)
+		do(tree)
 	}
 	if e.Take == nil {
 		e.Take = func(ctx context.Context) (*gitops.ChangeSet, error) { return w.TakeChange(ctx, everything) }
@@ -57,18 +55,18 @@ func TestTheCheckoutIsPutBackAndTheWorkKept(t *testing.T) {
 		"work beside what no change can have": {
 			all(work, func(r gittest.Repo) { r.Git("init", "-q", "nested"); r.Write("nested/x", "x") }),
 			Ending{},
-			"The work is in PATCH; the checkout is as it was but for nested, which cannot be part of a change.", "main\n", "to be deleted\n", nil,
+			"The work is in PATCH; the checkout is as it was. What cannot be part of a change (nested) is in LEFT.", "main\n", "to be deleted\n", nil,
 		},
 		"work that stays":     {work, Ending{Stays: true}, "The work so far stands in the checkout, uncommitted. The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
 		"a change that stays": {work, Ending{Stays: true, Changed: true}, "The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
-		"published":           {work, Ending{Published: true}, "", "one\ntwo\n", "worked\n", nil},
-		"work that is lost":   {work, Ending{Take: fails}, "The checkout was left as the agent left it.", "one\ntwo\n", "worked\n", []string{"work_not_kept"}},
-		"a lock":              {all(work, func(r gittest.Repo) { r.Write(".git/index.lock", "") }), Ending{}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
+		"work that goes on":   {work, Ending{Stays: true, GoesOn: true}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
+		"published":           {work, Ending{Published: true}, "", "one\ntwo\n", "to be deleted\n", nil},
+		"work that is lost":   {work, Ending{Take: fails}, "The checkout is as it was; what the agent changed lies in TREE.", "one\ntwo\n", "to be deleted\n", []string{"work_not_kept"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, repo, note := salvageOf(t, sandbox.LevelFull, test.do, test.ending)
-			if note != strings.ReplaceAll(test.note, "PATCH", w.rec.Join(record.PatchFile)) {
+			w, repo, note := salvageOf(t, test.do, test.ending)
+			if note != strings.NewReplacer("PATCH", w.rec.Join(record.PatchFile), "LEFT", w.rec.Join(record.LeftoverFolder), "TREE", w.tree.Folder()).Replace(test.note) {
 				t.Errorf("it tells %q", note)
 			}
 			got := []string{repo.Read("README"), repo.Read("gone")}
@@ -85,64 +83,26 @@ func TestTheCheckoutIsPutBackAndTheWorkKept(t *testing.T) {
 
 func TestWorkThatIsKeptIsNotTakenAgain(t *testing.T) {
 	repo := seeded(t)
-	w := working(t, repo.Dir)
-	work(repo)
+	w, tree := working(t, repo.Dir)
+	work(tree)
 	taken := change(t, w)
 	again := func(context.Context) (*gitops.ChangeSet, error) { return nil, errors.New("taken again") }
 	if note := w.Salvage(t.Context(), Ending{Change: taken, Take: again}); !strings.Contains(note, "as it was") || repo.Read("gone") != "to be deleted\n" {
 		t.Errorf("it tells %q", note)
 	}
-	if !Pending(w.rec.Directory) {
-		t.Error("nothing says that the work has left the checkout")
-	}
 }
 
-func TestNothingOfGitIsRunWhereCommandsChangedIt(t *testing.T) {
-	spoilt := func(do ...func(gittest.Repo)) func(gittest.Repo) { return all(append(do, hooks(1))...) }
-	for name, test := range map[string]struct {
-		do       func(gittest.Repo)
-		ending   Ending
-		note     string
-		kept     bool
-		warnings []string
-	}{
-		"with work":              {spoilt(work), Ending{}, "The work is in PATCH; the checkout was left as it is.", true, []string{gitChanged}},
-		"to stay":                {spoilt(work), Ending{Stays: true}, "The work is in PATCH; the checkout was left as it is.", true, []string{gitChanged}},
-		"without work":           {spoilt(), Ending{}, "The checkout was left as it is.", true, []string{gitChanged}},
-		"objects too":            {all(work, spoilObjects), Ending{}, "Git's objects can't be relied on, so the work was not made a patch; it stands in the checkout, which was left as it is.", false, []string{gitChanged}},
-		"lost":                   {spoilt(work), Ending{Take: func(context.Context) (*gitops.ChangeSet, error) { return nil, os.ErrClosed }}, "The checkout was left as it is.", false, []string{gitChanged, "work_not_kept"}},
-		"by the run's own doing": {spoilt(work), Ending{Published: true}, "", false, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, repo, note := salvageOf(t, sandbox.LevelLandlock, test.do, test.ending)
-			if note != strings.ReplaceAll(test.note, "PATCH", w.rec.Join(record.PatchFile)) {
-				t.Errorf("it tells %q", note)
-			}
-			if w.rec.Has(record.PatchFile) != test.kept || repo.Read("README") != "one\ntwo\n" {
-				t.Errorf("kept %v, README is %q", !test.kept, repo.Read("README"))
-			}
-			wantWarnings(t, w, test.warnings...)
-		})
-	}
-	repo := seeded(t)
-	w := opened(t, repo.Dir)
-	w.gitBad = true
-	if note := w.Salvage(t.Context(), Ending{}); note != "" {
-		t.Errorf("before the agent it tells %q", note)
-	}
-}
-
-func TestWorkOnItsWayIsTakenOutAgain(t *testing.T) {
+func TestWorkOnItsWayStaysPending(t *testing.T) {
 	for name, worked := range map[string]bool{"in setup": false, "half put in": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := seeded(t)
 			w := opened(t, repo.Dir)
 			ok(t, w.BeginMove(InChange))
+			tree := inTree(t, w)
 			if worked {
 				ok(t, w.TakeSnapshot(t.Context()))
-				work(repo)
+				work(tree)
 			}
 			if note := w.Salvage(t.Context(), Ending{}); !strings.Contains(note, "agent-ci resume "+w.rec.Path()) {
 				t.Errorf("it tells %q", note)
@@ -157,41 +117,20 @@ func TestWorkOnItsWayIsTakenOutAgain(t *testing.T) {
 
 func TestTheCheckoutIsSwitchedToTheCommit(t *testing.T) {
 	repo := seeded(t)
-	w := working(t, repo.Dir)
-	ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
-	work(repo)
-	repo.Write(".git/index.lock", "")
+	w, tree := working(t, repo.Dir)
+	work(tree)
 	taken := change(t, w)
 	commit := must(w.checkout.WriteCommit(t.Context(), taken, gitops.CommitOptions{Message: "work"}))(t)
 	repo.Git("branch", "theirs", repo.Git("commit-tree", "-m", "theirs", "HEAD^{tree}"))
-	w.dropGitMark() // the branch of somebody else came after it
 	_, err := w.Switch(t.Context(), "theirs", commit, taken)
 	wantStop(t, err, "foreign_commit")
-	ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
 	if aside := must(w.Switch(t.Context(), "agent-ci/x", commit, taken))(t); aside != "" {
 		t.Errorf("the checkout was not switched: %s", aside)
 	}
 	if got := repo.Git("status", "--porcelain", "--branch"); got != "## agent-ci/x" {
 		t.Errorf("the checkout is at %s", got)
 	}
-	if w.gitMark != nil || w.rec.Has(gitMarkFile) {
-		t.Error("what the run does itself is still compared")
-	}
-	hooks(1)(repo)
-	ok(t, w.GitUnchanged(t.Context()))
 	if _, err := w.Switch(t.Context(), "agent-ci/x/y", commit, taken); err == nil || !strings.Contains(err.Error(), "agent-ci/x/y") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestNothingIsSwitchedWhereCommandsChangedGit(t *testing.T) {
-	repo := seeded(t)
-	w := working(t, repo.Dir)
-	ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
-	hooks(1)(repo)
-	_, err := w.Switch(t.Context(), "agent-ci/x", w.Base().SHA, &gitops.ChangeSet{})
-	wantStop(t, err, gitChanged)
-	if got := repo.Git("branch", "--list"); got != "* main" {
-		t.Errorf("branches: %s", got)
 	}
 }

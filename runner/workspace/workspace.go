@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/gitops/remote"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -32,24 +29,22 @@ type Workspace struct {
 	from     *remote.Remote   // that the run cloned; nil where it did not, or a run goes on
 	begunAt  gitops.Base      // where the checkout stood before the run
 	shared   bool             // others may work in the checkout, too
-	landed   bool             // the checkout has the change, or a part of it, out of the overlay
-	snapshot *gitops.Snapshot // nil before setup commands and the agent
+	landed   bool             // the checkout has the change, or a part of it, out of the work tree
+	snapshot *gitops.Snapshot // of the checkout; nil before setup commands and the agent
+	copied   *gitops.Snapshot // of a private tree
+	worked   bool             // commands may have changed something
 	kept     bool             // the run directory has the work as it is
 
-	overlay *Overlay // nil where commands work in the checkout itself
-	left    bool     // it alone has the work
-	keptOut error    // what KeptOut says
-	half    bool     // the checkout has a part of the change, which could not be taken out again
-	stays   bool     // the checkout is not on the branch that was published
-	warned  bool     // of what others changed in the checkout
-	home    bool     // the checkout is back where it was before the run, which worked in an overlay
-
-	gitMark *guard.Mark // what git kept before any command; nil where commands can't write it
-	gitBad  bool        // commands changed that, and nothing of git is run here
-	unread  bool        // they changed objects, and none is read any more
+	tree    Tree  // nil before commands can be confined
+	left    bool  // it alone has the work
+	keptOut error // what KeptOut says
+	half    bool  // the checkout has a part of the change, which could not be taken out again
+	stays   bool  // the checkout is not on the branch that was published
+	warned  bool  // of what others changed in the checkout
+	home    bool  // the checkout is back where it was before the run
 
 	hidden *grants.Secrets // from commands, where they may write; nil until LeaveOut
-	moving bool            // the work of a run that goes on is not, or not all, here yet
+	moving bool            // the work of a run that goes on is not, or not all, in the work tree yet
 }
 
 // Options say which checkout is opened.
@@ -95,12 +90,20 @@ func (w *Workspace) Close() error {
 // Checkout is what git knows of the workspace; nil for a plain folder.
 func (w *Workspace) Checkout() *gitops.Checkout { return w.checkout }
 
-// Root is the folder that commands may change, absolute.
+// Root is the checkout, or the plain folder, absolute.
 func (w *Workspace) Root() string { return w.root }
 
-// WorkDir is a folder of the workspace, absolute: path is repository.path.
+// Seen is the path at which commands find the work tree.
+func (w *Workspace) Seen() string {
+	if w.tree == nil {
+		return w.root
+	}
+	return w.tree.Seen()
+}
+
+// WorkDir is a folder of the work tree as commands find it, absolute: path is repository.path.
 func (w *Workspace) WorkDir(path string) string {
-	return filepath.Join(w.root, filepath.FromSlash(path))
+	return filepath.Join(w.Seen(), filepath.FromSlash(path))
 }
 
 // Cloned says whether the run made the checkout itself.
@@ -185,29 +188,32 @@ func (w *Workspace) takeBase(base gitops.Base, err error) error {
 	return err
 }
 
-// Worked says whether commands may have changed something: a snapshot was taken.
-func (w *Workspace) Worked() bool { return w.snapshot != nil }
+// Worked says whether commands may have changed something.
+func (w *Workspace) Worked() bool { return w.worked }
 
-// TakeSnapshot remembers the checkout as it is before the first turn.
+// TakeSnapshot remembers the work tree as it is before the first turn.
 func (w *Workspace) TakeSnapshot(ctx context.Context) error {
-	if w.overlay != nil && w.snapshot != nil { // nobody has changed the checkout since
+	w.worked = true
+	if w.snapshot != nil {
 		_, err := w.takeSetup(ctx)
 		return errors.Join(err, w.markSnapshot())
 	}
-	if w.overlay != nil { // what a run that was killed left there before
-		if err := errors.Join(w.overlay.Drop(OfSetup), w.overlay.Drop(OfAgent)); err != nil {
+	if w.tree != nil { // what a run that was killed left there before
+		if err := errors.Join(w.tree.Drop(OfSetup), w.tree.Drop(OfAgent)); err != nil {
 			return err
 		}
 	}
-	snapshot, err := w.checkout.Snapshot(ctx)
-	if err != nil {
+	if err := w.lookAtCheckout(ctx); err != nil {
+		return err
+	}
+	return w.markSnapshot()
+}
+
+func (w *Workspace) lookAtCheckout(ctx context.Context) (err error) {
+	if w.snapshot, err = w.checkout.Snapshot(ctx); err != nil {
 		return fmt.Errorf("look at the checkout before the first turn: %w", err)
 	}
-	if w.snapshot != nil {
-		snapshot.After(w.snapshot)
-	}
-	w.snapshot = snapshot
-	return w.markSnapshot()
+	return nil
 }
 
 func (w *Workspace) markSnapshot() error {
@@ -230,57 +236,28 @@ func (w *Workspace) UntrackedDir() string { return w.rec.Join(untrackedFolder) }
 // KeepUntracked copies what was not tracked before the first turn, for checks that
 // run on a fresh tree.
 func (w *Workspace) KeepUntracked(ctx context.Context) error {
-	if w.overlay != nil {
+	if !w.tree.Private() {
 		return nil // checks find them where they are
 	}
-	if err := w.checkout.KeepUntracked(ctx, w.snapshot, w.UntrackedDir()); err != nil {
+	err := w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.KeepUntracked(ctx, w.copied, w.UntrackedDir()) })
+	if err != nil {
 		return fmt.Errorf("keep the untracked files for verification: %w", err)
 	}
 	return nil
 }
 
-// UnchangedBy makes sure that commands of the job, which ran in the checkout before
-// the agent, left tracked files alone. commands is "setup" or "verify".
-func (w *Workspace) UnchangedBy(ctx context.Context, commands string) error {
-	if err := w.GitUnchanged(ctx); err != nil {
-		return err
-	}
-	dirty, err := w.changedBySetup(ctx)
+// UnchangedBySetup makes sure that setup commands left tracked files alone.
+func (w *Workspace) UnchangedBySetup(ctx context.Context) error {
+	dirty, err := w.takeSetup(ctx)
 	if err != nil {
-		return fmt.Errorf("look for what the %s commands changed: %w", commands, err)
+		return fmt.Errorf("look for what the setup commands changed: %w", err)
 	}
 	if len(dirty) == 0 {
 		return nil
 	}
-	return outcome.Stopf(outcome.InvalidInput, commands+"_changed_files",
-		"The %s commands changed tracked files (%s), which would count as the agent's work; commit these changes, or let the commands leave the files alone.",
-		commands, markdown.SomeFiles(dirty))
-}
-
-func (w *Workspace) changedBySetup(ctx context.Context) ([]string, error) {
-	if w.overlay != nil {
-		return w.takeSetup(ctx)
-	}
-	return w.checkout.Dirty(ctx)
-}
-
-// WarnOfOwner warns where confined commands of root cannot write in a checkout of
-// another user: they have none of root's privileges.
-func (w *Workspace) WarnOfOwner(level sandbox.Level) {
-	if level == sandbox.LevelNone || os.Geteuid() != 0 {
-		return
-	}
-	info, err := os.Stat(w.root)
-	if err != nil {
-		return
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	mode := info.Mode().Perm()
-	if !ok || stat.Uid == 0 || mode&0o002 != 0 || stat.Gid == 0 && mode&0o020 != 0 {
-		return
-	}
-	w.rec.Warn("checkout_owner", "The checkout belongs to the user %d, and commands of the agent, which run as root without its privileges, may not write there; "+
-		"run agent-ci as that user, or in a checkout of root's.", stat.Uid)
+	return outcome.Stopf(outcome.InvalidInput, "setup_changed_files",
+		"The setup commands changed tracked files (%s), which would count as the agent's work; commit these changes, or let the commands leave the files alone.",
+		markdown.SomeFiles(dirty))
 }
 
 // FilterFailure is the outcome of a filter of git's that may not run, or failed; nil for another error.
@@ -341,4 +318,12 @@ func CheckoutFailure(err error) error {
 
 func damagedRepository(damaged *gitops.ObjectError, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", outcome.Sentence(damaged.Error())).Because(err)
+}
+
+// ObjectFailure is the outcome of an object that is not what its id says; nil for any other error.
+func ObjectFailure(err error) *outcome.Stop {
+	if damaged := (*gitops.ObjectError)(nil); errors.As(err, &damaged) {
+		return damagedRepository(damaged, err)
+	}
+	return nil
 }

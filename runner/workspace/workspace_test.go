@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -47,13 +47,35 @@ func opened(t *testing.T, dir string) *Workspace {
 	return w
 }
 
-// working is a workspace in which an agent may have begun.
-func working(t *testing.T, dir string) *Workspace {
+// working is a workspace in which an agent may have begun, in the private tree.
+func working(t *testing.T, dir string) (w *Workspace, tree gittest.Repo) {
 	t.Helper()
-	w := opened(t, dir)
-	w.checkout.Expose()
+	w = opened(t, dir)
+	tree = inTree(t, w)
 	ok(t, w.TakeSnapshot(t.Context()))
-	return w
+	return w, tree
+}
+
+// inTree has commands work in a private tree.
+func inTree(t *testing.T, w *Workspace) (tree gittest.Repo) {
+	t.Helper()
+	dir := w.rec.Join(record.PrivateTree)
+	ok(t, w.UseTree(t.Context(), privateTree(dir)))
+	return gittest.Repo{T: t, Dir: dir}
+}
+
+// privateTree is a private tree at a path.
+type privateTree string
+
+func (p privateTree) Private() bool      { return true }
+func (p privateTree) Seen() string       { return string(p) }
+func (p privateTree) Folder() string     { return string(p) }
+func (p privateTree) Any(Changes) bool   { return true }
+func (p privateTree) Drop(Changes) error { return os.RemoveAll(string(p)) }
+
+func (p privateTree) Open(context.Context, Changes) (gitops.Layer, error) {
+	root, err := os.OpenRoot(string(p))
+	return gitops.Layer{Tree: root}, err
 }
 
 // change is what stands in the workspace, kept in its run directory.
@@ -207,15 +229,14 @@ func TestCommandsBeforeTheAgentLeaveTrackedFilesAlone(t *testing.T) {
 		"same text": {func(r gittest.Repo) { r.Write("README", "one\ntwo\n") }, ""},
 		"changed":   {func(r gittest.Repo) { r.Write("README", "x") }, "setup_changed_files"},
 		"removed":   {func(r gittest.Repo) { r.Remove("gone") }, "setup_changed_files"},
-		"git":       {func(r gittest.Repo) { r.Git("config", "core.editor", "x") }, "git_changed"},
+		"git":       {func(r gittest.Repo) { r.Git("config", "core.editor", "x") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := seeded(t)
-			w := working(t, repo.Dir)
-			ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
-			test.do(repo)
-			wantStop(t, w.UnchangedBy(t.Context(), "setup"), test.reason)
+			w, tree := working(t, repo.Dir)
+			test.do(tree)
+			wantStop(t, w.UnchangedBySetup(t.Context()), test.reason)
 		})
 	}
 }
@@ -226,8 +247,8 @@ func TestWhatIsUntrackedIsKeptForChecks(t *testing.T) {
 	repo.Commit("ignore")
 	repo.Write("ignored", "library")
 	repo.Write("notes/mine", "notes")
-	w := working(t, repo.Dir)
-	repo.Write("agent", "made later")
+	w, tree := working(t, repo.Dir)
+	tree.Write("agent", "made later")
 	ok(t, w.KeepUntracked(t.Context()))
 	want := map[string]string{"ignored": "library", "notes/mine": "notes"}
 	if diff := gocmp.Diff(want, (gittest.Repo{T: t, Dir: w.UntrackedDir()}).Files()); diff != "" {
@@ -235,7 +256,7 @@ func TestWhatIsUntrackedIsKeptForChecks(t *testing.T) {
 	}
 	w.rec.Remove(untrackedFolder)
 	ok(t, w.KeepUntrackedAgain(t.Context()))
-	repo.Remove("ignored")
+	tree.Remove("ignored")
 	ok(t, w.KeepUntrackedAgain(t.Context())) // what is kept already stays
 	if !w.rec.Has(untrackedFolder + "/ignored") {
 		t.Error("what was kept is gone")
@@ -248,10 +269,5 @@ func TestAPlainFolderHasNoGit(t *testing.T) {
 	if w.Checkout() != nil || w.Root() != dir || w.Worked() {
 		t.Errorf("%+v", w)
 	}
-	ok(t, w.MarkGit(t.Context(), sandbox.LevelLandlock))
-	ok(t, w.GitUnchanged(t.Context()))
-	ok(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
-	gittest.Repo{T: t, Dir: filepath.Join(dir, "sub")}.Git("init", "-q")
-	wantStop(t, w.GitUnchanged(t.Context()), gitChanged, ".git")
 	ok(t, w.Close())
 }

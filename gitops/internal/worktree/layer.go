@@ -17,24 +17,33 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Layer is a tree that shows the files of a checkout with changes above them, and
-// the changes alone, as an overlay of Linux keeps them
-// (Documentation/filesystems/overlayfs.rst of its kernel).
+// Layer is a tree in which commands work in the place of the checkout: one that shows the files of the
+// checkout with changes above them, as an overlay of Linux keeps them
+// (Documentation/filesystems/overlayfs.rst of its kernel), or a copy of the checkout.
 type Layer struct {
 	Tree  *os.Root // what commands see
-	Upper *os.Root // what commands made: each name that is other than below has one here
+	Upper *os.Root // what commands made: each name that is other than below has one here; nil for a copy
+}
+
+// Close closes both.
+func (l Layer) Close() error {
+	err := l.Tree.Close()
+	if l.Upper != nil {
+		err = errors.Join(err, l.Upper.Close())
+	}
+	return err
 }
 
 // In is the work tree as a layer shows it, with what is hidden in w at this time. It
 // is not closed, and must not be used once w or the layer is.
 func (w *Worktree) In(l Layer) *Worktree {
 	in := *w
-	in.dir, in.upper = l.Tree, l.Upper
+	in.dir, in.upper, in.apart = l.Tree, l.Upper, true
 	return &in
 }
 
 // InLayer says whether this is the work tree as a layer shows it.
-func (w *Worktree) InLayer() bool { return w.upper != nil }
+func (w *Worktree) InLayer() bool { return w.apart }
 
 // narrowed is where a scan reads which names of the top folder may be other than the
 // index has them; nil where it has to look at all. Where two names can be one to git
@@ -159,8 +168,8 @@ func (s *Scan) spans(at place, changed []string) []span {
 // path is where the open work tree is found at this time, in this process: a
 // layer's is mounted where others may not see it.
 func (w *Worktree) path() (string, func() error, error) {
-	if !w.InLayer() {
-		return w.repo.Root, func() error { return nil }, nil
+	if w.upper == nil {
+		return w.dir.Name(), func() error { return nil }, nil
 	}
 	f, err := w.dir.Open(".")
 	if err != nil {

@@ -326,21 +326,6 @@ func (s *smudger) copy(ctx context.Context, from *os.Root, d objects.Difference)
 	return errors.Join(err, f.Close())
 }
 
-// Converted are those of files that a tree has in another form than the work tree:
-// with other line endings, or what filters made of them.
-func (w *Worktree) Converted(ctx context.Context, tree plumbing.Hash, files []objects.Difference) ([]objects.Difference, error) {
-	attributes := w.treeAttributes(tree)
-	if err := attributes.load(ctx, pathsOf(files)); err != nil {
-		return nil, err
-	}
-	converted := slices.DeleteFunc(slices.Clone(files), func(d objects.Difference) bool {
-		attrs := attributes.of(d.Path)
-		converted := w.repo.Settings.NeedsGit(attrs) || w.repo.Settings.FilterOf(attrs) != ""
-		return d.New.Mode == index.Symlink || !converted && !w.repo.Settings.ConvertsLines(attrs)
-	})
-	return converted, nil
-}
-
 // Fill checks a tree out into the work tree of another git folder, that of root,
 // and stages it there. The git program, which is faster, does it only where no filter is
 // configured: the configuration of that git folder names them for git in a sandbox.

@@ -406,27 +406,6 @@ func TestFillAsGitDoes(t *testing.T) {
 	gittest.Same(t, "status", "", fresh.Git("diff-files", "--name-only"))
 }
 
-func TestConverted(t *testing.T) {
-	r := gittest.New(t)
-	r.Write(".gitattributes", "*.txt text\n*.caps filter=caps\n")
-	for _, name := range []string{"a.txt", "a.bin", "a.caps"} {
-		r.Write(name, "a\n")
-	}
-	r.Link("a.bin", "link.txt")
-	r.Commit("seed")
-	r.Git("config", "filter.caps.clean", "tr a-z A-Z")
-	c := open(t, r)
-	var paths []string
-	converted, err := c.work.Converted(t.Context(), c.id("HEAD^{tree}"), c.differences("", "HEAD"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range converted {
-		paths = append(paths, d.Path)
-	}
-	gittest.Same(t, "converted", []string{"a.caps", "a.txt"}, paths)
-}
-
 func TestCompareIndexAsGitDiff(t *testing.T) {
 	c := open(t, history(t))
 	c.Git("rm", "-q", "-r", "--cached", "src")

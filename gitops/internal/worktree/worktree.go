@@ -24,7 +24,8 @@ type Worktree struct {
 	repo    *repository.Repository
 	objects *objects.Store
 	dir     *os.Root
-	upper   *os.Root        // of a layer that dir shows; nil: dir is the checkout itself
+	upper   *os.Root        // of a layer that dir shows; nil: dir is the checkout itself, or a copy
+	apart   bool            // dir is not the checkout itself
 	state   string          // a folder of ours, which may lie in the work tree
 	ignores []rules.Ignore  // rules from outside of the work tree, the weakest first
 	hidden  map[string]bool // by Hide

@@ -98,6 +98,7 @@ func (p *Plan) putTwin() {
 	if err != nil || p.folders.Twin == "" || within(p.workspace, []string{twin}) || within(twin, []string{p.workspace}) {
 		return
 	}
+	p.twin = twin
 	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return within(path, []string{twin}) })
 	for path, m := range maps.Clone(p.mounts) {
 		if rel, is := below(p.workspace, path); is {

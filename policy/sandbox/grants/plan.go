@@ -20,6 +20,7 @@ var replaced = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"}
 type Plan struct {
 	folders    Folders
 	workspace  string
+	twin       string   // where the workspace is seen once more; set with the mounts
 	layers     layers   // of the workspace
 	writable   []string // with the workspace
 	readable   []string
@@ -167,7 +168,7 @@ func (p *Plan) resolvePlace(place string) (string, error) {
 // twin may lie in one and is shown, and a workspace among folders of its run.
 func (p *Plan) keeps(folder string) bool {
 	above, twin := p.hiddenAbove(folder), []string{p.folders.Twin}
-	inTwin := within(folder, twin) && !within(above, twin)
+	inTwin := within(folder, twin) && (!within(above, twin) || above == p.folders.Twin)
 	return above != "" && above != p.hiddenAbove(p.workspace) && !inTwin
 }
 

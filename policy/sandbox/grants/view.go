@@ -77,6 +77,8 @@ func (p *Plan) View() *View {
 			continue
 		case p.folders.Overlay != "" && m.Path == p.workspace:
 			e.sources, e.overlaid = []string{p.folders.Tree}, true
+		case p.twin != "" && within(m.Path, []string{p.twin}):
+			e.overlaid = true
 		case m.Kind == stage.Overlay:
 			e.sources = nil
 			for _, changes := range slices.Concat([]string{m.Source}, m.Below, m.Frozen) {

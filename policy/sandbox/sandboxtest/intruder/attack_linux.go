@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -28,7 +29,12 @@ func attack(args []string) error {
 	if err != nil {
 		return err
 	}
-	before, err := os.ReadDir(w.Workspace)
+	dir := w.Workspace
+	before, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrPermission) { // it is the checkout, and commands work in a copy
+		dir = "."
+		before, err = os.ReadDir(dir)
+	}
 	if err != nil {
 		return err
 	}
@@ -52,7 +58,7 @@ func attack(args []string) error {
 		}
 	}
 	fmt.Printf("tried %d attempts\n", tried)
-	return tidy(w.Workspace, before)
+	return tidy(dir, before)
 }
 
 // tidy removes what came into a folder, so that the next attack begins as this

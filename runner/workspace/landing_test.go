@@ -17,15 +17,13 @@ import (
 func TestAChangeIsInTheCheckoutWholeOrNotAtAll(t *testing.T) {
 	repo := seeded(t)
 	repo.Write("mine", "untracked\n")
-	w := working(t, repo.Dir)
+	w, tree := working(t, repo.Dir)
 	before := repo.Files()
-	repo.Write("README", "whole\n")
-	repo.Write("new", "whole, too\n")
-	repo.Write("saved", "of the change\n")
-	repo.Remove("gone")
+	tree.Write("README", "whole\n")
+	tree.Write("new", "whole, too\n")
+	tree.Write("saved", "of the change\n")
+	tree.Remove("gone")
 	change := must(w.Changes(t.Context()))(t)
-	ok(t, w.checkout.Restore(t.Context(), change))
-	w.UseOverlay(new(Overlay))
 	broken := errors.New("the disk is full")
 	err := w.land(t.Context(), landing{}, change, func() error {
 		repo.Write("README", "whole\n")
@@ -52,11 +50,10 @@ func TestAChangeIsInTheCheckoutWholeOrNotAtAll(t *testing.T) {
 func killedLanding(t *testing.T, switched bool) cut {
 	t.Helper()
 	c := cutShort(t)
-	c.repo.Git("checkout", "--", "README")
 	w := opened(t, c.repo.Dir)
 	w.rec = c.Record
+	inTree(t, w)
 	ok(t, w.TakeSnapshot(t.Context()))
-	w.UseOverlay(new(Overlay))
 	change := must(w.ReadWork(t.Context(), c.Directory, c.change))(t)
 	by := gitops.Signature{Name: "a", Email: "a@example.com", When: time.Now()}
 	commit := must(w.checkout.WriteCommit(t.Context(), change, gitops.CommitOptions{Message: "worked", Author: by, Committer: by}))(t)
@@ -68,7 +65,6 @@ func killedLanding(t *testing.T, switched bool) cut {
 	}))
 	c.repo.Write(".git/index.lock", holdMark(w.rec))
 	ok(t, w.Close())
-	c.earlier.InOverlay, c.earlier.HasOverlay = true, true
 	return c
 }
 

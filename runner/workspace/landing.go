@@ -14,134 +14,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// Overlay is how the checkout is reached as commands see it where they work in an
-// overlay of it. Setup commands have one, which is frozen when they are done; the
-// agent's lies above that.
-type Overlay struct {
-	// Open opens the tree of commands none of which runs. Nothing runs there until it
-	// is closed.
-	Open func(ctx context.Context, of Changes) (gitops.Layer, error)
-	// Any says whether commands changed anything.
-	Any func(of Changes) bool
-	// Drop forgets what commands changed.
-	Drop func(of Changes) error
-	// Folder has what the agent changed, as the kernel keeps it.
-	Folder string
-}
-
-// Changes says whose changes an overlay has.
-type Changes string
-
-// The changes that the checkout has beside those of checks.
-const (
-	OfSetup Changes = "setup"
-	OfAgent Changes = "agent"
-)
-
 // landingFile stands in the run directory while the change is being put into the
 // checkout, which the run left as it was until then.
 const landingFile = record.StateFolder + "/landing"
 
 // Landing says whether a run that was left was putting its change into the checkout.
 func Landing(d *record.Directory) bool { return d.Has(landingFile) }
-
-// leftFile stands in the run directory of a run that has ended and whose overlay alone
-// has its work.
-const leftFile = record.StateFolder + "/left"
-
-// MarkLeft notes, before the end of the run is recorded, whether the overlay alone has the
-// work: a run that has ended otherwise goes on without what its overlay has.
-func (w *Workspace) MarkLeft() error {
-	if w.left {
-		return w.rec.Write(leftFile, nil)
-	}
-	w.rec.Remove(leftFile)
-	return nil
-}
-
-// LeftInOverlay says whether a run that has ended left its work in its overlay alone.
-func LeftInOverlay(d *record.Directory) bool { return d.Has(leftFile) }
-
-// KeepsOverlay says whether the overlay outlasts the end of the run: it alone has the
-// work, or the end is not recorded and the run goes on as one that was killed.
-func (w *Workspace) KeepsOverlay(recorded bool) bool {
-	return w.overlay != nil && (w.left || !recorded)
-}
-
-// UseOverlay says that commands work in an overlay.
-func (w *Workspace) UseOverlay(o *Overlay) { w.overlay = o }
-
-// Overlaid says whether commands work in an overlay.
-func (w *Workspace) Overlaid() bool { return w.overlay != nil }
-
-// Untouched says whether the checkout is on disk as commands see it: they work in an
-// overlay, and changed nothing.
-func (w *Workspace) Untouched() bool {
-	return w.overlay != nil && !w.overlay.Any(OfSetup) && !w.overlay.Any(OfAgent)
-}
-
-// in does something with the checkout as commands left it.
-func (w *Workspace) in(ctx context.Context, of Changes, do func(*gitops.Checkout, *os.Root) error) error {
-	if w.overlay == nil {
-		root, err := os.OpenRoot(w.root)
-		if err != nil {
-			return err
-		}
-		return errors.Join(do(w.checkout, root), root.Close())
-	}
-	layer, err := w.overlay.Open(ctx, of)
-	if err != nil {
-		return fmt.Errorf("open the overlay of the checkout: %w", err)
-	}
-	return errors.Join(do(w.checkout.In(layer), layer.Tree), layer.Tree.Close(), layer.Upper.Close())
-}
-
-// NoOverlay says why the checkout can't be in an overlay, as far as git knows; empty
-// where nothing is against it.
-func (w *Workspace) NoOverlay(ctx context.Context) (why string, err error) {
-	return w.checkout.Unlayered(ctx, uint32(os.Geteuid()), uint32(os.Getegid()))
-}
-
-// Share lets other runs work in the checkout, too, where this one changes nothing of it
-// before its end.
-func (w *Workspace) Share(ctx context.Context) error {
-	if w.shared || w.base.SHA != w.begunAt.SHA {
-		return nil
-	}
-	return CheckoutFailure(w.checkout.Share(ctx))
-}
-
-// KeepAlone makes sure that a run whose commands change the checkout is alone in it.
-func (w *Workspace) KeepAlone() error {
-	w.shared = false
-	return CheckoutFailure(w.checkout.Claim())
-}
-
-// WorkThere says that commands of the run work in the checkout itself, alone.
-func (w *Workspace) WorkThere() error {
-	w.checkout.Expose()
-	return w.KeepAlone()
-}
-
-// takeSetup counts what setup commands made as there before the agent, and gives the
-// tracked files that they changed.
-func (w *Workspace) takeSetup(ctx context.Context) (changed []string, err error) {
-	if !w.overlay.Any(OfSetup) {
-		return nil, nil
-	}
-	err = w.in(ctx, OfSetup, func(c *gitops.Checkout, _ *os.Root) (err error) {
-		if changed, err = c.Dirty(ctx); err == nil {
-			w.snapshot, err = c.WithLayer(ctx, w.snapshot)
-		}
-		return err
-	})
-	return changed, err
-}
-
-// Shown has commands see a tree on a base, and what HEAD of its .git is.
-func (w *Workspace) Shown(base gitops.Base, tree gitops.Tree, head *gitops.Head) gitops.Shown {
-	return gitops.Shown{Tree: tree, Base: base, Head: head, Snapshot: w.snapshot}
-}
 
 // landing is what is being put into the checkout. It is kept until the end of the run is
 // recorded: a run that is killed before takes out first what is there of it when it goes
@@ -165,7 +43,7 @@ type landedFile struct {
 // stands, whole or not at all. It is an *inTheWayError where others changed what it goes
 // over, and keeps every git of theirs from writing meanwhile.
 func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSet, do func() error) (err error) {
-	if w.overlay == nil {
+	if w.tree == nil { // of a bundle
 		return do()
 	}
 	if err := w.KeepAlone(); err != nil {
@@ -187,11 +65,24 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 		return err
 	}
 	w.landed = true
-	if err := do(); err != nil {
+	if err := w.landFromTree(ctx, do); err != nil {
 		return w.takeBackBroken(context.WithoutCancel(ctx), l, err)
 	}
 	l.Done = true
 	return w.rec.WriteJSON(landingFile, l)
+}
+
+// landFromTree does something for which files with a filter are taken from the work tree as the agent left
+// them, where there are filters.
+func (w *Workspace) landFromTree(ctx context.Context, do func() error) error {
+	if !w.checkout.HasFilters() || !w.tree.Any(OfAgent) {
+		return do()
+	}
+	return w.in(ctx, OfAgent, func(_ *gitops.Checkout, tree *os.Root) error {
+		w.checkout.LandFrom(tree)
+		defer w.checkout.LandFrom(nil)
+		return do()
+	})
 }
 
 // takeBackBroken takes out of the checkout what is there of a change that could not be
@@ -340,9 +231,9 @@ type inTheWayError struct{ why string }
 func (e *inTheWayError) Error() string { return e.why }
 
 // warnOfOthers tells, once, of what somebody else changed in the checkout while the run
-// worked in its overlay, and gives it.
+// worked, and gives it.
 func (w *Workspace) warnOfOthers(ctx context.Context) ([]string, error) {
-	if w.overlay == nil || w.landed {
+	if w.tree == nil || w.landed {
 		return nil, nil
 	}
 	paths, err := w.changedByOthers(ctx)

@@ -1,0 +1,149 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
+)
+
+// PrivateTree says what a copy of the checkout is for commands that work in nothing else.
+type PrivateTree struct {
+	Dir      string    // is made
+	Snapshot *Snapshot // of the checkout as it is now
+}
+
+// SpaceError says that a copy of the checkout does not fit on the disk.
+type SpaceError struct {
+	Dir     string // where the copy was to be
+	Bytes   int64  // of the checkout
+	Largest []string
+}
+
+func (e *SpaceError) Error() string {
+	return fmt.Sprintf("the disk of %s is too small for a copy of the checkout (%d MiB; the largest folders are %s)",
+		e.Dir, e.Bytes>>20, strings.Join(e.Largest, ", "))
+}
+
+func (e *SpaceError) Unwrap() error { return syscall.ENOSPC }
+
+// MakePrivateTree copies the checkout as it lies, without what is hidden, and gives the copy a .git of its
+// own on the base. It fetches nothing. It returns what Changes and Dirty compare the copy with, and the
+// paths that may not be read, which the copy does not have. It is a *SpaceError where the disk is too small.
+func (c *Checkout) MakePrivateTree(ctx context.Context, o PrivateTree) (*Snapshot, []string, error) {
+	snap, unread, err := c.makePrivateTree(ctx, o)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = errors.Join(c.shortOfSpace(o.Dir), os.RemoveAll(o.Dir))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a private work tree: %w", err)
+	}
+	return snap, unread, nil
+}
+
+func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Snapshot, unread []string, err error) {
+	folder := GitFolder{Dir: filepath.Join(o.Dir, ".git"), Shown: Shown{Tree: c.base.Tree, Base: c.base, Head: &Head{}, Snapshot: o.Snapshot}}
+	if err := c.newGitDir(ctx, folder.Dir, folder.Dir, folder.Shown); err != nil {
+		return nil, nil, err
+	}
+	root, err := os.OpenRoot(o.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	copied, err := c.work.DuplicateInto(ctx, root, o.Snapshot.index)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.linkPrivateModules(ctx, root); err != nil {
+		return nil, nil, err
+	}
+	if snap, err = c.copiedSnapshot(o.Snapshot, copied.Stats); err != nil {
+		return nil, nil, err
+	}
+	folder.Snapshot = snap
+	return snap, copied.Unread, c.Stage(ctx, folder, nil)
+}
+
+// linkPrivateModules has the submodules of a copy find their repositories in its own git folder, and none
+// elsewhere.
+func (c *Checkout) linkPrivateModules(ctx context.Context, root *os.Root) error {
+	if err := c.UnlinkSubmodules(ctx, Layer{Tree: root}); err != nil {
+		return err
+	}
+	for _, m := range c.repo.Modules() {
+		if err := root.Remove(path.Join(m.Path, ".git")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("part a submodule from its repository: %w", err)
+		}
+	}
+	return c.linkModules(root)
+}
+
+// copiedSnapshot is a snapshot for a copy, with the stat data of its files.
+func (c *Checkout) copiedSnapshot(of *Snapshot, stats map[string]index.Stat) (*Snapshot, error) {
+	began, err := c.clock()
+	if err != nil {
+		return nil, err
+	}
+	updates := make([]index.Update, 0, len(stats))
+	for name, stat := range stats {
+		i, known := of.index.Search(name)
+		if !known {
+			continue
+		}
+		e := of.index.Entry(i)
+		e.Stat = stat
+		updates = append(updates, index.Update{Path: name, Entry: &e})
+	}
+	ix, err := c.rewritten(of.index, updates, began)
+	if err != nil {
+		return nil, err
+	}
+	copied := *of
+	copied.index = ix
+	return &copied, nil
+}
+
+// ChangedFolders are those folders in which anything was written after a time.
+func (c *Checkout) ChangedFolders(folders []string, then time.Time) []string {
+	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return !c.work.WrittenSince(folder, then) })
+}
+
+// shortOfSpace names the folders of the checkout that take the most room.
+func (c *Checkout) shortOfSpace(dir string) error {
+	sizes, short := map[string]int64{}, &SpaceError{Dir: dir}
+	_ = filepath.WalkDir(c.Root(), func(at string, e fs.DirEntry, err error) error {
+		rel, outside := filepath.Rel(c.Root(), at)
+		if err != nil || outside != nil || !e.Type().IsRegular() {
+			if rel == ".git" {
+				return fs.SkipDir
+			}
+			return nil // what can't be read is not copied either
+		}
+		if info, err := e.Info(); err == nil {
+			top, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+			sizes[top] += info.Size()
+			short.Bytes += info.Size()
+		}
+		return nil
+	})
+	var names []string
+	for name := range sizes {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return int(min(max(sizes[b]-sizes[a], -1), 1)) })
+	const named = 3
+	for _, name := range names[:min(named, len(names))] {
+		short.Largest = append(short.Largest, fmt.Sprintf("%s with %d MiB", name, sizes[name]>>20))
+	}
+	return short
+}

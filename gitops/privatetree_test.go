@@ -1,0 +1,197 @@
+package gitops_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+)
+
+// private makes a private tree of a checkout.
+func private(t *testing.T, c *gitops.Checkout) (tree repo, in *gitops.Checkout, snap *gitops.Snapshot, unread []string) {
+	t.Helper()
+	tree = at(t, filepath.Join(t.TempDir(), "tree"))
+	snap, unread, err := c.MakePrivateTree(t.Context(), gitops.PrivateTree{Dir: tree.Dir, Snapshot: snapshot(t, c)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(tree.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return tree, c.In(gitops.Layer{Tree: root}), snap, unread
+}
+
+// rich is a repository with most of what a checkout can have beside plain files.
+func rich(t *testing.T) repo {
+	r := newRepo(t)
+	r.Write(".gitignore", "cache/\n*.log\n")
+	r.Write("a/one", "1\n")
+	r.Write("a/two", "2\n")
+	r.Write("run", "#!\n")
+	r.Chmod("run", 0o755)
+	r.Link("a/one", "link")
+	r.Seed()
+	return r
+}
+
+func TestAPrivateTreeHasTheFilesAsTheyLie(t *testing.T) {
+	t.Parallel()
+	r := rich(t)
+	r.Write("mine", "untracked\n")
+	r.Write("cache/deep/object", "ignored\n")
+	r.Write("secret", "hidden\n")
+	r.Chmod("mine", 0o640)
+	r.Chmod("cache/deep", 0o750)
+	then := time.Unix(1_500_000_000, 123_456_789)
+	for _, name := range []string{"mine", "a/one", "cache/deep", "cache"} {
+		if err := os.Chtimes(r.Path(name), then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(r.Path("mine"), r.Path("cache/again")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(r.Path("cache/pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := r.open()
+	c.Hide([]string{"secret"})
+	tree, _, _, unread := private(t, c)
+	if len(unread) > 0 {
+		t.Errorf("not read: %q", unread)
+	}
+	if err := os.Remove(r.Path("cache/pipe")); err != nil {
+		t.Fatal(err)
+	}
+	r.Remove("secret")
+	gittest.Same(t, "files", r.Files(), tree.Files())
+	for _, name := range []string{"mine", "a/one", "run", "cache/deep", "link"} {
+		from, err := os.Lstat(r.Path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := os.Lstat(tree.Path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if from.Mode() != to.Mode() || !from.ModTime().Equal(to.ModTime()) {
+			t.Errorf("%s is %v of %v, was %v of %v", name, to.Mode(), to.ModTime(), from.Mode(), from.ModTime())
+		}
+	}
+	one, _ := os.Stat(tree.Path("mine"))
+	other, _ := os.Stat(tree.Path("cache/again"))
+	if !os.SameFile(one, other) {
+		t.Error("the two names of a file are two files")
+	}
+	gittest.Same(t, "status", []string(nil), tree.status()) // info/exclude has what is not tracked
+	gittest.Same(t, "HEAD", r.Git("rev-parse", "HEAD"), tree.Git("rev-parse", "HEAD"))
+	gittest.Same(t, "branch", "main", tree.Git("branch", "--show-current"))
+	tree.Write("a/one", "changed\n")
+	tree.Git("stash")
+	tree.Git("stash", "pop")
+	tree.Git("commit", "--quiet", "--all", "--message=theirs")
+	gittest.Same(t, "status of the checkout", []string{"?? mine"}, r.status())
+	tree.Git("fsck", "--connectivity-only")
+}
+
+func TestChangesInAPrivateTree(t *testing.T) {
+	t.Parallel()
+	r := rich(t)
+	r.Write("mine", "untracked\n")
+	r.Write("cache/old", "ignored\n")
+	c := r.open()
+	tree, in, snap, _ := private(t, c)
+	gittest.Same(t, "changes", []string(nil), nameStatus(changes(t, in, snap)))
+	before := r.Files()
+	tree.Write("a/one", "changed\n")
+	tree.Write("new", "n\n")
+	tree.Write("mine", "poisoned\n")
+	tree.Write("cache/old", "poisoned\n")
+	tree.Remove("a/two")
+	tree.Chmod("run", 0o644)
+	tree.Git("add", "--all")
+	tree.Git("commit", "--quiet", "--message=theirs")
+	cs := changes(t, in, snap)
+	gittest.Same(t, "changes", []string{"A new", "D a/two", "M a/one", "M run"}, nameStatus(cs))
+	gittest.Same(t, "the checkout", before, r.Files())
+	if err := in.Revert(t.Context(), cs, []string{"a/two"}); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "changes", []string{"A new", "M a/one", "M run"}, nameStatus(changes(t, in, snap)))
+	if err := c.LayOver(t.Context(), cs); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "status of the checkout", []string{" D a/two", " M a/one", " M run", "?? mine", "?? new"}, sorted(r.status()))
+}
+
+// What makes an overlay impossible makes no private tree so.
+func TestAPrivateTreeOfUnusualCheckouts(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(r repo) repo{
+		"linked": func(r repo) repo {
+			linked := at(t, filepath.Join(t.TempDir(), "linked"))
+			r.Git("worktree", "add", "--quiet", "-b", "other", linked.Dir)
+			return linked
+		},
+		"shallow": func(r repo) repo {
+			r.Write("a/one", "2\n")
+			r.Commit("more")
+			shallow := at(t, filepath.Join(t.TempDir(), "shallow"))
+			r.Git("clone", "--quiet", "--depth=1", "file://"+r.Dir, shallow.Dir)
+			return shallow
+		},
+		"overlooked": func(r repo) repo {
+			r.Git("update-index", "--skip-worktree", "a/two")
+			r.Write("a/two", "mine\n")
+			return r
+		},
+		"detached": func(r repo) repo {
+			r.Git("checkout", "--quiet", "--detach")
+			return r
+		},
+		"packed": func(r repo) repo {
+			r.Git("gc", "--quiet")
+			return r
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := prepare(rich(t))
+			tree, in, snap, unread := private(t, r.open())
+			if len(unread) > 0 {
+				t.Errorf("not read: %q", unread)
+			}
+			gittest.Same(t, "files", r.Files(), tree.Files())
+			gittest.Same(t, "status", []string(nil), tree.status())
+			gittest.Same(t, "log", r.Git("log", "--format=%H"), tree.Git("log", "--format=%H"))
+			tree.Write("a/one", "changed\n")
+			gittest.Same(t, "changes", []string{"M a/one"}, nameStatus(changes(t, in, snap)))
+		})
+	}
+}
+
+func TestAPrivateTreeHasSubmodules(t *testing.T) {
+	t.Parallel()
+	lib, r := newRepo(t), rich(t)
+	lib.Write("lib.c", "int x;\n")
+	lib.Seed()
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
+	r.Commit("with a submodule")
+	r.Write("lib/.git", "gitdir: "+r.Path(".git/modules/lib")+"\n") // as old versions of git write it
+	tree, in, snap, _ := private(t, r.open())
+	gittest.Same(t, "status", []string(nil), tree.status())
+	if dir := tree.Git("-C", "lib", "rev-parse", "--absolute-git-dir"); !strings.HasPrefix(dir, tree.Dir) {
+		t.Errorf("the submodule's repository is %s", dir)
+	}
+	tree.Write("lib/lib.c", "int y;\n")
+	tree.Git("-C", "lib", "commit", "--quiet", "--all", "--message=theirs")
+	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemSubmodule}, kinds(changes(t, in, snap)))
+	gittest.Same(t, "the submodule of the checkout", lib.Git("rev-parse", "HEAD"), r.Git("-C", "lib", "rev-parse", "HEAD"))
+}

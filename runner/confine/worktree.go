@@ -1,0 +1,38 @@
+package confine
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/gitops"
+)
+
+// WorkTree is what setup commands and the agent of a run work in, for who keeps the checkout.
+type WorkTree struct{ boxes *Sandboxes }
+
+// WorkTree gives the work tree of the run.
+func (s *Sandboxes) WorkTree() WorkTree { return WorkTree{s} }
+
+// Private says whether it is a copy of the checkout.
+func (t WorkTree) Private() bool { return t.boxes.Private() }
+
+// Seen is the path at which commands find it.
+func (t WorkTree) Seen() string { return t.boxes.Seen(Agent()) }
+
+// Folder has what the agent changed.
+func (t WorkTree) Folder() string { return t.boxes.ChangesOf(Agent()) }
+
+// Open opens it as the commands of SetupScratch or AgentScratch left it.
+func (t WorkTree) Open(ctx context.Context, of string) (gitops.Layer, error) {
+	return t.boxes.OpenLayer(ctx, Place{Scratch: of})
+}
+
+// Any says whether these commands may have changed anything.
+func (t WorkTree) Any(of string) bool { return t.boxes.Changed(Place{Scratch: of}) }
+
+// Drop forgets what these commands changed; of a private tree all of it.
+func (t WorkTree) Drop(of string) error {
+	if t.boxes.Private() {
+		return t.boxes.DropTree()
+	}
+	return t.boxes.DropChanges(Place{Scratch: of})
+}
