@@ -57,7 +57,7 @@ func TestTheBatteryFindsWhatGetsOut(t *testing.T) {
 	s := newSiege(t, besiegers(t), unconfined, user)
 	targets := s.targets()
 	s.play(s.job(map[string]any{"verify": []any{map[string]string{"run": lookAround}}, "verify_attempts": 0}),
-		some(readCalls(targets)), []map[string]any{command("show", "cp keys/id.txt shown.txt")}, []map[string]any{command("attack", s.attack())}, some(patchCalls(targets)))
+		some(readCalls(targets)), []map[string]any{command("show", "cd "+s.world.Workspace+" && cp keys/id.txt \"$OLDPWD/shown.txt\" && echo changed >>keys/id.txt")}, []map[string]any{command("attack", s.attack())}, some(patchCalls(targets)))
 	found := s.breaches()
 	for _, kind := range []string{"outside: ", "hidden: ", "request: ", "run directory: ", "git: ", "attempt: "} {
 		if !slices.ContainsFunc(found, func(breach string) bool { return strings.HasPrefix(breach, kind) }) {

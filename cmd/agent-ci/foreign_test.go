@@ -58,10 +58,10 @@ turns:
 			"policy.secrets", replays,
 		},
 		"a hook":    {`"hooks":{}`, `"hooks":{"evil":{"on":"SessionStart","run":["sh","greet.sh"],"timeout":"1m0s","on_error":"fail"}}`, "hooks", replays},
-		"a service": {`"services":{}`, `"services":{"evil":{"run":"true","port":8080,"ready":{"port":8080,"timeout":"1m0s"}}}`, "services", replays},
+		"a service": {`"services":{}`, `"services":{"evil":{"run":"true","port":8080,"ready":{"timeout":"1m0s"}}}`, "services", replays},
 		"a server":  {`"mcp_servers":{}`, `"mcp_servers":{"evil":{"command":"sh","args":["greet.sh"],"tools":["*"]}}`, "mcp_servers", replays},
 		"a tool": {
-			`"dynamic":[]`, `"dynamic":[{"name":"evil","description":"x","input_schema":{"type":"object"},"run":"sh greet.sh","timeout":"1m0s","network":"full"}]`,
+			`"dynamic":[]`, `"dynamic":[{"name":"evil","description":"x","input_schema":{"type":"object"},"run":"sh greet.sh","timeout":"1m0s"}]`,
 			"tools.dynamic", replays,
 		},
 		"a path that leads out": {`"path":"."`, `"path":"../outside"`, "repository.path", replays},

@@ -163,8 +163,8 @@ func TestNothingThatACheckoutConfiguresIsStarted(t *testing.T) {
 		w.gitQuietly(clone, "checkout", "--quiet", "main")
 	}
 	task := []string{"--prompt", "x", "--quiet", "--replay", filepath.Join(w.dir, "both.yml"), "--set", `verify=[{name: look, run: git status}]`, "--set", "policy.change.submodules=allow"}
-	for _, way := range []string{"workspace-write", "read-only", "danger-full-access"} { // the last two in a private tree
-		run("changed/", append([]string{"run", "--out", w.dir + "/pull-" + way, "--set", "name=" + way, "--set", "policy.sandbox=" + way}, task...)...)
+	for way, want := range map[string]string{"workspace-write": "changed/", "read-only": "no_changes/", "danger-full-access": "changed/"} { // the last two in a private tree
+		run(want, append([]string{"run", "--out", w.dir + "/pull-" + way, "--set", "name=" + way, "--set", "policy.sandbox=" + way}, task...)...)
 	}
 	run("changed/", append([]string{"run", "--out", w.dir + "/bundle", "--publish", "none"}, task...)...)
 	run("changed/", "publish", w.dir+"/bundle", "--repo", clone)

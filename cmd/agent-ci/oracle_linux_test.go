@@ -38,13 +38,8 @@ func (s *siege) breaches() []string {
 		return []string{"result: " + err.Error() + ": " + s.printed}
 	}
 	var all []string
-	if s.tier == "landlock" && result.Reason == "git_changed" { // as it has to end there
-		maps.DeleteFunc(s.before.kept, s.inGit)
-		maps.DeleteFunc(now.kept, s.inGit)
-	} else {
-		all = append(all, s.leaksToGit()...)
-		all = append(all, s.published(result.Branch)...)
-	}
+	all = append(all, s.leaksToGit()...)
+	all = append(all, s.published(result.Branch)...)
 	all = append(all, differences("outside: ", s.before.kept, now.kept)...)
 	all = append(all, differences("hidden: ", s.before.hidden, now.hidden)...)
 	all = append(all, s.leaks()...)
@@ -156,10 +151,6 @@ func (s *siege) baseline(path string) bool {
 	}
 	raw, err := os.ReadFile(path)
 	return err == nil && strings.Contains(string(raw), `"run_id":"`+result.RunID+`"`)
-}
-
-func (s *siege) inGit(path, _ string) bool {
-	return strings.HasPrefix(path, filepath.Join(s.world.Workspace, ".git"))
 }
 
 func owner(info fs.FileInfo) string {
