@@ -49,7 +49,7 @@ lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, methods that the l
 first-minutes: ## the demo and the tests that need it most, from a fresh clone with nothing cached, closed folders for temporary files and busy cores; as an ordinary user too if you are root
 	@.ci/first-minutes
 
-e2e: race build ## what takes longer: race detector, the slowest tests, some kills, the scripts and the whole battery in both ways to work, a minute of soak, a release, the action by act, databases as services, package managers with secrets, real bug fixes with the arms that agents come with, MCP servers and the conformance suite from npm, Ajv on the examples, the report in a browser, the image
+e2e: race build ## what takes longer: race detector, the slowest tests, some kills, the whole battery, a minute of soak, a release, the action by act, databases as services, package managers with secrets, real bug fixes with the arms that agents come with, MCP servers and the conformance suite from npm, Ajv on the examples, the report in a browser, the image
 	$(GO) test -count=1 -timeout 30m -run '^TestKilled|$(SLOW)' -skip '$(BATTERY)|^TestAnOverlay|^TestToolchains' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestProofs$$' ./runner/verify
