@@ -36,13 +36,21 @@ func (e *SpaceError) Error() string {
 
 func (e *SpaceError) Unwrap() error { return syscall.ENOSPC }
 
+// UnreadableError says that tracked files may not be read, so that a copy of the checkout would lack them.
+type UnreadableError struct{ Paths []string }
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("tracked files may not be read (%s)", strings.Join(e.Paths, ", "))
+}
+
 // MakePrivateTree copies the checkout as it lies, without what is hidden, and gives the copy a .git of its
 // own on the base. It fetches nothing. It returns what Changes and Dirty compare the copy with, and the
-// paths that may not be read, which the copy does not have. It is a *SpaceError where the disk is too small.
+// paths that may not be read, which the copy does not have. It is a *SpaceError where the disk is too small,
+// and an *UnreadableError where git tracks some of these paths.
 func (c *Checkout) MakePrivateTree(ctx context.Context, o PrivateTree) (*Snapshot, []string, error) {
 	snap, unread, err := c.makePrivateTree(ctx, o)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		err = errors.Join(c.shortOfSpace(o.Dir), os.RemoveAll(o.Dir))
+		err = c.shortOfSpace(o.Dir)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a private work tree: %w", err)
@@ -64,6 +72,9 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 	if err != nil {
 		return nil, nil, err
 	}
+	if tracked := trackedOf(o.Snapshot.index, copied.Unread); len(tracked) > 0 {
+		return nil, nil, &UnreadableError{tracked}
+	}
 	if err := c.linkPrivateModules(ctx, root); err != nil {
 		return nil, nil, err
 	}
@@ -72,6 +83,15 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 	}
 	folder.Snapshot = snap
 	return snap, copied.Unread, c.Stage(ctx, folder, nil)
+}
+
+// trackedOf returns those of paths that an index has, or files below.
+func trackedOf(ix *index.File, paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(name string) bool {
+		_, is := ix.Search(name)
+		first, end := ix.Folder(strings.TrimSuffix(name, "/")+"/", 0, ix.Len())
+		return !is && first == end
+	})
 }
 
 // linkPrivateModules has the submodules of a copy find their repositories in its own git folder, and none

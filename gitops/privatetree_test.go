@@ -1,6 +1,7 @@
 package gitops_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,4 +195,21 @@ func TestAPrivateTreeHasSubmodules(t *testing.T) {
 	tree.Git("-C", "lib", "commit", "--quiet", "--all", "--message=theirs")
 	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemSubmodule}, kinds(changes(t, in, snap)))
 	gittest.Same(t, "the submodule of the checkout", lib.Git("rev-parse", "HEAD"), r.Git("-C", "lib", "rev-parse", "HEAD"))
+}
+
+func TestPrivateTreeNeedsTrackedFiles(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read all files")
+	}
+	r := rich(t)
+	c := r.open()
+	snap := snapshot(t, c)
+	if err := os.Chmod(filepath.Join(r.Dir, "a"), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(r.Dir, "a"), 0o700) })
+	_, _, err := c.MakePrivateTree(t.Context(), gitops.PrivateTree{Dir: filepath.Join(t.TempDir(), "tree"), Snapshot: snap})
+	if unreadable, is := errors.AsType[*gitops.UnreadableError](err); !is || len(unreadable.Paths) != 1 {
+		t.Errorf("%v", err)
+	}
 }

@@ -180,7 +180,8 @@ func (in *invocation) showProgressAgain(ctx context.Context, h *history, so *rea
 func (so *reached) moveIn(ctx context.Context, h *history) error {
 	untracked := so.checks().NeedUntracked()
 	if so.found.Away == "" {
-		if err := so.workspace.DropTemporary(ctx); err != nil || !untracked {
+		// A run whose time is over goes on to publish what it has.
+		if err := so.workspace.DropTemporary(context.WithoutCancel(ctx)); err != nil || !untracked {
 			return err
 		}
 		return so.workspace.KeepUntrackedAgain(ctx)

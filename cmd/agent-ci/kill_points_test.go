@@ -461,6 +461,9 @@ func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
 		for at := n; !ended; at = 0 {
 			text, ended = w.watched(aimed(at), "resume", "green-"+name, "--quiet")
 		}
+		if strings.Contains(text, "it was stopped before it had begun") {
+			continue
+		}
 		pulls := repository.PullRequests()
 		if len(pulls) != 1 || pulls[0].Draft || !slices.Contains(pulls[0].Labels, "bot") {
 			t.Fatalf("killed at request %d, there are %+v\n%s", n, pulls, text)

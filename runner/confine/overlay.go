@@ -74,11 +74,13 @@ func (s *Sandboxes) ChangesOf(p Place) string {
 
 // LeftTree says whether a run that was left has a work tree with what its agent did.
 func LeftTree(d *record.Directory) bool {
-	return d.Has(ScratchFolder+"/"+AgentScratch+"/"+overlayFolder) || LeftPrivate(d)
+	return d.Has(ScratchFolder+"/"+AgentScratch+"/"+overlayFolder) || leftPrivate(d)
 }
 
-// LeftPrivate says whether that is a copy of the checkout.
-func LeftPrivate(d *record.Directory) bool { return d.Has(TreeFolder+"/.git") || d.Has(asideFolder) }
+// leftPrivate says whether that is a whole copy of the checkout. Its .git belongs to commands and tells nothing.
+func leftPrivate(d *record.Directory) bool {
+	return d.Has(record.PrivateTreeMade) && (d.Has(TreeFolder) || d.Has(asideFolder))
+}
 
 // frozen are the changes below those of a place, the latest first: leftovers, and what setup commands
 // made, which every later place sees.
@@ -161,6 +163,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 
 // DropTree removes the private tree, so that it can be made again.
 func (s *Sandboxes) DropTree() error {
+	s.Record.Remove(record.PrivateTreeMade)
 	return errors.Join(sandbox.RemoveScratch(s.Record.Join(TreeFolder)), sandbox.RemoveScratch(s.Record.Join(asideFolder)))
 }
 

@@ -219,3 +219,27 @@ func TestHiddenFilesThatTheCheckoutRefuses(t *testing.T) {
 		t.Errorf("where nothing is confined, %v are hidden: %v", s.hidden, err)
 	}
 }
+
+// Commands may remove the .git of a private tree, or leave one in a copy that is not whole.
+func TestLeftTreeDoesNotGoByGit(t *testing.T) {
+	s := ready(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(s.Record.Join(TreeFolder, ".git"), 0o700))
+	if LeftTree(s.Record.Directory) {
+		t.Error("a copy that is not whole is taken for the work")
+	}
+	must(os.Remove(s.Record.Join(TreeFolder, ".git")))
+	must(s.Record.Write(record.PrivateTreeMade, nil))
+	if !LeftTree(s.Record.Directory) {
+		t.Error("a work tree without .git is not found")
+	}
+	must(s.DropTree())
+	if LeftTree(s.Record.Directory) {
+		t.Error("a tree that was dropped is found")
+	}
+}

@@ -37,6 +37,7 @@ const (
 	LeftoverFolder  = "leftover"                      // what no change can have, out of the work tree
 	StateFolder     = "state"                         // working files, gone after the run
 	PrivateTree     = StateFolder + "/sandboxes/tree" // a copy of the checkout that commands work in
+	PrivateTreeMade = StateFolder + "/tree-made"      // is there once that copy is whole
 	PublishFile     = "publish.json"                  // the result of publishing a bundle
 )
 

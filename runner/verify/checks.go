@@ -123,9 +123,9 @@ func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int
 	check := c.Job.Verify[i]
 	defer c.Record.Begins(s.phase(), s.doing(check))()
 	if c.Sandboxes.Private() && !c.Sandboxes.Apart() {
-		back, err := c.Sandboxes.SetAside()
-		if err != nil {
-			return ran, err
+		back, asideErr := c.Sandboxes.SetAside()
+		if asideErr != nil {
+			return ran, asideErr
 		}
 		defer func() { err = errors.Join(err, back()) }()
 	}

@@ -89,8 +89,17 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 	}
 	var unread []string
 	w.copied, unread, err = w.checkout.MakePrivateTree(ctx, gitops.PrivateTree{Dir: w.tree.Folder(), Snapshot: w.snapshot})
+	if err != nil { // what is there of it would only take room
+		err = errors.Join(err, w.tree.Drop(OfAgent))
+	}
 	if short := (*gitops.SpaceError)(nil); errors.As(err, &short) {
 		return outcome.Stopf(outcome.InvalidInput, "no_space", "%s; make room, remove what is not needed there, or name another disk with --out.", outcome.Sentence(short.Error())).Because(err)
+	}
+	if unreadable := (*gitops.UnreadableError)(nil); errors.As(err, &unreadable) {
+		return outcome.Stopf(outcome.InvalidInput, "checkout_unreadable", "The checkout can't be copied for commands: tracked files may not be read (%s); give the user of the run the right to read them, or take a checkout of its own.", markdown.SomeFiles(unreadable.Paths)).Because(err)
+	}
+	if err == nil {
+		err = w.rec.Write(record.PrivateTreeMade, nil)
 	}
 	if err != nil {
 		return err

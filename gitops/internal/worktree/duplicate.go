@@ -100,7 +100,7 @@ func (d *duplicator) entry(from, to *os.Root, prefix string, e fs.DirEntry) erro
 	if err != nil {
 		return d.unread(full, err)
 	}
-	return d.note(to, full, info)
+	return d.note(from, to, full, info)
 }
 
 // unread notes a path that may not be read or vanished; other errors end the copy.
@@ -186,11 +186,15 @@ func (d *duplicator) file(from, to *os.Root, full string, info fs.FileInfo) erro
 	return nil
 }
 
-// note keeps the stat data of the copy of a file that the index knows as it lies.
-func (d *duplicator) note(to *os.Root, full string, info fs.FileInfo) error {
+// note keeps the stat data of the copy of a file that the index knows as it lies, and that nobody changed
+// while it was copied. Others are compared by their content.
+func (d *duplicator) note(from, to *os.Root, full string, info fs.FileInfo) error {
 	i, known := d.index.Search(full)
 	if !known || !unchanged(&d.work.repo.Settings, d.index.Entry(i).Stat, info, d.index.Modified) {
 		return nil
+	}
+	if now, err := from.Lstat(path.Base(full)); err != nil || index.StatOf(now) != index.StatOf(info) {
+		return nil //nolint:nilerr // it is another file by now
 	}
 	copied, err := to.Lstat(path.Base(full))
 	if err != nil {
@@ -207,8 +211,11 @@ func (w *Worktree) WrittenSince(folder string, then time.Time) bool {
 			return nil //nolint:nilerr // what can't be read was not copied
 		}
 		info, err := e.Info()
-		if err != nil {
-			return fs.SkipAll
+		switch {
+		case absent(err):
+			return nil
+		case err != nil:
+			return errWritten // nobody can tell
 		}
 		stat := index.StatOf(info)
 		if changed := time.Unix(int64(stat.CtimeSec), int64(stat.CtimeNsec)); changed.After(then) {

@@ -30,6 +30,9 @@ func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to pl
 		return w.CheckOut(ctx, to, changes)
 	}
 	known, err := w.untouched(ctx, ix, from, changes)
+	if err == nil { // comparing may have taken a while, and git overwrites files that it ignores
+		err = w.obstructions(ix, changes)
+	}
 	if err != nil {
 		return nil, err
 	}
