@@ -116,7 +116,7 @@ func TestClients(t *testing.T) {
 			t.Parallel()
 			c.check(t, name)
 			out := c.run(t, internet)
-			text, err := os.ReadFile(filepath.Join(out, "checkout", "out"))
+			text, err := os.ReadFile(filepath.Join(out, "got", "out"))
 			if err != nil || strings.TrimSpace(string(text)) != "private words" {
 				t.Errorf("the client got %q, %v", text, err)
 			}
@@ -152,10 +152,11 @@ func (c client) run(t *testing.T, internet *proxytest.Internet) (dir string) {
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
 	name, _, _ := strings.Cut(strings.TrimPrefix(c.secret, "{name: "), ",")
 	job := "version: 1\ntask: {prompt: x, expects: answer}\npolicy:\n  network: {" + c.list(filepath.Join(dir, "ca.pem")) + "proxy: inherit}\n" +
-		"  secrets: [" + strings.TrimSuffix(c.secret, "}") + ", ca: " + filepath.Join(dir, "ca.pem") + "}]\nsetup:\n- name: fetch\n  run: |\n    " + strings.ReplaceAll(c.setup, "\n", "\n    ") + "\n"
+		"  writable: [" + filepath.Join(dir, "got") + "]\n" +
+		"  secrets: [" + strings.TrimSuffix(c.secret, "}") + ", ca: " + filepath.Join(dir, "ca.pem") + "}]\nsetup:\n- name: fetch\n  run: |\n    " + strings.ReplaceAll(c.setup, "\n", "\n    ") + "\n    cp " + filepath.Join(dir, "checkout", "out") + " " + filepath.Join(dir, "got", "out") + "\n"
 	content := map[string]string{
 		"job.yml": job, "session.yml": "version: 1\nturns: [{output: [{say: Done.}]}]\n", "ca.pem": string(internet.Authority), "checkout/file": "x\n",
-		"checkout/.gitignore": "*\n!file\n", "home/.profile": "\n",
+		"checkout/.gitignore": "*\n!file\n", "home/.profile": "\n", "got/out": "",
 	}
 	for path, text := range c.files {
 		content["checkout/"+path] = text
