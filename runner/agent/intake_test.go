@@ -27,7 +27,7 @@ func (l *live) Respond(ctx context.Context, _ model.Request, o model.Observer) (
 	return next(ctx, o)
 }
 
-var cut = &model.Failure{Kind: model.StreamCut, Message: "cut"}
+func cut() error { return &model.Failure{Kind: model.StreamCut, Message: "cut"} }
 
 // whole answers with items.
 func whole(items ...string) func(context.Context, model.Observer) (*model.Response, error) {
@@ -109,7 +109,7 @@ func TestAnAnswerThatBreaksOffIsGoneOnFrom(t *testing.T) {
 		o.Item(json.RawMessage(`{"type":"reasoning","id":"rs_2","encrypted_content":"second"}`))
 		o.Item(json.RawMessage(change))
 		o.Item(json.RawMessage(look("two")))
-		return nil, cut
+		return nil, cut()
 	}, whole(look("two")), says("Done."))
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
@@ -138,7 +138,7 @@ func TestAnAnswerWithoutACallThatRanIsAskedForAgain(t *testing.T) {
 	f, _ := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
 		o.Item(json.RawMessage(change))
 		o.Item(json.RawMessage(look("one")))
-		return nil, cut
+		return nil, cut()
 	}, whole(look("two"), change), says("Done."))
 	if _, err := f.Run(t.Context()); err != nil {
 		t.Fatal(err)
