@@ -204,12 +204,13 @@ func (h *Hooks) patchQuestions(p Patch, call tools.Call) (all []hookQuestion) {
 	for _, one := range h.on(job.OnPrePatch) {
 		all = append(all, hookQuestion{one, question{of: refOf(call), about: map[string]any{"patch": map[string]any{"files": files, "diff": p.Diff}}}})
 	}
-	if tools.Edits(tools.Taken(call.Name)) { // of which hooks were asked as what they are
-		return all
+	var asked any // the path with which hooks were asked of the call itself; links may lead elsewhere
+	if tool := tools.Taken(call.Name); tools.Edits(tool) {
+		asked = h.shape(tool, call).Input["file_path"]
 	}
 	for _, one := range h.on(job.OnPreToolUse) {
 		for _, as := range h.claudeEdits(p) {
-			if one.ofFile(as) {
+			if as.Input["file_path"] != asked && one.ofFile(as) {
 				all = append(all, hookQuestion{one, question{of: refOf(call), about: as.about(call)}})
 			}
 		}

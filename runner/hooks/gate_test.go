@@ -154,3 +154,17 @@ func TestMatchersOfPatchesAreForAllOfTheirFiles(t *testing.T) {
 		}
 	}
 }
+
+// Of an edit through a link hooks are asked with both paths: with the one that the model wrote, and with the one
+// where the file is.
+func TestEditsThroughLinksAreAskedWhereTheFileIs(t *testing.T) {
+	for path, questions := range map[string]int{"real/a": 2, "link/a": 1} {
+		h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `grep -q '"file_path":"/nowhere/real/a"' && exit 2; exit 0`}, Tools: []string{"Edit"}}})
+		call := tools.Call{Number: 1, Name: "edit", Input: `{"filePath":"link/a","oldString":"x","newString":"y"}`}
+		v := h.Before(t.Context(), "edit", call, nil)
+		refusal, _ := h.Patching(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: path}, Old: "x", New: "y"}}})
+		if v.Refusal != "" || (refusal != "") != (path == "real/a") || len(*events) != questions {
+			t.Errorf("%s: %+v, %q, %q", path, v, refusal, decisions(*events))
+		}
+	}
+}

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// markGit notes what git keeps of the checkout, as far as commands can write it: they work in the checkout itself.
+// markGit notes what git keeps of the checkout, as far as commands can write it: those of agent-ci sandbox work in the checkout itself.
 func (s *Session) markGit(ctx context.Context) (err error) {
 	level, ws := s.box.Level(), s.prepared.Workspace
 	if level == sandbox.LevelNone {
