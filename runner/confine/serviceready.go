@@ -27,6 +27,9 @@ func (one *service) getReady(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := one.settle(ctx); err != nil {
+		return err
+	}
 	if one.hasEnded() { // while its init ran
 		return one.endedEarly()
 	}
@@ -36,6 +39,18 @@ func (one *service) getReady(ctx context.Context) error {
 	}
 	if one.process != nil {
 		one.watch.Go(one.watchEnd)
+	}
+	return nil
+}
+
+// settle waits until it is known whether the service ended before its init did: the sandbox tells what ends in
+// that order, so that the end of a further command comes behind.
+func (one *service) settle(ctx context.Context) error {
+	if len(one.Init) == 0 || one.process == nil {
+		return nil
+	}
+	if _, err := one.box.Run(ctx, one.command(":", one.log)); err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return nil
 }
