@@ -87,11 +87,7 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 
 // trackedOf returns those of paths that an index has, or files below.
 func trackedOf(ix *index.File, paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(paths), func(name string) bool {
-		_, is := ix.Search(name)
-		first, end := ix.Folder(strings.TrimSuffix(name, "/")+"/", 0, ix.Len())
-		return !is && first == end
-	})
+	return slices.DeleteFunc(slices.Clone(paths), func(name string) bool { return !ix.Tracks(strings.TrimSuffix(name, "/")) })
 }
 
 // linkPrivateModules has the submodules of a copy find their repositories in its own git folder, and none

@@ -104,7 +104,7 @@ func TestChecksSayWhatCISays(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			if kind.overlay && !overlay {
-				t.Skip("commands work in the checkout here")
+				t.Skip("commands work in no overlay here")
 			}
 			w := newWorkshop(t)
 			origin := w.ciOrigin(kind.seed)

@@ -323,6 +323,15 @@ func (f *File) Folder(prefix string, lo, hi int) (first, end int) {
 	return first, end
 }
 
+// Tracks says whether path or something below it is among the entries.
+func (f *File) Tracks(path string) bool {
+	if _, is := f.Search(path); is {
+		return true
+	}
+	first, end := f.Folder(path+"/", 0, f.Len())
+	return first < end
+}
+
 // Named returns the range of the entries of path, several where a merge is
 // unresolved, within a range.
 func (f *File) Named(path string, lo, hi int) (first, end int) {

@@ -303,7 +303,7 @@ func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) er
 // above it; empty for nothing.
 func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error) {
 	if above := obstacleAt(w.dir, path.Dir(d.Path)); above != "" {
-		if w.tracks(ix, above) {
+		if ix.Tracks(above) {
 			return "", nil
 		}
 		return above, nil
@@ -312,7 +312,7 @@ func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error
 	switch {
 	case err != nil:
 		return "", nil //nolint:nilerr // nothing is there
-	case !w.tracks(ix, d.Path):
+	case !ix.Tracks(d.Path):
 		return d.Path, nil
 	case !info.IsDir() || d.New.Mode == index.Gitlink:
 		return "", nil
@@ -335,7 +335,7 @@ func (w *Worktree) untrackedBelow(ix *index.File, folder string) (found string, 
 		switch {
 		case e.IsDir():
 			found, err = w.untrackedBelow(ix, name)
-		case !w.tracks(ix, name):
+		case !ix.Tracks(name):
 			found = name
 		}
 		if found != "" || err != nil {
@@ -343,13 +343,4 @@ func (w *Worktree) untrackedBelow(ix *index.File, folder string) (found string, 
 		}
 	}
 	return "", nil
-}
-
-// tracks says whether the index has the path or something below it.
-func (w *Worktree) tracks(ix *index.File, path string) bool {
-	if _, ok := ix.Search(path); ok {
-		return true
-	}
-	lo, hi := ix.Folder(path+"/", 0, ix.Len())
-	return lo < hi
 }

@@ -78,9 +78,12 @@ func lookIn(layer, inside string) (info fs.FileInfo, err error) {
 	return info, nil
 }
 
+// Opaque is the attribute of a folder that hides what is below it in an overlay; its value is y.
+const Opaque = "user.overlay.opaque"
+
 func isOpaque(folder string) bool {
 	value := make([]byte, 1)
-	n, err := unix.Lgetxattr(folder, "user.overlay.opaque", value)
+	n, err := unix.Lgetxattr(folder, Opaque, value)
 	return err == nil && n == 1 && value[0] == 'y'
 }
 

@@ -130,7 +130,7 @@ const longestAttribute = 64 << 10
 
 func (c *layerCopy) entry(from, to *os.File, name string) error {
 	stat, err := c.look(from, name)
-	if err == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if err == nil && isDir(stat) {
 		err = c.folder(from, to, name)
 	} else if err == nil {
 		err = c.content(from, to, name, stat)

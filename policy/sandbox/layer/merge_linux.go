@@ -84,9 +84,8 @@ func (m *merge) entry(from, to *os.File, name string) error {
 // both merges a folder that both layers have. A folder that hides what is below it hides the earlier
 // one too.
 func (m *merge) both(from, to *os.File, name string, now unix.Stat_t) error {
-	const opaque = "user.overlay.opaque"
 	hides := func(folder *os.File) bool {
-		n, err := unix.Fgetxattr(int(folder.Fd()), opaque, m.buffer)
+		n, err := unix.Fgetxattr(int(folder.Fd()), grants.Opaque, m.buffer)
 		return err == nil && n == 1 && m.buffer[0] == 'y'
 	}
 	top, err := openAt(to, name, unix.O_RDONLY|unix.O_DIRECTORY)
@@ -101,7 +100,7 @@ func (m *merge) both(from, to *os.File, name string, now unix.Stat_t) error {
 		if !hides(in) {
 			return nil
 		}
-		return unix.Fsetxattr(int(out.Fd()), opaque, []byte{'y'}, 0)
+		return unix.Fsetxattr(int(out.Fd()), grants.Opaque, []byte{'y'}, 0)
 	})
 }
 
