@@ -86,6 +86,7 @@ var roomKnows = map[string][]string{
 	"tools/code/declare":          {"tools"},
 	"tools/code/engine":           {"tools/code/internal/message"},
 	"policy/sandbox":              {"policy/outside"},
+	"policy/sandbox/attached":     {"policy/sandbox"},
 	"policy/sandbox/filter":       {"policy/sandbox/stage"},
 	"policy/secrets":              nil,
 	"gitops/forge":                nil,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
@@ -25,43 +25,27 @@ type running struct {
 
 // startPiped starts a command whose output and error stay apart.
 func startPiped(session *sandboxcommand.Session, p process, argv []string) (*running, error) {
-	input, toInput, inputErr := os.Pipe()
-	fromOutput, output, outputErr := os.Pipe()
-	fromFailures, failures, failuresErr := os.Pipe()
-	err := errors.Join(inputErr, outputErr, failuresErr)
-	var started *sandbox.Process
-	if err == nil {
-		started, err = session.Start(sandbox.Command{Argv: argv, Streams: &sandbox.Streams{Input: input, Output: output, Error: failures}})
-	}
-	closeAll(input, output, failures)
+	started, err := attached.Start(session.Start, sandbox.Command{Argv: argv}, attached.Streams{Output: through(p.stdout), Errors: through(p.stderr)})
 	if err != nil {
-		closeAll(toInput, fromOutput, fromFailures)
 		return nil, err
 	}
 	// Nobody waits for this one: reading standard input can't be broken off. It
 	// ends with the process.
 	go func() {
-		_, _ = io.Copy(toInput, p.stdin)
-		toInput.Close()
+		_, _ = io.Copy(started.Input, p.stdin)
+		started.Input.Close()
 	}()
-	var copies sync.WaitGroup
-	copies.Go(func() { drain(p.stdout, fromOutput) })
-	copies.Go(func() { drain(p.stderr, fromFailures) })
-	return &running{started, copies.Wait}, nil
+	return &running{started.Process, func() { _, _ = started.Wait() }}, nil
 }
 
-// drain copies to the end, also when nobody takes it any more: a command would
+// through copies to the end, also when nobody takes it any more: a command would
 // else block.
-func drain(to io.Writer, from *os.File) {
-	defer from.Close()
-	if _, err := io.Copy(to, from); err != nil {
-		_, _ = io.Copy(io.Discard, from)
-	}
-}
-
-func closeAll(ends ...*os.File) {
-	for _, end := range ends {
-		end.Close() // which takes nil: an end that could not be made
+func through(to io.Writer) func(io.Reader) error {
+	return func(from io.Reader) error {
+		if attached.To(to)(from) != nil {
+			_, _ = io.Copy(io.Discard, from)
+		}
+		return nil
 	}
 }
 

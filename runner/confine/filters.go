@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -89,94 +85,22 @@ type filterPlace struct {
 
 func (p *filterPlace) Close() error { return errors.Join(p.box.Close(), p.remove()) }
 
-// leftOpen is how long what a command left behind may hold its streams.
-const leftOpen = 100 * time.Millisecond
+// mostWords is how many bytes are kept of the end of what a filter's command writes to standard error.
+const mostWords = 1 << 10
 
 // Run runs a command with content as its standard input.
 func (p *filterPlace) Run(ctx context.Context, command string, content io.Reader, result io.Writer) error {
-	var pipes [3]pipe
-	for i := range pipes {
-		if err := pipes[i].open(); err != nil {
-			return err
-		}
-		defer pipes[i].close()
-	}
-	in, out, words := &pipes[0], &pipes[1], &pipes[2]
-	process, err := p.box.Start(sandbox.Command{
-		Argv: []string{"/bin/sh", "-c", command}, Dir: p.dir, Env: p.env,
-		Streams: &sandbox.Streams{Input: in.read, Output: out.write, Error: words.write},
+	words := attached.Tail{Most: mostWords}
+	status, err := attached.Run(ctx, p.box.Start, sandbox.Command{Argv: []string{"/bin/sh", "-c", command}, Dir: p.dir, Env: p.env}, attached.Streams{
+		Input: content, Output: attached.To(result), Errors: attached.To(&words),
 	})
-	if err != nil {
-		return err
-	}
-	for _, theirs := range []*os.File{in.read, out.write, words.write} {
-		_ = theirs.Close()
-	}
-	var fed, taken error
-	var said ending
-	var streams sync.WaitGroup
-	streams.Go(func() {
-		_, fed = io.Copy(in.write, content)
-		_ = in.write.Close()
-	})
-	streams.Go(func() {
-		if _, taken = io.Copy(writerOnly{result}, out.read); taken != nil && !errors.Is(taken, os.ErrDeadlineExceeded) {
-			process.Kill()
-		}
-	})
-	streams.Go(func() { _, _ = io.Copy(&said, words.read) })
-	select {
-	case <-process.Done():
-	case <-ctx.Done():
-		process.Kill()
-		<-process.Done()
-	}
-	for _, ours := range []*os.File{in.write, out.read, words.read} {
-		_ = ours.SetDeadline(time.Now().Add(leftOpen))
-	}
-	streams.Wait()
-	status, err := process.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return err
-	case taken != nil && !errors.Is(taken, os.ErrDeadlineExceeded):
-		return taken
 	case status.ExitCode != 0:
-		return &gitops.CommandError{Status: status.ExitCode, Words: said.String()}
-	case fed != nil && !errors.Is(fed, syscall.EPIPE) && !errors.Is(fed, os.ErrDeadlineExceeded):
-		return fed
+		return &gitops.CommandError{Status: status.ExitCode, Words: words.String()}
 	}
 	return nil
-}
-
-// writerOnly hides other methods of a writer.
-type writerOnly struct{ io.Writer }
-
-// pipe has both ends of one.
-type pipe struct{ read, write *os.File }
-
-func (p *pipe) open() (err error) {
-	p.read, p.write, err = os.Pipe()
-	return err
-}
-
-func (p *pipe) close() { // once more is no harm
-	_ = p.read.Close()
-	_ = p.write.Close()
-}
-
-// ending keeps the end of what is written.
-type ending struct{ kept []byte }
-
-func (e *ending) Write(p []byte) (int, error) {
-	const most = 1 << 10
-	e.kept = append(e.kept, p...)
-	e.kept = e.kept[max(0, len(e.kept)-most):]
-	return len(p), nil
-}
-
-func (e *ending) String() string {
-	return strings.ToValidUTF8(strings.TrimSpace(string(e.kept)), "\uFFFD")
 }

@@ -39,31 +39,9 @@ type service struct {
 	process  *sandbox.Process
 	logFile  *os.File
 	logName  string
-	log      *sharedLog
+	log      *record.LogWriter
 	over     chan struct{} // closed when it may end
 	watch    sync.WaitGroup
-}
-
-// sharedLog takes what the service and its commands write.
-type sharedLog struct {
-	mu sync.Mutex
-	*record.LogWriter
-	finished sync.Once
-}
-
-func (l *sharedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.LogWriter.Write(p)
-}
-
-// finish writes what is held back, once nobody writes any more.
-func (l *sharedLog) finish() {
-	l.finished.Do(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.Flush()
-	})
 }
 
 // serviceData is the folder of its own that a service finds in its /tmp.
@@ -155,7 +133,7 @@ func (one *service) openLog() (err error) {
 	if one.logFile, err = one.boxes.Record.Create(one.logName); err != nil {
 		return fmt.Errorf("make log of the service %s: %w", one.name, err)
 	}
-	one.log = &sharedLog{LogWriter: record.NewLogWriter(one.logFile, record.ServiceLog, one.boxes.Record.Redact)}
+	one.log = record.NewLogWriter(one.logFile, record.ServiceLog, one.boxes.Record.Redact)
 	fmt.Fprintf(one.log, "agent-ci: %s for %s\n", one.name, one.by)
 	return nil
 }
@@ -238,7 +216,7 @@ func (one *service) close() (err error) {
 		_, _ = one.process.Wait()
 	}
 	if one.logFile != nil {
-		one.log.finish()
+		one.log.Flush()
 		err = errors.Join(err, one.logFile.Close())
 	}
 	if one.place.Scratch != "" {

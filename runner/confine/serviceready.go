@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -99,7 +99,7 @@ func (one *service) tryReady(ctx context.Context) error {
 		}
 		return conn.Close()
 	}
-	said := new(bounded)
+	said := &attached.Head{Most: mostWords}
 	out := record.NewLogWriter(said, record.ServiceLog, one.boxes.Record.Redact)
 	status, err := one.box.Run(ctx, one.command(one.Ready.Run, out))
 	out.Flush()
@@ -110,15 +110,6 @@ func (one *service) tryReady(ctx context.Context) error {
 		return fmt.Errorf("ready.run ended with exit status %d: %s", status.ExitCode, said.String())
 	}
 	return nil
-}
-
-// bounded keeps the first bytes of an output.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	const most = 1 << 10
-	b.Buffer.Write(p[:min(len(p), max(0, most-b.Len()))])
-	return len(p), nil
 }
 
 func (one *service) runInit(ctx context.Context, run string) error {
@@ -169,7 +160,7 @@ func (one *service) lastLines() string {
 	if one.log == nil {
 		return ""
 	}
-	one.log.finish()
+	one.log.Flush()
 	tail, err := one.boxes.Record.LastLines(one.logName)
 	if err != nil {
 		return ""

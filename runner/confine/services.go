@@ -64,21 +64,13 @@ func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Pl
 		err := one.open(ctx, p)
 		if err != nil && ctx.Err() == nil {
 			err = outcome.Stopf(outcome.SandboxUnavailable, "services",
-				"The sandbox of the service %s can't be opened here: %s; take services out of the job.", one.name, saidOf(err)).Because(err)
+				"The sandbox of the service %s can't be opened here: %s; take services out of the job.", one.name, outcome.Said(err)).Because(err)
 		}
 		if err != nil {
 			return errors.Join(err, all.Close())
 		}
 	}
 	return all.Close()
-}
-
-// saidOf is what an error says, of an outcome its sentence.
-func saidOf(err error) string {
-	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {
-		return strings.TrimSuffix(stop.Message, ".")
-	}
-	return outcome.Trimmed(err)
 }
 
 // newServices are those of a place, not started yet. listeners are for them, as many or

@@ -261,14 +261,6 @@ func (s *Servers) end(which func(*server) bool) error {
 	return errors.Join(failed...)
 }
 
-// saidOf is what an error says, without its end.
-func saidOf(err error) string {
-	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {
-		return strings.TrimSuffix(stop.Message, ".")
-	}
-	return outcome.Trimmed(err)
-}
-
 // stopOf is the outcome of a run that needs a server which is not there.
 func stopOf(name string, err error) *outcome.Stop {
 	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {

@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -24,10 +24,9 @@ const mostLog = 4 << 20
 
 // process is a server that runs in a sandbox of its own.
 type process struct {
-	box     *sandbox.Sandbox
-	log     *os.File
-	errors  *os.File // our end of its standard error
-	reading sync.WaitGroup
+	box               *sandbox.Sandbox
+	log               *os.File
+	*attached.Program // nil until it is started
 }
 
 // start starts the server's program.
@@ -50,20 +49,15 @@ func (one *server) start(ctx context.Context) (*mcp.Process, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.log.Close())
 	}
-	input, output, err := p.launch(sandbox.Command{Argv: argv, Dir: one.dir(base), Env: one.environment(base)}, one.Record.Redact)
+	kept := record.NewLogWriter(p.log, mostLog, one.Record.Redact)
+	p.Program, err = attached.Start(p.box.Start, sandbox.Command{Argv: argv, Dir: one.dir(base), Env: one.environment(base)}, attached.Streams{Errors: func(r io.Reader) error {
+		defer kept.Flush()
+		return attached.To(kept)(r)
+	}})
 	if err != nil {
 		return nil, errors.Join(one.notLaunched(err), p.end())
 	}
-	return &mcp.Process{Output: output, Input: input, End: func() error {
-		return errors.Join(ignoreClosed(input.Close()), p.end(), ignoreClosed(output.Close()))
-	}}, nil
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, os.ErrClosed) {
-		return nil
-	}
-	return err
+	return &mcp.Process{Output: io.NopCloser(p.Output), Input: p.Input, End: p.end}, nil
 }
 
 // baseTree is the tree of the base commit; empty where there is none.
@@ -179,43 +173,11 @@ func (one *server) lastWords() string {
 	return ""
 }
 
-// launch starts the command with pipes, and follows its standard error.
-func (p *process) launch(command sandbox.Command, redact func(string) string) (input, output *os.File, err error) {
-	var pipes [6]*os.File
-	for i := 0; i < len(pipes); i += 2 {
-		if pipes[i], pipes[i+1], err = os.Pipe(); err != nil {
-			closeAll(pipes[:i]...)
-			return nil, nil, fmt.Errorf("make a pipe: %w", err)
-		}
-	}
-	command.Streams = &sandbox.Streams{Input: pipes[0], Output: pipes[3], Error: pipes[5]}
-	_, err = p.box.Start(command)
-	closeAll(pipes[0], pipes[3], pipes[5])
-	if err != nil {
-		closeAll(pipes[1], pipes[2], pipes[4])
-		return nil, nil, err
-	}
-	p.errors = pipes[4]
-	kept := record.NewLogWriter(p.log, mostLog, redact)
-	p.reading.Go(func() {
-		_, _ = io.Copy(kept, p.errors) // ends with the last who can write, or with end
-		kept.Flush()
-	})
-	return pipes[1], pipes[2], nil
-}
-
-func closeAll(files ...*os.File) {
-	for _, f := range files {
-		_ = f.Close()
-	}
-}
-
 // end ends the sandbox, with all that the server started there, and waits for it.
 func (p *process) end() error {
 	err := p.box.Close()
-	if p.errors != nil {
-		_ = p.errors.Close() // where something outlived the sandbox, it is not waited for
+	if p.Program != nil {
+		p.Close()
 	}
-	p.reading.Wait()
 	return errors.Join(err, p.log.Close())
 }

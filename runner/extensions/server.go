@@ -365,7 +365,7 @@ func (one *server) twice(ended error) error {
 
 // giveUp notes that the server answers no more, and gives the words why.
 func (one *server) giveUp(err error) string {
-	why := one.Record.Redact(outcome.Sentence(saidOf(err)) + ".")
+	why := one.Record.Redact(outcome.Sentence(outcome.Said(err)) + ".")
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.broken, one.cause = why, err

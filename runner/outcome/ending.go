@@ -89,6 +89,14 @@ func RootCause(err error) error {
 // Trimmed is an error's text without a full stop, for the end of a sentence.
 func Trimmed(err error) string { return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".") }
 
+// Said is what an error says to people, without a full stop: the message of a Stop, else its text.
+func Said(err error) string {
+	if stop := (*Stop)(nil); errors.As(err, &stop) {
+		return strings.TrimSuffix(stop.Message, ".")
+	}
+	return Trimmed(err)
+}
+
 // Sentence makes an error's text one: a capital at the start, no full stop at
 // the end.
 func Sentence(text string) string {

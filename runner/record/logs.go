@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -22,6 +23,7 @@ const (
 
 // LogWriter keeps the beginning and the end of an output, without secrets.
 type LogWriter struct {
+	mu      sync.Mutex
 	file    io.Writer
 	clean   secrets.Stream
 	left    int    // bytes of the beginning that may still come
@@ -37,10 +39,16 @@ func NewLogWriter(file io.Writer, limit int, redact func(string) string) *LogWri
 	return w
 }
 
-func (w *LogWriter) Write(p []byte) (int, error) { return w.clean.Write(p) }
+func (w *LogWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clean.Write(p)
+}
 
-// Flush writes what is held back, and says where the output was cut.
+// Flush writes what is held back, and says where the output was cut. Nothing is written behind that.
 func (w *LogWriter) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.clean.Flush()
 	w.drop(len(w.end) - w.most)
 	end := string(w.end)
@@ -50,7 +58,7 @@ func (w *LogWriter) Flush() {
 		fmt.Fprintf(w.file, "\nagent-ci: the output is truncated; %d bytes before its end were not kept\n", w.dropped)
 	}
 	_, _ = io.WriteString(w.file, end)
-	w.end = nil
+	w.end, w.dropped = nil, 0
 }
 
 // afterCut is a text that was cut before it, from its first whole line on; all of it where

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -285,7 +284,7 @@ func (c *cell) stop(why string) {
 	c.more.Signal()
 	c.mu.Unlock()
 	c.cancel()
-	c.engine.process.Kill()
+	c.engine.Kill()
 	<-c.ended
 }
 
@@ -320,7 +319,7 @@ func lost(err error, how string) string {
 	switch {
 	case strings.Contains(how, "memory"):
 		return "Error: the script took more memory than a script has, and its engine died. Work on less at once."
-	case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, io.EOF):
 		return "Error: the engine of the script died, and the script with it. It " + how
 	}
 	return fmt.Sprintf("Error: the engine of the script was ended: %v", err)

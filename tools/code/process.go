@@ -1,43 +1,38 @@
 package code
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/tools/code/internal/message"
 )
 
-// drainWait is how long the streams of an engine that has ended are still read while somebody else
-// holds them.
-const drainWait = 100 * time.Millisecond
-
-// engine is a process that runs one script, with our ends of its streams.
+// engine is a process that runs one script.
 type engine struct {
-	process               *sandbox.Process
-	input, output, errors *os.File
-	reports               *message.Reader // of output
-	said                  head            // on standard error
-	readers               sync.WaitGroup
-	ended                 func() string
+	*attached.Program
+	reports *message.Reader // of standard output
+	said    attached.Head   // on standard error
+	ended   func() string
 }
+
+// mostSaid is how many bytes are kept of what an engine writes to standard error.
+const mostSaid = 300
 
 // environ is all of the engine's environment. It is a small program beside those of the run.
 var environ = []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "TZ=UTC"}
 
 // startEngine starts an engine and waits until it can take a script.
-func (t *Tools) startEngine(ctx context.Context) (*engine, error) {
-	e, err := t.launch()
+func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
+	e := &engine{said: attached.Head{Most: mostSaid}}
+	e.Program, err = attached.Start(t.options.Sandbox.Start, sandbox.Command{Argv: t.options.Program, Dir: "/", Env: environ}, attached.Streams{Errors: attached.To(&e.said)})
 	if err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, e.process.Kill)()
+	e.reports, e.ended = message.NewReader(e.Output), sync.OnceValue(e.close)
+	defer context.AfterFunc(ctx, e.Kill)()
 	var first message.Report
 	if err := e.reports.Read(&first); err != nil || !first.Ready {
 		return nil, fmt.Errorf("%s %s", t.options.Program[0], e.end())
@@ -45,86 +40,19 @@ func (t *Tools) startEngine(ctx context.Context) (*engine, error) {
 	return e, nil
 }
 
-func (t *Tools) launch() (*engine, error) {
-	var ours, theirs [3]*os.File
-	for i := range ours {
-		reads, writes, err := os.Pipe()
-		if err != nil {
-			closeAll(ours[:i], theirs[:i])
-			return nil, fmt.Errorf("make a pipe: %w", err)
-		}
-		if ours[i], theirs[i] = reads, writes; i == 0 {
-			ours[i], theirs[i] = writes, reads
-		}
-	}
-	defer closeAll(theirs[:])
-	process, err := t.options.Sandbox.Start(sandbox.Command{
-		Argv: t.options.Program, Dir: "/", Env: environ, Streams: &sandbox.Streams{Input: theirs[0], Output: theirs[1], Error: theirs[2]},
-	})
-	if err != nil {
-		closeAll(ours[:])
-		return nil, err
-	}
-	e := &engine{process: process, input: ours[0], output: ours[1], errors: ours[2], reports: message.NewReader(sandbox.Drain(ours[1]))}
-	e.ended = sync.OnceValue(e.close)
-	e.readers.Go(func() { _, _ = io.Copy(&e.said, sandbox.Drain(e.errors)) })
-	e.readers.Go(func() {
-		<-e.process.Done()
-		_ = e.output.SetReadDeadline(time.Now().Add(drainWait))
-		_ = e.errors.SetReadDeadline(time.Now().Add(drainWait))
-	})
-	return e, nil
-}
-
 // tell sends an order. An engine that has ended takes none, as its reports say.
-func (e *engine) tell(order message.Order) { _ = message.Write(e.input, order) }
+func (e *engine) tell(order message.Order) { _ = message.Write(e.Input, order) }
 
 // end ends the process, waits for it and says how it ended.
 func (e *engine) end() string { return e.ended() }
 
 func (e *engine) close() string {
-	_ = e.input.Close()
-	e.process.Kill()
-	<-e.process.Done()
-	status, err := e.process.Wait()
-	e.readers.Wait()
-	closeAll([]*os.File{e.output, e.errors})
-	how := fmt.Sprintf("ended with exit status %d", status.ExitCode)
-	switch {
-	case err != nil:
-		how = fmt.Sprintf("ended: %v", err)
-	case status.Signal != "":
-		how = "was ended by " + status.Signal
-	}
-	if said := e.said.line(); said != "" {
+	e.Close()
+	how := attached.Ending(e.Wait())
+	if said := e.said.Line(); said != "" {
 		how += ": " + said
 	}
 	return how
-}
-
-// head keeps the beginning of what is written to it.
-type head struct{ beginning []byte }
-
-// headLength is how many bytes a head keeps.
-const headLength = 300
-
-func (h *head) Write(p []byte) (int, error) {
-	h.beginning = append(h.beginning, p[:min(len(p), headLength-len(h.beginning))]...)
-	return len(p), nil
-}
-
-// line is the first one.
-func (h *head) line() string {
-	line, _, _ := bytes.Cut(bytes.TrimSpace(h.beginning), []byte("\n"))
-	return strings.ToValidUTF8(string(line), "\uFFFD")
-}
-
-func closeAll(lists ...[]*os.File) {
-	for _, files := range lists {
-		for _, f := range files {
-			_ = f.Close()
-		}
-	}
 }
 
 // spare is an engine that is being started before anybody needs it.
@@ -159,20 +87,11 @@ func (t *Tools) engine(ctx context.Context) (*engine, error) {
 		return t.startEngine(ctx)
 	}
 	<-s.ready
-	if s.err == nil && s.engine.alive() {
+	if s.err == nil && !s.engine.Exited() {
 		return s.engine, nil
 	}
 	s.discard()
 	return t.startEngine(ctx)
-}
-
-func (e *engine) alive() bool {
-	select {
-	case <-e.process.Done():
-		return false
-	default:
-		return true
-	}
 }
 
 func (s *spare) discard() {

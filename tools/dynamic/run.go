@@ -2,21 +2,34 @@ package dynamic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/tools"
 )
+
+// Program is what answers calls: argv, and where it is started.
+type Program struct {
+	Sandbox *sandbox.Sandbox // nil for a tool that is told of only
+	Argv    []string
+	Dir     string
+	Env     []string // all of the environment
+}
+
+// mostLast is how many bytes of the end of standard error are kept for the record.
+const mostLast = 2 << 10
 
 // Run makes a tool for each of whose calls a program is started: it gets the arguments as JSON
 // on its standard input, and what it prints is the result, text or a JSON list of items. A
 // call mutates: what the program does, nobody knows.
 func Run(spec tools.Spec, program Program, timeout time.Duration, outputs *tools.Outputs) tools.Tool {
 	return tools.Tool{Spec: spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		r := running{name: spec.Name, stdout: taken{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID)}
+		r := running{name: spec.Name, stdout: taken{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID), last: attached.Tail{Most: mostLast}}
 		return r.run(ctx, program, timeout, call.Input)
 	}}
 }
@@ -26,29 +39,19 @@ type running struct {
 	name   string
 	stdout taken
 	stderr *tools.Capture
-	last   tail // of stderr
+	last   attached.Tail // of stderr
 }
 
 func (r *running) run(ctx context.Context, program Program, timeout time.Duration, input string) (tools.Result, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	c, err := program.start(func(from io.Reader) { _, _ = io.Copy(&r.stdout, from) }, io.MultiWriter(r.stderr, &r.last))
-	if err != nil {
-		return tools.Result{}, err
-	}
-	var fed sync.WaitGroup
-	fed.Go(func() {
-		_, _ = io.WriteString(c.input, input+"\n") // a program may end without reading, and a shell reads lines
-		_ = c.input.Close()
+	status, err := attached.Run(limited, program.Sandbox.Start, sandbox.Command{Argv: program.Argv, Dir: program.Dir, Env: program.Env}, attached.Streams{
+		Input:  strings.NewReader(input + "\n"), // a shell reads lines
+		Output: attached.To(&r.stdout), Errors: attached.To(io.MultiWriter(r.stderr, &r.last)),
 	})
-	select {
-	case <-c.Done():
-	case <-limited.Done():
-		c.Kill()
-	}
-	status, err := c.end()
-	fed.Wait()
 	switch {
+	case errors.Is(err, sandbox.ErrNotStarted):
+		return tools.Result{}, err
 	case ctx.Err() != nil:
 		return r.failed("was ended"), ctx.Err()
 	case limited.Err() != nil:
@@ -58,7 +61,7 @@ func (r *running) run(ctx context.Context, program Program, timeout time.Duratio
 	case err != nil:
 		return r.failed("was ended"), err
 	case status.ExitCode != 0:
-		failed := r.failed(ended(status))
+		failed := r.failed(attached.Ending(status, nil))
 		failed.Detail["exit_code"] = status.ExitCode
 		return failed, nil
 	}
@@ -101,20 +104,4 @@ func (r *running) failed(how string) tools.Result {
 		result.Output, result.Printed = fmt.Sprintf("%s %s. On its %s:\n", r.name, how, from), said
 	}
 	return result
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ end []byte }
-
-// tailLength is how many bytes a tail keeps.
-const tailLength = 2 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.end = append(t.end, p[max(0, len(p)-tailLength):]...)
-	t.end = t.end[max(0, len(t.end)-tailLength):]
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.end), "\uFFFD"))
 }

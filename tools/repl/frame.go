@@ -4,8 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"io"
 )
 
 // mostLine is how many bytes a line of the kernel may have: more than an image of the largest size.
@@ -42,24 +41,24 @@ type answer struct {
 var frameTypes = map[string]bool{"tool": true, "image": true, "done": true}
 
 // receive hands on what the kernel sends, until that is no frame.
-func (k *kernel) receive() {
+func (k *kernel) receive(from io.Reader) error {
 	defer close(k.frames)
-	lines := bufio.NewReaderSize(sandbox.Drain(k.output), 64<<10)
+	lines := bufio.NewReaderSize(from, 64<<10)
 	for {
 		line, err := nextLine(lines)
 		if err != nil {
 			k.broke = errors.Is(err, errLongLine)
-			return
+			return nil
 		}
 		var f frame
 		if json.Unmarshal(line, &f) != nil || !frameTypes[f.Type] {
 			k.broke = true
-			return
+			return nil
 		}
 		select {
 		case k.frames <- f:
 		case <-k.left:
-			return
+			return nil
 		}
 	}
 }

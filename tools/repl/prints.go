@@ -49,13 +49,13 @@ func (p *prints) say(words string) {
 	p.write([]byte(words))
 }
 
-func (p *prints) copy(from io.Reader) {
+func (p *prints) copy(from io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		p.take(buffer[:n])
 		if err != nil {
-			return
+			return nil
 		}
 	}
 }

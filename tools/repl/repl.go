@@ -140,7 +140,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 
 // ready has a kernel run. before is what the model has to know of it, and problem why there is none.
 func (r *Repl) ready() (before, problem string) {
-	if r.kernel != nil && r.kernel.hasEnded() {
+	if r.kernel != nil && r.kernel.Exited() {
 		before = fmt.Sprintf("The kernel %s after the last call.\n", r.kernel.how())
 		r.stop()
 		r.lost = true

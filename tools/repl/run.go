@@ -129,7 +129,7 @@ func (r *running) stopped(timedOut bool) string {
 // endsNow says whether the kernel, which sends no more, ends by itself.
 func (r *running) endsNow() bool {
 	select {
-	case <-r.process.Done():
+	case <-r.Done():
 		return true
 	case <-time.After(endWait):
 		return false

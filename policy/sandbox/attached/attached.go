@@ -1,0 +1,195 @@
+//go:build unix
+
+// Package attached runs a program of a sandbox with pipes as its standard streams: it feeds the
+// program, reads what it writes, and ends all of that with the program.
+package attached
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+)
+
+// drainWait is how long the streams of a program that has exited are still read. A process that the
+// program left behind may hold them, and nobody waits longer for it.
+const drainWait = 100 * time.Millisecond
+
+// Starter starts a command, as a Sandbox does.
+type Starter func(sandbox.Command) (*sandbox.Process, error)
+
+// Streams are the other ends of a program's standard streams.
+type Streams struct {
+	// Input is all of the standard input; nil if the caller writes it to Program.Input.
+	Input io.Reader
+	// Output and Errors read standard output and standard error, each in a goroutine, until the stream
+	// ends. An error kills the program, and Wait returns it. A nil Output leaves standard output to the
+	// caller, who reads Program.Output and calls Close.
+	Output, Errors func(io.Reader) error
+}
+
+// To reads a stream into w.
+func To(w io.Writer) func(io.Reader) error {
+	return func(r io.Reader) error {
+		_, err := io.Copy(struct{ io.Writer }{w}, r)
+		return err
+	}
+}
+
+// UpTo reads a stream of up to limit bytes into w, and fails with tooMuch if there are more.
+func UpTo(w io.Writer, limit int64, tooMuch error) func(io.Reader) error {
+	return func(r io.Reader) error {
+		if n, err := io.Copy(w, io.LimitReader(r, limit)); n < limit || err != nil {
+			return err
+		}
+		if n, _ := io.ReadFull(r, make([]byte, 1)); n > 0 {
+			return tooMuch
+		}
+		return nil
+	}
+}
+
+// Program is a started program. Done, Kill and Signal are those of its process; Wait also waits for
+// the streams.
+type Program struct {
+	*sandbox.Process
+	Input  *os.File  // closed when the program has exited
+	Output io.Reader // ends when the program has exited and what it wrote was read
+
+	streams sync.WaitGroup
+	failed  chan error // of the streams
+	over    chan struct{}
+	status  sandbox.Status
+	err     error
+	output  *os.File
+}
+
+// Start starts a command with pipes as its standard streams.
+func Start(start Starter, c sandbox.Command, s Streams) (*Program, error) {
+	var ours, theirs [3]*os.File
+	defer func() { closeAll(theirs) }()
+	for i := range ours {
+		reads, writes, err := os.Pipe()
+		if err != nil {
+			closeAll(ours)
+			return nil, fmt.Errorf("%w: make a pipe: %w", sandbox.ErrNotStarted, err)
+		}
+		if ours[i], theirs[i] = reads, writes; i == 0 {
+			ours[i], theirs[i] = writes, reads
+		}
+	}
+	c.Streams = &sandbox.Streams{Input: theirs[0], Output: theirs[1], Error: theirs[2]}
+	process, err := start(c)
+	if err != nil {
+		closeAll(ours)
+		return nil, err
+	}
+	p := &Program{
+		Process: process, Input: ours[0], Output: untilEnd{sandbox.Drain(ours[1])},
+		failed: make(chan error, len(ours)), over: make(chan struct{}), output: ours[1],
+	}
+	if s.Input != nil {
+		p.streams.Go(func() { p.fail(feed(p.Input, s.Input)) })
+	}
+	if s.Output != nil {
+		p.streams.Go(func() { p.fail(s.Output(p.Output)) })
+	}
+	p.streams.Go(func() { p.fail(s.Errors(untilEnd{sandbox.Drain(ours[2])})) })
+	go p.follow(ours, s.Output != nil)
+	return p, nil
+}
+
+// Run runs a command to its end, and kills it if ctx ends first.
+func Run(ctx context.Context, start Starter, c sandbox.Command, s Streams) (sandbox.Status, error) {
+	p, err := Start(start, c, s)
+	if err != nil {
+		return sandbox.Status{}, err
+	}
+	defer context.AfterFunc(ctx, p.Kill)()
+	return p.Wait()
+}
+
+// follow ends the streams once the program has exited.
+func (p *Program) follow(ours [3]*os.File, closeOutput bool) {
+	defer close(p.over)
+	p.status, p.err = p.Process.Wait()
+	_ = p.Input.Close() // breaks off a write that nobody reads
+	for _, stream := range ours[1:] {
+		_ = stream.SetReadDeadline(time.Now().Add(drainWait))
+	}
+	p.streams.Wait()
+	_ = ours[2].Close()
+	if closeOutput {
+		_ = p.output.Close()
+	}
+	select {
+	case p.err = <-p.failed:
+	default:
+	}
+}
+
+// fail kills the program because a stream failed.
+func (p *Program) fail(err error) {
+	if err != nil {
+		p.failed <- err
+		p.Kill()
+	}
+}
+
+// feed writes all of the input. A program need not read it.
+func feed(to *os.File, from io.Reader) error {
+	_, err := io.Copy(to, from)
+	_ = to.Close()
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// Wait waits until the program has exited and the streams are read.
+func (p *Program) Wait() (sandbox.Status, error) {
+	<-p.over
+	return p.status, p.err
+}
+
+// Close kills the program, waits for it and closes what the caller reads.
+func (p *Program) Close() {
+	p.Kill()
+	<-p.over
+	_ = p.output.Close()
+}
+
+// Exited reports whether the program has exited.
+func (p *Program) Exited() bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// untilEnd reads a stream until it ends, or is no longer waited for.
+type untilEnd struct{ io.Reader }
+
+func (r untilEnd) Read(to []byte) (int, error) {
+	n, err := r.Reader.Read(to)
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrClosed) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func closeAll(files [3]*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
