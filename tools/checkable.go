@@ -56,7 +56,13 @@ func checkSchema(raw json.RawMessage) error {
 	if _, ok := root.(map[string]any); !ok {
 		return errors.New("it is no object")
 	}
-	if err := foreignParts(root); err != nil {
+	err := walkSchema(root, func(node map[string]any, isRoot bool) error {
+		for _, keyword := range unfollowed(root, node, isRoot) {
+			return fmt.Errorf("it has %s %v", keyword, node[keyword])
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	if loops(root) {
@@ -76,22 +82,20 @@ func checkSchema(raw json.RawMessage) error {
 	return nil
 }
 
-// foreignParts says what a schema has that only a full implementation of references can follow.
-func foreignParts(root any) error {
-	return walkSchema(root, func(node map[string]any, isRoot bool) error {
-		for _, keyword := range []string{"$dynamicRef", "$recursiveRef", "$id"} {
-			if _, there := node[keyword]; there && !(isRoot && keyword == "$id") {
-				return fmt.Errorf("it has %s", keyword)
-			}
+// unfollowed returns the keywords of one schema that only a full implementation of references can follow.
+func unfollowed(root any, node map[string]any, isRoot bool) (keywords []string) {
+	for _, keyword := range []string{"$dynamicRef", "$recursiveRef", "$id"} {
+		if _, there := node[keyword]; there && !(isRoot && keyword == "$id") {
+			keywords = append(keywords, keyword)
 		}
-		if reference, there := node["$ref"]; there {
-			text, _ := reference.(string)
-			if _, ok := Referred(root, text); !ok {
-				return fmt.Errorf("it refers to %q", text)
-			}
+	}
+	if reference, there := node["$ref"]; there {
+		text, _ := reference.(string)
+		if _, ok := Referred(root, text); !ok {
+			keywords = append(keywords, "$ref")
 		}
-		return nil
-	})
+	}
+	return keywords
 }
 
 // walkSchema visits each schema in a schema, the root first.
@@ -186,16 +190,8 @@ func loosened(raw json.RawMessage) (json.RawMessage, []string) {
 	}
 	_ = walkSchema(root, func(node map[string]any, isRoot bool) error {
 		delete(node, "$schema")
-		for _, keyword := range []string{"$dynamicRef", "$recursiveRef", "$id"} {
-			if _, there := node[keyword]; there && !(isRoot && keyword == "$id") {
-				drop(node, keyword)
-			}
-		}
-		if reference, there := node["$ref"]; there {
-			text, _ := reference.(string)
-			if _, ok := Referred(root, text); !ok {
-				drop(node, "$ref")
-			}
+		for _, keyword := range unfollowed(root, node, isRoot) {
+			drop(node, keyword)
 		}
 		for keyword, value := range node {
 			if !understood(keyword, value) {
@@ -232,13 +228,7 @@ func understood(keyword string, value any) bool {
 		}
 		return ok
 	}
-	if _, known := schemaKeywords[keyword]; known {
-		return true
-	}
-	if _, known := schemaListKeywords[keyword]; known {
-		return true
-	}
-	if _, known := schemaMapKeywords[keyword]; known {
+	if holdsSchemas(keyword) {
 		return true
 	}
 	raw, err := json.Marshal(map[string]any{keyword: value})

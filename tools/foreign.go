@@ -72,11 +72,7 @@ func (e *entry) exactly(input string, arguments map[string]any, needed int) (str
 // affords says whether a value can be checked in bounded time: schemas that refer to each other
 // can multiply the work with each level of the value.
 func (s *schema) affords(value any) bool {
-	var root any
-	if json.Unmarshal(s.source, &root) != nil {
-		return true
-	}
-	return affords(root, value, mostChecks)
+	return s.compile() != nil || affords(s.document, value, mostChecks)
 }
 
 // affords says whether a value can be checked in so many steps.

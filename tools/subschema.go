@@ -28,6 +28,13 @@ var (
 	}
 )
 
+func holdsSchemas(keyword string) bool {
+	_, one := schemaKeywords[keyword]
+	_, list := schemaListKeywords[keyword]
+	_, named := schemaMapKeywords[keyword]
+	return one || list || named
+}
+
 // subschema is a schema that stands directly in another one.
 type subschema struct {
 	at      place
