@@ -4,76 +4,33 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// synonyms are the shapes in which a tool's arguments come from models that
-// learned another tool, in the order in which they are tried.
-var synonyms = sync.OnceValue(func() map[string][]synonym {
-	return map[string][]synonym{
-		"exec_command":  commandSynonyms("cmd", "command", commandLine),
-		"shell_command": commandSynonyms("command", "cmd", commandLine),
-		"shell":         commandSynonyms("command", "cmd", argumentVector),
-		"update_plan":   converted(planSteps, "plan", "plan", "todos", "steps"),
-		"apply_patch":   renamed("input", "patch", "patchText"),
-		"read_file":     renamed("file_path", "path", "filePath", "absolute_path", "target_file", "file"),
-		"list_dir":      renamed("dir_path", "path", "directory", "dirPath"),
-		"grep_files": slices.Concat(
-			renamed("pattern", "query", "regex"),
-			renamed("include", "glob", "include_pattern"),
-			converted(globOfType, "include", "type"),
-			renamed("path", "directory", "dir_path"),
-			renamed("limit", "head_limit", "max_results"),
-			renamed("ignore_case", "-i", "case_insensitive"),
-		),
-		"bash": slices.Concat(
-			converted(commandLine, "command", "command", "cmd", "script"), renamed("workdir", "cwd"), renamed("timeout", "timeout_ms"),
-		),
-		"read": renamed("filePath", "file_path", "path", "absolute_path", "target_file", "file"),
-		"list": renamed("path", "dir_path", "directory", "dirPath"),
-		"glob": slices.Concat(renamed("pattern", "query", "include"), renamed("path", "directory", "dir_path")),
-		"grep": slices.Concat(
-			renamed("pattern", "query", "regex"), renamed("include", "glob", "include_pattern"), converted(globOfType, "include", "type"), renamed("path", "directory", "dir_path"),
-		),
-		"edit": slices.Concat(
-			renamed("filePath", "file_path", "path"), renamed("oldString", "old_string", "old_str"), renamed("newString", "new_string", "new_str"), renamed("replaceAll", "replace_all"),
-		),
-		"write":              slices.Concat(renamed("filePath", "file_path", "path"), renamed("content", "contents", "file_text", "text")),
-		"todowrite":          converted(todoItems, "todos", "todos", "plan", "steps"),
-		"task":               slices.Concat(renamed("prompt", "message", "task"), renamed("subagent_type", "agent_type", "role")),
-		"view_image":         renamed("path", "file_path", "filePath", "image_path"),
-		"load_skill":         renamed("name", "skill", "skill_name"),
-		"request_user_input": converted(oneQuestion, "questions", "question", "questions"),
-		"spawn_agent":        slices.Concat(renamed("message", "prompt", "task"), renamed("agent_type", "role", "subagent_type")),
-		"send_input":         renamed("target", "id", "agent_id"),
-		"resume_agent":       renamed("id", "agent_id", "target"),
-		"wait_agent":         converted(oneOrMore, "targets", "targets", "ids", "agent_ids", "target", "id", "agent_id"),
-		"close_agent":        renamed("target", "id", "agent_id"),
-		"merge_agent":        renamed("id", "agent_id", "target"),
-		"send_message":       renamed("target", "id", "agent_name"),
-		"followup_task":      renamed("target", "id", "agent_name"),
-		"interrupt_agent":    renamed("target", "id", "agent_name"),
-	}
-})
-
-// commandSynonyms are the shapes of a tool that has its command under a name, and
-// others of its kind under another.
-func commandSynonyms(name, other string, convert func(any) any) []synonym {
-	return slices.Concat(
-		converted(convert, name, name, other, "script"),
-		renamed("workdir", "cwd"),
-		renamed("timeout_ms", "timeout"),
-	)
+// shapes make the shape of an argument of what other agents write.
+var shapes = map[dialect.Shape]func(any) any{
+	dialect.Line: commandLine, dialect.Vector: argumentVector, dialect.Steps: planSteps, dialect.Todos: todoItems,
+	dialect.List: oneOrMore, dialect.Questions: oneQuestion, dialect.Glob: globOfType,
 }
 
-func renamed(to string, from ...string) []synonym { return converted(nil, to, from...) }
+// synonyms are the arguments of a tool that come under other names, or in another shape, in the order in
+// which they are tried.
+func synonyms(tool string) (all []synonym) {
+	for _, a := range dialect.Of(tool).Takes {
+		if a.As != dialect.AsWritten && a.As != dialect.Glob {
+			all = append(all, synonym{a.Name, a.Name, shapes[a.As]})
+		}
+		for _, name := range a.Also {
+			all = append(all, synonym{name, a.Name, shapes[a.As]})
+		}
+	}
+	return all
+}
 
-func converted(convert func(any) any, to string, from ...string) []synonym {
-	var all []synonym
+func renamed(to string, from ...string) (all []synonym) {
 	for _, name := range from {
-		all = append(all, synonym{name, to, convert})
+		all = append(all, synonym{name, to, nil})
 	}
 	return all
 }
@@ -101,7 +58,7 @@ func translate(tool, called string, arguments map[string]any) {
 	if asGlob {
 		move(renamed("include", "pattern", "query"), arguments)
 	}
-	move(synonyms()[tool], arguments)
+	move(synonyms(tool), arguments)
 	switch {
 	case asGlob:
 		given(arguments, "pattern", "")

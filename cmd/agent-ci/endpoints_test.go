@@ -20,6 +20,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // completion is a request for a chat completion, as a server reads it.
@@ -515,7 +516,7 @@ func TestOpenCodeOverChat(t *testing.T) {
 				{{"bash", `{"command":"grep began log.txt"}`}},
 			}
 			e.refuses = append(slices.Clip(e.refuses), below(418, "a tool did not do its work", `"content":"((edit|write|read|bash)( failed)?: |[^"]{0,8}bash_metadata)`))
-			if warned := e.run(t, settings, job.ToolsOpenCode, true); len(warned) > 0 {
+			if warned := e.run(t, settings, dialect.OpenCode, true); len(warned) > 0 {
 				t.Errorf("with %s the run warned: %v", settings, warned)
 			}
 		})

@@ -88,14 +88,14 @@ type Model struct {
 	ServiceTier     string            `json:"service_tier"`      // "" for the project's own
 	MaxOutputTokens int64             `json:"max_output_tokens"` // 0 for the model's own
 	ContextWindow   int64             `json:"context_window"`    // 0 for the one of the model's profile
-	Tools           string            `json:"tools"`             // auto, freeform, function, builtin, code, ToolsOpenCode and so on
+	Tools           string            `json:"tools"`             // auto, freeform, function, builtin, code, ToolsAiderDiff and so on, dialect.Families
 	Outage          Duration          `json:"outage"`
 	Price           Price             `json:"price"`
 }
 
-// The values of model.tools that stand for what other agents have in the place of agent-ci's tools.
+// The values of model.tools with which a model has no tools and writes edits in the formats of Aider. Those
+// with which it has the tools of another agent are dialect.Families.
 const (
-	ToolsOpenCode   = "opencode"
 	ToolsAiderDiff  = "aider-diff"
 	ToolsAiderUdiff = "aider-udiff"
 	ToolsAiderWhole = "aider-whole"

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // rule says of one key what its Go type cannot.
@@ -97,7 +98,7 @@ var rules = []rule{
 	{path: "model.service_tier", about: "The provider's tier of processing. Empty: that of the project. After two refusals because there is no room at flex, or one because there is no such tier, the run goes on at the default tier.", values: []string{"", "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}},
 	{path: "model.max_output_tokens", about: "Tokens that one answer may have, reasoning included. 0: the model's own limit.", span: &span{0, many}},
 	{path: "model.context_window", about: "Tokens that fit into one request with its answer. 0: what the model's profile says, 128000 for a model without one. At 85 % the conversation is made shorter.", span: &span{0, many}},
-	{path: "model.tools", about: "How the model gets tools: apply_patch freeform with a grammar, as a function, or as the tool that is built into the API, in which case commands run by the API's own shell tool too; code: all tools are called in scripts, which it writes; opencode: tools with the names and arguments that OpenCode gives them; aider-diff, aider-udiff, aider-whole: none in the request, the model writes edits as text in Aider's formats, and what it wants to read and run in fenced blocks; auto: what suits the model of freeform, function and code. Calls in the other forms of tools are answered too.", initial: "auto", values: []string{"auto", "freeform", "function", "builtin", "code", ToolsOpenCode, ToolsAiderDiff, ToolsAiderUdiff, ToolsAiderWhole}},
+	{path: "model.tools", about: "How the model gets tools: apply_patch freeform with a grammar, as a function, or as the tool that is built into the API, in which case commands run by the API's own shell tool too; code: all tools are called in scripts, which it writes; opencode: tools with the names and arguments that OpenCode gives them; aider-diff, aider-udiff, aider-whole: none in the request, the model writes edits as text in Aider's formats, and what it wants to read and run in fenced blocks; auto: what suits the model of freeform, function and code. Calls in the other forms of tools are answered too.", initial: "auto", values: slices.Concat([]string{"auto", "freeform", "function", "builtin", "code"}, dialect.Families(), []string{ToolsAiderDiff, ToolsAiderUdiff, ToolsAiderWhole})},
 	{path: "model.outage", about: "What pauses and further attempts may take in the whole run.", initial: Duration(10 * time.Minute)},
 	{path: "model.price", about: "What the model costs. Empty: the price of its profile, if one is known."},
 	{path: "model.price.input", about: "US dollars for a million tokens that the model reads."},

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools/agents"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Begin says that the agent works from here on, until End.
@@ -209,7 +209,10 @@ func (m *Member) List(prefix string) (all []agents.Listed) {
 }
 
 // tasks says whether models give others tasks, and wait for each.
-func (t *Team) tasks() bool { return t.job().Model.Tools == job.ToolsOpenCode }
+func (t *Team) tasks() bool {
+	family := t.job().Model.Tools
+	return family != "" && len(dialect.InFamily(family, dialect.Leads)) > 0
+}
 
 // closesNone says whether models have no tool that closes agents.
 func (t *Team) closesNone() bool { return t.root.scripts || t.tasks() }

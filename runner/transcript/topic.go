@@ -5,20 +5,30 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // topicWidth is the most that a topic takes, in UTF-16 units.
 const topicWidth = 100
 
-// topicKeys are the arguments that say what a call is about, the most telling
-// first. The names are those of the published tool families.
-var topicKeys = []string{
-	"cmd", "command", "file_path", "filePath", "path", "dir_path", "pattern", "query", "url",
-	"input", "patch", "session_id", "chars", "explanation", "name", "description",
-}
+// topicKeys are the arguments that say what a call is about, the most telling first.
+var topicKeys = sync.OnceValue(func() []string {
+	command := func(t dialect.Tool) string {
+		if t.Name == dialect.WriteStdin { // what it types says less than to which command
+			return ""
+		}
+		return t.Command
+	}
+	return slices.Concat(
+		dialect.Arguments(command), dialect.Arguments(func(t dialect.Tool) string { return t.Path }), []string{"dir_path", "pattern", "query", "url"},
+		dialect.Arguments(func(t dialect.Tool) string { return t.Patch }), []string{"patch", "session_id", "chars", "explanation", "name", "description"},
+	)
+})
 
 // Topic is what a call is about, in one line of at most 100 characters, from its
 // arguments as the model wrote them: the command, the path, the files of a
@@ -41,7 +51,7 @@ func Topic(input string) string {
 }
 
 func topicOf(args map[string]json.RawMessage) string {
-	for _, key := range topicKeys {
+	for _, key := range topicKeys() {
 		if value, ok := args[key]; ok {
 			return argument(value)
 		}

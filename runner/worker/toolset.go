@@ -20,7 +20,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/files"
-	"github.com/agent-ci/agent-ci/tools/opencode"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
@@ -43,17 +42,9 @@ type toolset struct {
 	patch tools.Form // of apply_patch
 	sees  bool       // images
 	code  bool       // the model calls all of them in scripts
-	// family is job.ToolsOpenCode and so on where the model has the tools of another agent, or
-	// writes what it wants done; empty for tools of agent-ci.
+	// family is one of families, or of editFormats where the model writes what it wants done; empty
+	// for tools of agent-ci.
 	family string
-}
-
-// commandTools are the tools that run commands, by the name that a profile has
-// for them.
-var commandTools = map[string][]string{
-	"exec_command":  {"exec_command", "write_stdin"},
-	"shell":         {"shell"},
-	"shell_command": {"shell_command"},
 }
 
 var (
@@ -64,23 +55,24 @@ var (
 // toolsetOf are the tools that suit a model, in the form that the job asks for:
 // auto, freeform, function, builtin, code, or a family of another agent's.
 func toolsetOf(p model.Profile, form string) toolset {
-	s := toolset{runs: commandTools[p.Commands], shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
+	s := toolset{runs: dialect.Together(p.Commands), shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
 	switch {
 	case form == "code", form == "auto" && p.Code:
-		s.code, s.runs, s.shell, s.patch = true, commandTools["exec_command"], tools.Function, tools.Freeform
+		s.code, s.runs, s.shell, s.patch = true, dialect.Together("exec_command"), tools.Function, tools.Freeform
 		return s
 	}
 	switch form {
 	case "freeform", "function":
 		s.patch = patchForms[form]
 	case "builtin":
-		s.patch, s.runs = tools.Operation, commandTools["shell"]
+		s.patch, s.runs = tools.Operation, dialect.Together("shell")
 		if s.shell == tools.Function {
 			s.shell = tools.ShellAction
 		}
 	case job.ToolsAiderDiff, job.ToolsAiderUdiff, job.ToolsAiderWhole:
 		return toolset{family: form, runs: []string{writtenCommands}, patch: tools.Freeform}
-	case job.ToolsOpenCode:
+	}
+	if _, known := families[form]; known {
 		s.family = form
 	}
 	return s
@@ -91,8 +83,8 @@ func (s toolset) ways() agent.Ways {
 	if f, writes := editFormats[s.family]; writes {
 		return writingWays(f)
 	}
-	if s.openCode() {
-		return openCodeWays()
+	if f, known := families[s.family]; known {
+		return f.ways
 	}
 	return agent.Calling()
 }
@@ -104,11 +96,11 @@ func (s toolset) offered(people bool, named []string) []string {
 	if _, writes := editFormats[s.family]; writes {
 		return []string{"update_plan", "read_file", writtenCommands, patchTool}
 	}
-	family, runs := "", append(slices.Clone(s.runs), patchTool)
-	if s.openCode() {
-		family, runs = dialect.OpenCode, dialect.InFamily(dialect.OpenCode, dialect.Commands)
+	runs := append(slices.Clone(s.runs), patchTool)
+	if s.borrowed() {
+		runs = dialect.InFamily(s.family, dialect.Commands)
 	}
-	all := dialect.InFamily(family, dialect.Plans, dialect.Looks, dialect.Edits)
+	all := dialect.InFamily(s.family, dialect.Plans, dialect.Looks, dialect.Edits)
 	if s.sees {
 		all = append(all, "view_image")
 	}
@@ -289,8 +281,8 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 		ask = nil
 	}
 	var all []tools.Tool
-	if a.suits.openCode() {
-		all = a.openCodeTools(box, reading, patcher)
+	if f, known := families[a.suits.family]; known {
+		all = f.works(a, box, reading, patcher)
 	} else {
 		all = append([]tools.Tool{plan.New(a.takePlan)}, files.New(reading)...)
 		all = append(append(all, box.commands.All()...), patcher.Tool())
@@ -302,8 +294,8 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 // readingTools are those of an agent that changes nothing.
 func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
 	reading := files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view, Since: a.since}
-	if a.suits.openCode() {
-		return opencode.New(opencode.Options{Files: reading, Seen: &a.files, Sees: a.suits.sees})
+	if f, known := families[a.suits.family]; known {
+		return f.reads(a, reading)
 	}
 	return files.New(reading)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func TestToolsets(t *testing.T) {
-	sessions, programs, commandLine := commandTools["exec_command"], commandTools["shell"], commandTools["shell_command"]
+	sessions, programs, commandLine := []string{"exec_command", "write_stdin"}, []string{"shell"}, []string{"shell_command"}
 	const function, freeform, operation = tools.Function, tools.Freeform, tools.Operation
 	for _, test := range []struct {
 		model, form  string

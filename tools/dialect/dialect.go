@@ -39,9 +39,36 @@ type Tool struct {
 	Claude string
 	// Renamed are its arguments that Claude Code names otherwise, by agent-ci's names.
 	Renamed map[string]string
-	// Path and Command are the arguments that hold the path of a file and the command.
-	Path, Command string
+	// Path, Command and Patch are the arguments that hold the path of a file, the command and the patch.
+	Path, Command, Patch string
+	// Takes are the arguments that other agents name, or write, otherwise, in the order in which they are
+	// read.
+	Takes []Argument
+	// With is the tool beside which this one is always offered.
+	With string
 }
+
+// Argument is an argument of a tool.
+type Argument struct {
+	Name string
+	Also []string // its names in other agents
+	As   Shape
+}
+
+// Shape is the shape that an argument's value has, whatever shape other agents give it.
+type Shape int
+
+// The shapes of arguments.
+const (
+	AsWritten Shape = iota
+	Line            // a command as one line of a shell
+	Vector          // a command as a list of words
+	Steps           // the steps of a plan
+	Todos           // the items of a todo list
+	List            // a list, also of one text
+	Questions       // a list of questions, also of one text
+	Glob            // a glob, under other names the name of a type of files
+)
 
 // Names of tools that agent-ci treats by themselves.
 const (
@@ -61,24 +88,56 @@ var (
 	greps   = []string{"grep", "rg", "ripgrep", "grep_search", "search", "search_files", "search_file_content", "grep_files"}
 	globs   = []string{"glob", "find_files", "file_search"}
 	include = map[string]string{"include": "glob"}
+
+	within  = also("path", "directory", "dir_path")
+	pattern = []Argument{also("pattern", "query", "regex"), also("include", "glob", "include_pattern"), shaped(Glob, "include", "type"), within}
+	agent   = []string{"id", "agent_id"}
+	named   = []Argument{also("target", "id", "agent_name")}
+	byID    = []Argument{also("id", "agent_id", "target")}
 )
+
+// also is an argument that has other names in other agents.
+func also(name string, names ...string) Argument { return Argument{Name: name, Also: names} }
+
+// shaped is an argument that has another shape in other agents.
+func shaped(as Shape, name string, names ...string) Argument { return Argument{name, names, as} }
+
+// commands are the arguments of a tool that runs commands.
+func commands(name string, as Shape, names ...string) []Argument {
+	return []Argument{shaped(as, name, names...), also("workdir", "cwd"), also("timeout_ms", "timeout")}
+}
 
 // Tools are all tools of agent-ci. Of several that a name stands for, the first that a run offers
 // answers.
 var Tools = []Tool{
-	{Name: "update_plan", Kind: Plans, Names: plans, Claude: "TodoWrite"},
-	{Name: "read_file", Kind: Looks, Names: reads, Claude: "Read", Path: "file_path"},
-	{Name: "list_dir", Kind: Looks, Names: lists, Claude: "LS", Renamed: map[string]string{"dir_path": "path"}},
-	{Name: "grep_files", Kind: Looks, Names: slices.Concat(greps, globs), Claude: "Grep", Renamed: include},
-	{Name: "view_image", Names: []string{"read_image", "open_image"}, Claude: "Read", Renamed: map[string]string{"path": "file_path"}, Path: "path"},
-	{Name: "exec_command", Kind: Commands, Names: shells, Claude: "Bash", Command: "cmd"},
-	{Name: WriteStdin, Kind: Commands, Claude: "Bash", Command: "chars"},
-	{Name: "shell_command", Kind: Commands, Names: shells, Claude: "Bash", Command: "command"},
-	{Name: "shell", Kind: Commands, Names: shells, Claude: "Bash", Command: "command"},
-	{Name: "bash", Kind: Commands, Family: OpenCode, Names: shells, Claude: "Bash", Command: "command"},
-	{Name: ApplyPatch, Kind: Patches, Names: []string{"applypatch", "patch"}},
-	{Name: RequestUserInput, Names: []string{"askuserquestion", "ask_user_question", "ask_user", "ask", "question", "ask_followup_question"}},
-	{Name: "load_skill", Names: []string{"skill", "use_skill", "activate_skill"}},
+	{Name: "update_plan", Kind: Plans, Names: plans, Claude: "TodoWrite", Takes: []Argument{shaped(Steps, "plan", "todos", "steps")}},
+	{
+		Name: "read_file", Kind: Looks, Names: reads, Claude: "Read", Path: "file_path",
+		Takes: []Argument{also("file_path", "path", "filePath", "absolute_path", "target_file", "file")},
+	},
+	{Name: "list_dir", Kind: Looks, Names: lists, Claude: "LS", Renamed: map[string]string{"dir_path": "path"}, Takes: []Argument{also("dir_path", "path", "directory", "dirPath")}},
+	{
+		Name: "grep_files", Kind: Looks, Names: slices.Concat(greps, globs), Claude: "Grep", Renamed: include,
+		Takes: slices.Concat(pattern, []Argument{also("limit", "head_limit", "max_results"), also("ignore_case", "-i", "case_insensitive")}),
+	},
+	{
+		Name: "view_image", Names: []string{"read_image", "open_image"}, Claude: "Read", Renamed: map[string]string{"path": "file_path"}, Path: "path",
+		Takes: []Argument{also("path", "file_path", "filePath", "image_path")},
+	},
+	{Name: "exec_command", Kind: Commands, Names: shells, Claude: "Bash", Command: "cmd", Takes: commands("cmd", Line, "command", "script")},
+	{Name: WriteStdin, Kind: Commands, Claude: "Bash", Command: "chars", With: "exec_command"},
+	{Name: "shell_command", Kind: Commands, Names: shells, Claude: "Bash", Command: "command", Takes: commands("command", Line, "cmd", "script")},
+	{Name: "shell", Kind: Commands, Names: shells, Claude: "Bash", Command: "command", Takes: commands("command", Vector, "cmd", "script")},
+	{
+		Name: "bash", Kind: Commands, Family: OpenCode, Names: shells, Claude: "Bash", Command: "command",
+		Takes: []Argument{shaped(Line, "command", "cmd", "script"), also("workdir", "cwd"), also("timeout", "timeout_ms")},
+	},
+	{Name: ApplyPatch, Kind: Patches, Names: []string{"applypatch", "patch"}, Patch: "input", Takes: []Argument{also("input", "patch", "patchText")}},
+	{
+		Name: RequestUserInput, Names: []string{"askuserquestion", "ask_user_question", "ask_user", "ask", "question", "ask_followup_question"},
+		Takes: []Argument{shaped(Questions, "questions", "question")},
+	},
+	{Name: "load_skill", Names: []string{"skill", "use_skill", "activate_skill"}, Takes: []Argument{also("name", "skill", "skill_name")}},
 	{Name: "exec", Kind: Scripts},
 	{Name: "wait"},
 	{Name: "js_repl", Kind: Scripts},
@@ -90,28 +149,65 @@ var Tools = []Tool{
 	{Name: "read_mcp_resource", Kind: Resources},
 	{Name: "get_memory"},
 	{Name: "propose_lesson"},
-	{Name: "spawn_agent", Kind: Leads},
-	{Name: "send_input", Kind: Leads},
-	{Name: "resume_agent", Kind: Leads},
-	{Name: "wait_agent", Kind: Leads, Names: []string{"wait"}},
-	{Name: "close_agent", Kind: Leads},
-	{Name: "merge_agent", Kind: Leads},
-	{Name: "send_message", Kind: Leads},
-	{Name: "followup_task", Kind: Leads},
-	{Name: "interrupt_agent", Kind: Leads},
+	{Name: "spawn_agent", Kind: Leads, Takes: []Argument{also("message", "prompt", "task"), also("agent_type", "role", "subagent_type")}},
+	{Name: "send_input", Kind: Leads, Takes: []Argument{also("target", agent...)}},
+	{Name: "resume_agent", Kind: Leads, Takes: byID},
+	{Name: "wait_agent", Kind: Leads, Names: []string{"wait"}, Takes: []Argument{shaped(List, "targets", "ids", "agent_ids", "target", "id", "agent_id")}},
+	{Name: "close_agent", Kind: Leads, Takes: []Argument{also("target", agent...)}},
+	{Name: "merge_agent", Kind: Leads, Takes: byID},
+	{Name: "send_message", Kind: Leads, Takes: named},
+	{Name: "followup_task", Kind: Leads, Takes: named},
+	{Name: "interrupt_agent", Kind: Leads, Takes: named},
 	{Name: "list_agents", Kind: Leads},
-	{Name: "task", Kind: Leads, Family: OpenCode, Claude: "Task"},
+	{Name: "task", Kind: Leads, Family: OpenCode, Claude: "Task", Takes: []Argument{also("prompt", "message", "task"), also("subagent_type", "agent_type", "role")}},
 	{
 		Name: "edit", Kind: Edits, Family: OpenCode, Claude: "Edit", Path: "filePath",
 		Renamed: map[string]string{"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "replaceAll": "replace_all"},
+		Takes: []Argument{
+			also("filePath", "file_path", "path"),
+			also("oldString", "old_string", "old_str"),
+			also("newString", "new_string", "new_str"),
+			also("replaceAll", "replace_all"),
+		},
 	},
-	{Name: "write", Kind: Edits, Family: OpenCode, Claude: "Write", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"}},
-	{Name: "read", Kind: Looks, Family: OpenCode, Names: reads, Claude: "Read", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"}},
-	{Name: "glob", Kind: Looks, Family: OpenCode, Names: globs, Claude: "Glob"},
-	{Name: "grep", Kind: Looks, Family: OpenCode, Names: greps, Claude: "Grep", Renamed: include},
-	{Name: "list", Kind: Looks, Family: OpenCode, Names: lists, Claude: "LS"},
-	{Name: "todowrite", Kind: Plans, Family: OpenCode, Names: plans, Claude: "TodoWrite"},
+	{
+		Name: "write", Kind: Edits, Family: OpenCode, Claude: "Write", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"},
+		Takes: []Argument{also("filePath", "file_path", "path"), also("content", "contents", "file_text", "text")},
+	},
+	{
+		Name: "read", Kind: Looks, Family: OpenCode, Names: reads, Claude: "Read", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"},
+		Takes: []Argument{also("filePath", "file_path", "path", "absolute_path", "target_file", "file")},
+	},
+	{Name: "glob", Kind: Looks, Family: OpenCode, Names: globs, Claude: "Glob", Takes: []Argument{also("pattern", "query", "include"), within}},
+	{Name: "grep", Kind: Looks, Family: OpenCode, Names: greps, Claude: "Grep", Renamed: include, Takes: pattern},
+	{Name: "list", Kind: Looks, Family: OpenCode, Names: lists, Claude: "LS", Takes: []Argument{also("path", "dir_path", "directory", "dirPath")}},
+	{Name: "todowrite", Kind: Plans, Family: OpenCode, Names: plans, Claude: "TodoWrite", Takes: []Argument{shaped(Todos, "todos", "plan", "steps")}},
 	{Name: "todoread", Kind: Plans, Family: OpenCode},
+}
+
+// Arguments are the names of an argument in all tools, each once.
+func Arguments(of func(Tool) string) (all []string) {
+	for _, t := range Tools {
+		if name := of(t); name != "" && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// Also are the names of an argument in other agents.
+func (t Tool) Also(name string) (all []string) {
+	for _, a := range t.Takes {
+		if a.Name == name {
+			all = append(all, a.Also...)
+		}
+	}
+	return all
+}
+
+// Together are the names of a tool and of those that are always offered beside it.
+func Together(name string) []string {
+	return names(func(t Tool) bool { return t.Name == name || t.With == name && name != "" })
 }
 
 // Of returns the tool of that name; the zero Tool with that name for one that is not agent-ci's.
@@ -132,6 +228,16 @@ func Is(name string, kinds ...Kind) bool { return slices.Contains(kinds, Of(name
 
 // Named are the names of the tools of a kind.
 func Named(kind Kind) []string { return names(func(t Tool) bool { return t.Kind == kind }) }
+
+// Families are the other agents whose tools can be offered.
+func Families() (all []string) {
+	for _, t := range Tools {
+		if t.Family != "" && !slices.Contains(all, t.Family) {
+			all = append(all, t.Family)
+		}
+	}
+	return all
+}
 
 // InFamily are the names of the tools of a family that are of one of the kinds.
 func InFamily(family string, kinds ...Kind) []string {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/files"
@@ -13,6 +12,24 @@ import (
 	"github.com/agent-ci/agent-ci/tools/plan"
 )
 
+// family is a set of tools that models know from another agent, in the place of agent-ci's own.
+type family struct {
+	ways agent.Ways
+	// works makes the tools by which an agent works, and reads those of an agent that changes nothing. A
+	// tool that the model is not told of answers all the same.
+	works func(a *Agent, box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool
+	reads func(a *Agent, o files.Options) []tools.Tool
+}
+
+// families are by model.tools, which is the name that their tools have in package dialect.
+var families = map[string]family{dialect.OpenCode: {openCodeWays(), (*Agent).openCodeTools, (*Agent).openCodeReads}}
+
+// borrowed reports whether the model has the tools of another agent.
+func (s toolset) borrowed() bool {
+	_, known := families[s.family]
+	return known
+}
+
 // openCodeWays are how a model with the tools of OpenCode does what every agent does.
 func openCodeWays() agent.Ways {
 	ways := agent.Calling()
@@ -20,16 +37,15 @@ func openCodeWays() agent.Ways {
 	return ways
 }
 
-// openCode says whether the model has the tools of OpenCode in the place of agent-ci's own.
-func (s toolset) openCode() bool { return s.family == job.ToolsOpenCode }
-
-// openCodeTools are the tools by which a model looks at files, changes them, plans and runs
-// commands, under the names of OpenCode. apply_patch answers beside them, untold.
 func (a *Agent) openCodeTools(box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool {
 	all := opencode.New(opencode.Options{
 		Files: o, Seen: &a.files, Sees: a.suits.sees, Patcher: patcher, Take: a.takePlan, Plan: a.currentPlan,
 	})
 	return append([]tools.Tool{box.commands.Bash()}, append(all, patcher.Tool())...)
+}
+
+func (a *Agent) openCodeReads(o files.Options) []tools.Tool {
+	return opencode.New(opencode.Options{Files: o, Seen: &a.files, Sees: a.suits.sees})
 }
 
 // currentPlan is the plan that the agent told last.
@@ -47,7 +63,7 @@ func changesFiles(name string) bool { return dialect.Is(name, dialect.Patches, d
 // denied are the names that the job denies, as far as the model has tools for them. Who denies
 // patches denies other edits as well.
 func (s toolset) denied(names []string) []string {
-	if !s.openCode() {
+	if !s.borrowed() {
 		return names
 	}
 	denied := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == dialect.WriteStdin })
@@ -57,10 +73,10 @@ func (s toolset) denied(names []string) []string {
 	return denied
 }
 
-// names says whether one of some names is that of a tool. The tools of OpenCode answer to those of
+// names says whether one of some names is that of a tool. The tools of another agent answer to those of
 // agent-ci's that do the same.
 func (s toolset) names(some []string, tool string) bool {
 	return slices.ContainsFunc(some, func(name string) bool {
-		return name == tool || s.openCode() && (tools.Means(name, tool) || name == patchTool && tools.Edits(tool))
+		return name == tool || s.borrowed() && (tools.Means(name, tool) || name == patchTool && tools.Edits(tool))
 	})
 }
