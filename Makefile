@@ -21,13 +21,18 @@ FRESH   ?=
 # How long the tests of one package may take. Where others use the cores, those of
 # cmd/agent-ci take more than the 10 minutes that go test gives them.
 LIMIT   ?= 20m
+# What make mutants is about.
+PKG     ?= ./gitops/charset
+N       ?= 30
+SEED    ?= 1
+ALSO    ?=
 # The clients of TestClients that may not be missing.
 CLIENTS ?=
 # How long make soak goes on.
 SOAK    ?= 10m
 TARGETS  = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: help demo test race lint first-minutes e2e e2e-cluster kills campaign soak bench models pictures build cross clean
+.PHONY: help demo test mutants race lint first-minutes e2e e2e-cluster kills campaign soak bench models pictures build cross clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +44,9 @@ demo: build ## run a whole job on an example repository, with scripted answers i
 # without DWARF link in half of the time.
 test: ## the tests, except the slowest, which are in e2e
 	$(GO) test -ldflags=-w -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) -timeout $(LIMIT) -skip '$(SLOW)' $(FRESH) ./...
+
+mutants: ## which tests of the packages PKG fail by which of N=30 seeded faults; SEED repeats
+	@$(GO) run ./.ci/mutants -n $(N) -seed $(SEED) -also '$(ALSO)' $(PKG)
 
 race: ## the tests of packages with goroutines under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -ldflags=-w -timeout 30m $$(.ci/concurrent)
