@@ -154,47 +154,6 @@ func TestBranch(t *testing.T) {
 	}
 }
 
-func TestIssue(t *testing.T) {
-	a := newAPI(t, nil)
-	comments := func(w http.ResponseWriter, req *http.Request) {
-		page := req.URL.Query().Get("page")
-		if page == "1" {
-			w.Header().Set("Link", fmt.Sprintf(`<%s%s?page=2&per_page=100>; rel="next"`, a.URL, req.URL.Path))
-		}
-		answer(200, `[{"id": `+page+`, "body": "b`+page+`", "author_association": "MEMBER", "created_at": "2026-01-02T03:04:05Z",
-			"user": {"login": "bot[bot]", "id": 9, "type": "Bot"}}]`)(w, req)
-	}
-	a.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		switch req.URL.Path {
-		case "/api/v3/repos/o/r/issues/7":
-			answer(200, `{"number": 7, "title": "T", "body": null, "state": "open", "html_url": "https://example.com/o/r/issues/7",
-				"comments": 2, "user": {"login": "a", "id": 3, "type": "User"}, "author_association": "NONE",
-				"labels": [{"name": "bug"}], "pull_request": {"url": "x"}, "created_at": "2026-01-02T03:04:05Z"}`)(w, req)
-		case "/api/v3/repos/o/r/issues/7/comments":
-			comments(w, req)
-		default:
-			http.NotFound(w, req)
-		}
-	})
-	got, err := a.repository.Issue(t.Context(), 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	bot := forge.User{Login: "bot[bot]", ID: 9, Bot: true}
-	want := &forge.Issue{
-		Number: 7, Title: "T", State: "open", URL: "https://example.com/o/r/issues/7", PullRequest: true,
-		Author: forge.User{Login: "a", ID: 3}, Association: "NONE", Labels: []string{"bug"}, CreatedAt: at,
-		Comments: []forge.Comment{
-			{ID: 1, Author: bot, Association: "MEMBER", Body: "b1", CreatedAt: at},
-			{ID: 2, Author: bot, Association: "MEMBER", Body: "b2", CreatedAt: at},
-		},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("issue (-want +got):\n%s", diff)
-	}
-}
-
 func TestIssueWithTooManyComments(t *testing.T) {
 	a := newAPI(t, nil)
 	pages := 0
@@ -264,41 +223,6 @@ func TestFindPullRequest(t *testing.T) {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestCreateAndUpdatePullRequest(t *testing.T) {
-	var created, updated map[string]any
-	a := newAPI(t, map[string]http.HandlerFunc{
-		"POST /repos/o/r/pulls": take(t, &created, 201, `{"number": 8, "node_id": "PR_1", "html_url": "https://example.com/o/r/pull/8",
-			"state": "open", "draft": true, "title": "T", "body": "B", "head": {"ref": "x", "sha": "s"}, "base": {"ref": "main"},
-			"user": {"login": "a", "id": 3}, "labels": [{"name": "bug"}]}`),
-		"PATCH /repos/o/r/pulls/8": take(t, &updated, 200, `{"number": 8, "state": "closed", "merged_at": "2026-01-02T03:04:05Z"}`),
-	})
-	got, err := a.repository.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "x", Base: "main", Body: "B", Draft: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &forge.PullRequest{
-		Number: 8, NodeID: "PR_1", URL: "https://example.com/o/r/pull/8", State: "open", Draft: true, Title: "T", Body: "B",
-		Head: "x", HeadSHA: "s", Base: "main", Author: forge.User{Login: "a", ID: 3}, Labels: []string{"bug"},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("created (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]any{"title": "T", "head": "x", "base": "main", "body": "B", "draft": true}, created); diff != "" {
-		t.Errorf("sent (-want +got):\n%s", diff)
-	}
-	body, state := "", "closed"
-	got, err = a.repository.UpdatePullRequest(t.Context(), 8, forge.PullRequestUpdate{Body: &body, State: &state})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.State != "closed" || !got.Merged {
-		t.Errorf("updated = %+v, want it closed and merged", got)
-	}
-	if diff := cmp.Diff(map[string]any{"body": "", "state": "closed"}, updated); diff != "" {
-		t.Errorf("sent (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,15 +1,12 @@
 package github_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -77,35 +74,6 @@ func forgeClient(t *testing.T, server *forgetest.Forge, token string) *github.Cl
 		t.Fatal(err)
 	}
 	return client
-}
-
-func TestForgeDefaultBranch(t *testing.T) {
-	_, repository, handle := newForge(t)
-	repository.DefaultBranch = "trunk"
-	if got, err := handle.DefaultBranch(t.Context()); got != "trunk" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-}
-
-func TestForgeBranch(t *testing.T) {
-	server, repository, handle := newForge(t)
-	server.AddRepository("octo", "empty")
-	topic, err := handle.Branch(t.Context(), "feature/topic")
-	made := time.Date(2026, 1, 2, 3, 5, 5, 0, time.UTC)
-	want := &forge.Commit{
-		SHA: revision(t, repository, "feature/topic"), Tree: revision(t, repository, "feature/topic^{tree}"),
-		Parents: []string{revision(t, repository, "main")}, Message: "Go on", Author: "Tester <tester@example.invalid>", Committer: "Tester <tester@example.invalid>",
-		Authored: made, Committed: made,
-	}
-	if diff := cmp.Diff(want, topic); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
-	client := forgeClient(t, server, server.Token)
-	for _, absent := range []struct{ name, branch string }{{"widgets", "feature"}, {"empty", "main"}} {
-		if got, err := client.Repository("octo/"+absent.name).Branch(t.Context(), absent.branch); got != nil || err != nil {
-			t.Errorf("%s in %s: %+v, %v, want neither", absent.branch, absent.name, got, err)
-		}
-	}
 }
 
 func TestForgeIssueWithPagesOfComments(t *testing.T) {
@@ -184,27 +152,6 @@ func TestForgePullRequest(t *testing.T) {
 	}
 }
 
-func TestForgeFindsTheOpenOrElseTheNewest(t *testing.T) {
-	_, _, handle := newForge(t)
-	ctx := t.Context()
-	closed := "closed"
-	for range 2 {
-		pull, err := handle.CreatePullRequest(ctx, forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if found, err := handle.FindPullRequest(ctx, "feature/topic", "main"); err != nil || found.Number != pull.Number {
-			t.Errorf("found %+v, %v, want the open #%d", found, err, pull.Number)
-		}
-		if _, err := handle.UpdatePullRequest(ctx, pull.Number, forge.PullRequestUpdate{State: &closed}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if found, err := handle.FindPullRequest(ctx, "feature/topic", "main"); err != nil || found.Number != 2 || found.State != "closed" {
-		t.Errorf("found %+v, %v, want the closed #2", found, err)
-	}
-}
-
 func TestForgeMergedPullRequestInAList(t *testing.T) {
 	_, repository, handle := newForge(t)
 	if _, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"}); err != nil {
@@ -213,132 +160,6 @@ func TestForgeMergedPullRequestInAList(t *testing.T) {
 	repository.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
 	if found, err := handle.FindPullRequest(t.Context(), "feature/topic", "main"); err != nil || !found.Merged {
 		t.Errorf("found %+v, %v, want a merged one", found, err)
-	}
-}
-
-func TestForgeRefusals(t *testing.T) {
-	create := func(head, base, body string) func(context.Context, forge.Repository) error {
-		return func(ctx context.Context, handle forge.Repository) error {
-			_, err := handle.CreatePullRequest(ctx, forge.NewPullRequest{Title: "Greet", Head: head, Base: base, Body: body})
-			return err
-		}
-	}
-	good := create("feature/topic", "main", "")
-	archive := func(_ *forgetest.Forge, repository *forgetest.Repository) { repository.Archived = true }
-	for _, c := range []struct {
-		name    string
-		token   string // "" means the right one, "-" none
-		prepare func(*forgetest.Forge, *forgetest.Repository)
-		do      func(context.Context, forge.Repository) error
-		kind    forge.Kind
-		words   string
-		asks    int
-	}{
-		{"wrong token", "wrong", nil, good, forge.Unauthorized, "Bad credentials", 1},
-		{"no token", "-", nil, good, forge.Unauthorized, "Requires authentication", 1},
-		{"private without token", "-", func(_ *forgetest.Forge, r *forgetest.Repository) { r.Private = true }, good, forge.NotFound, "private repository", 1},
-		{"archived", "", archive, good, forge.Forbidden, "archived", 1},
-		{"no such head", "", nil, create("gone", "main", ""), forge.Invalid, "PullRequest head invalid", 4},
-		{"no such base", "", nil, create("feature/topic", "gone", ""), forge.Invalid, "PullRequest base invalid", 1},
-		{"no commits", "", nil, create("main", "feature/topic", ""), forge.Invalid, "No commits between feature/topic and main", 4},
-		{"body too long", "", nil, create("feature/topic", "main", strings.Repeat("x", 65537)), forge.Invalid, "too long", 1},
-		{"not permitted", "", func(server *forgetest.Forge, _ *forgetest.Repository) {
-			server.On("POST", "/repos/octo/widgets/pulls", forgetest.Reply{
-				Status: http.StatusForbidden, Body: `{"message": "GitHub Actions is not permitted to create or approve pull requests."}`,
-			}, 1)
-		}, good, forge.NotPermitted, "Settings, Actions, General", 1},
-		{"limited for no time at all", "", func(server *forgetest.Forge, _ *forgetest.Repository) {
-			server.On("POST", "/repos/octo/widgets/pulls", forgetest.Reply{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"0"}}}, 9)
-		}, good, forge.RateLimited, "try again later", 4},
-		{"stranger as assignee", "", func(_ *forgetest.Forge, r *forgetest.Repository) {
-			r.AddIssue(forgetest.Issue{Title: "Greet"})
-			r.Collaborators = []string{"hubot"}
-		}, func(ctx context.Context, handle forge.Repository) error {
-			return handle.AddAssignees(ctx, 1, []string{"hubot", "stranger"})
-		}, forge.Invalid, "did not assign stranger", 1},
-		{"draft of an unknown pull request", "", nil, func(ctx context.Context, handle forge.Repository) error {
-			return handle.SetDraft(ctx, &forge.PullRequest{Number: 1, NodeID: "PR_none"}, true)
-		}, forge.NotFound, "Could not resolve to a node", 1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			server, repository, handle := newForge(t)
-			if c.token != "" {
-				handle = forgeClient(t, server, strings.TrimPrefix(c.token, "-")).Repository("octo/widgets")
-			}
-			if c.prepare != nil {
-				c.prepare(server, repository)
-			}
-			err := c.do(t.Context(), handle)
-			if forge.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.words) {
-				t.Errorf("got %v of kind %q, want kind %q and %q in it", err, forge.KindOf(err), c.kind, c.words)
-			}
-			if requests := server.Requests(); len(requests) != c.asks {
-				t.Errorf("%d requests, want %d", len(requests), c.asks)
-			}
-		})
-	}
-}
-
-func TestForgeTroubleThatPasses(t *testing.T) {
-	server, repository, handle := newForge(t)
-	repository.AddIssue(forgetest.Issue{Title: "Greet"})
-	server.On("GET", "/repos/octo/widgets/issues/1", forgetest.Reply{Status: http.StatusBadGateway, Body: "<html>"}, 1)
-	server.On("GET", "/repos/octo/widgets/issues/1", forgetest.Reply{
-		Status: http.StatusForbidden, Header: http.Header{"Retry-After": {"1"}}, Body: `{"message": "You have exceeded a secondary rate limit."}`,
-	}, 1)
-	issue, err := handle.Issue(t.Context(), 1)
-	if err != nil || issue.Title != "Greet" || len(server.Requests()) != 3 {
-		t.Errorf("got %+v, %v after %d requests, want the issue after 3", issue, err, len(server.Requests()))
-	}
-}
-
-func TestForgeRenamedRepository(t *testing.T) {
-	server, _, _ := newForge(t)
-	moved := http.Header{"Location": {server.APIURL + "/repos/octo/widgets"}}
-	server.On("GET", "/repos/octo/gadgets", forgetest.Reply{Status: http.StatusMovedPermanently, Header: moved}, 1)
-	got, err := forgeClient(t, server, server.Token).Repository("octo/gadgets").DefaultBranch(t.Context())
-	if err != nil || got != "main" {
-		t.Fatalf("got %+v, %v", got, err)
-	}
-	for _, request := range server.Requests() {
-		if !request.Authorized {
-			t.Errorf("%s %s without the token", request.Method, request.Path)
-		}
-	}
-}
-
-// TestForgeOnAnotherHost redirects from one forge to another, which has the
-// same repository and the same token.
-func TestForgeOnAnotherHost(t *testing.T) {
-	server, repository, handle := newForge(t)
-	other, _, _ := newForge(t)
-	repository.AddIssue(forgetest.Issue{Title: "Greet"})
-	away := forgetest.Reply{Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {other.APIURL + "/repos/octo/widgets"}}}
-	server.On("GET", "/repos/octo/*", away, 1)
-	server.On("POST", "/repos/octo/widgets/issues/1/labels", away, 1)
-	if got, err := handle.DefaultBranch(t.Context()); err == nil {
-		t.Errorf("another host's answer is taken: %+v", got)
-	}
-	if err := handle.AddLabels(t.Context(), 1, []string{"bug"}); err == nil {
-		t.Error("another host's answer to a write is taken")
-	}
-	if requests := other.Requests(); len(requests) != 0 {
-		t.Errorf("another host is asked: %+v", requests)
-	}
-}
-
-func TestForgeWaitEndsWithTheContext(t *testing.T) {
-	server, _, _ := newForge(t)
-	client, err := github.New(github.Options{APIURL: server.APIURL, Token: server.Token})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.On("GET", "/repos/octo/widgets", forgetest.Reply{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"50"}}}, 9)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	_, err = client.Repository("octo/widgets").DefaultBranch(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) || len(server.Requests()) > 1 {
-		t.Errorf("got %v after %d requests, want the end of the context after 1", err, len(server.Requests()))
 	}
 }
 
