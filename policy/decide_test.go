@@ -262,10 +262,3 @@ func FuzzDecide(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkDecide(b *testing.B) {
-	set := loadRules(b, strings.Repeat("prefix_rule(pattern=['git', 'push'], decision='forbidden')\nprefix_rule(pattern=['go', 'test'])\n", 50))
-	for b.Loop() {
-		withRules(confined, set).Decide(script("cd sub && go test ./... 2>&1 | tail -20; git status --short"))
-	}
-}

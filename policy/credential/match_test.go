@@ -190,22 +190,3 @@ func TestWhatMayBeTheBeginningComesAfterAWhile(t *testing.T) {
 		t.Errorf("it gives %q, %v", whole, err)
 	}
 }
-
-func BenchmarkReplace(b *testing.B) {
-	var cs []Credential
-	for range 8 {
-		made := NewPlaceholder(strings.Repeat("x", 40))
-		cs = append(cs, Credential{Value: made, Placeholder: NewPlaceholder(made)})
-	}
-	g := NewGuard(cs)
-	random := rand.New(rand.NewPCG(1, 2))
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 \n{}:,\"/"
-	text := make([]byte, 64<<10)
-	for i := range text {
-		text[i] = letters[random.IntN(len(letters))]
-	}
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		g.values.replace(text, false)
-	}
-}

@@ -438,42 +438,6 @@ func TestALaterSandboxSeesWhatAnEarlierChanged(t *testing.T) {
 	}
 }
 
-func BenchmarkTrue(b *testing.B) {
-	for _, tier := range []string{"none", "full", "landlock", "namespaces"} {
-		b.Run(tier, func(b *testing.B) {
-			box, dir := new(Sandbox), b.TempDir()
-			if tier != "none" {
-				var o Options
-				box, o = confined(b, tier, nil)
-				dir = o.Workspace
-			} else {
-				defer box.Close()
-			}
-			for b.Loop() {
-				if _, err := box.Run(b.Context(), Command{Argv: []string{"/bin/true"}, Dir: dir}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkOpen(b *testing.B) {
-	for b.Loop() {
-		b.StopTimer()
-		o := Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: b.TempDir(), Scratch: b.TempDir(), Home: os.Getenv("HOME")}}
-		b.StartTimer()
-		box, err := Open(b.Context(), o)
-		if err != nil {
-			b.Skip(err)
-		}
-		_ = box.Close()
-		b.StopTimer()
-		_ = RemoveScratch(o.Scratch)
-		b.StartTimer()
-	}
-}
-
 func TestCredentialsThatVariablesMoveAreAbsent(t *testing.T) {
 	for tier := range tiers {
 		t.Run(tier, func(t *testing.T) {
