@@ -70,6 +70,7 @@ type Forge struct {
 	signed       map[string]bool // commits that the forge signed
 	requests     []Request
 	undescribed  []string
+	wrong        []string // answers that are not as GitHub describes them
 	created      []time.Time // when content was created
 	limited      int         // requests that came too fast
 	lastID       int64
@@ -85,7 +86,8 @@ type Request struct {
 	Body       []byte // nil for those of git
 }
 
-// New starts a Forge without repositories. The end of the test stops it.
+// New starts a Forge without repositories. The end of the test stops it. The test fails if an answer
+// of the REST API does not fit GitHub's description.
 func New(t testing.TB, o Options) *Forge {
 	t.Helper()
 	git, err := exec.LookPath("git")
@@ -97,6 +99,11 @@ func New(t testing.TB, o Options) *Forge {
 		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{}, byName: map[string]*Repository{},
 	}
 	f.route()
+	t.Cleanup(func() {
+		for _, wrong := range f.wrong {
+			t.Error(wrong)
+		}
+	})
 	server := httptest.NewUnstartedServer(f)
 	if o.Start == nil {
 		o.Start = (*httptest.Server).Start

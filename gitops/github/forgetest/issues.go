@@ -9,24 +9,6 @@ import (
 
 func getIssue(f *Forge, c *call) answer { return ok(f.showIssue(c.repository, c.issue)) }
 
-type issueEdit struct {
-	Title, Body, State *string
-	Milestone          *int
-}
-
-func editIssue(f *Forge, c *call, edit issueEdit) answer {
-	if reply, bad := c.issue.edit(f, edit.Title, edit.Body, edit.State); bad {
-		return reply
-	}
-	if edit.Milestone != nil {
-		if *edit.Milestone < 1 || *edit.Milestone > len(c.repository.milestones) {
-			return invalid(reason{Resource: "Issue", Field: "milestone", Code: "invalid"})
-		}
-		c.issue.milestone = c.repository.milestones[*edit.Milestone-1].title
-	}
-	return getIssue(f, c)
-}
-
 // edit changes what issues and pull requests have both; nil stays.
 func (i *issue) edit(f *Forge, title, body, state *string) (answer, bool) {
 	if reply, bad := tooLong(title, body); bad {
@@ -136,8 +118,4 @@ func union(list, more []string) []string {
 		}
 	}
 	return list
-}
-
-func listMilestones(f *Forge, c *call) answer {
-	return page(f, c, c.repository.milestones, func(m milestone) object { return f.showMilestone(c.repository, m) })
 }

@@ -36,7 +36,6 @@ type Repository struct {
 	created    time.Time
 	lastNumber int
 	issues     []*issue // by number
-	milestones []milestone
 
 	workflowRuns []int64
 	artifacts    []*artifact // by id
@@ -145,15 +144,6 @@ func (r *Repository) comment(i *issue, c Comment) *comment {
 	i.comments = append(i.comments, added)
 	i.updated = now
 	return added
-}
-
-// AddMilestone adds an open milestone and gives its number.
-func (r *Repository) AddMilestone(title string) int {
-	r.forge.mu.Lock()
-	defer r.forge.mu.Unlock()
-	added := milestone{number: len(r.milestones) + 1, id: r.forge.newID(), title: title, created: r.forge.now()}
-	r.milestones = append(r.milestones, added)
-	return added.number
 }
 
 func (r *Repository) PullRequests() []PullRequest {

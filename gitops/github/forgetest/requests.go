@@ -39,8 +39,7 @@ var requestsByRoute = sync.OnceValue(func() descriptions {
 })
 
 // Undescribed are the requests so far that GitHub's description does not have,
-// each with what is wrong with it. The description tells of no milestones: those
-// are not looked at.
+// each with what is wrong with it.
 func (f *Forge) Undescribed() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,9 +70,6 @@ func Wrong(r *http.Request, body []byte) []string {
 func (d descriptions) wrong(route string, r *http.Request, body []byte) []string {
 	described, known := d[route]
 	if !known {
-		if strings.HasSuffix(r.URL.Path, "/milestones") {
-			return nil
-		}
 		return []string{"there is no such call"}
 	}
 	var wrong []string

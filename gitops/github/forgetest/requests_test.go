@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
 
 func TestUndescribedRequests(t *testing.T) {
@@ -20,7 +18,6 @@ func TestUndescribedRequests(t *testing.T) {
 		{"PATCH", "/pulls/1", `{"titel": "T"}`},
 		{"PATCH", "/pulls/1", `{"title": 7}`},
 		{"POST", "/issues/1/labels", `7`},
-		{"GET", "/milestones", ""},
 		{"GET", "/stargazers", ""},
 	} {
 		w.send(t, "Bearer "+w.Token, request.method, w.APIURL+widgets+request.path, request.body)
@@ -40,16 +37,5 @@ func TestUndescribedRequests(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestReviewCommentIsDescribed lists one, which the other calls leave out.
-func TestReviewCommentIsDescribed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
-	w.repo.AddReviewComment(1, forgetest.ReviewComment{ReviewID: 7, Path: "main.txt", Line: 1, DiffHunk: "@@ -1 +1 @@", Body: "No."})
-	if got := w.ask(t, "GET", widgets+"/pulls/1/comments", ""); !cmp.Equal(got.items(t, "body"), []any{"No."}) {
-		t.Errorf("got %s", got.body)
 	}
 }

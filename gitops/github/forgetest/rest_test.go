@@ -2,7 +2,6 @@ package forgetest_test
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +18,6 @@ const widgets = "/repos/octo/widgets"
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.repo.AddMilestone("v1")
 	w.repo.AddIssue(forgetest.Issue{Title: "Wrong", Labels: []string{"bug", "help wanted"}, Comments: []forgetest.Comment{{Body: "Indeed."}}})
 	comment := w.repo.Comments(1)[0].ID
 	topic := w.git(t, "rev-parse", "feature/topic")
@@ -51,11 +49,6 @@ func TestAnswers(t *testing.T) {
 		{"issue", "GET", "/issues/1", "", 200},
 		{"unknown issue", "GET", "/issues/99", "", 404},
 		{"issue without a number", "GET", "/issues/one", "", 404},
-		{"issue into a milestone", "PATCH", "/issues/1", `{"milestone": 1}`, 200},
-		{"issue into no milestone", "PATCH", "/issues/1", `{"milestone": 7}`, 422},
-		{"close an issue", "PATCH", "/issues/1", `{"state": "closed"}`, 200},
-		{"issue in no state", "PATCH", "/issues/1", `{"state": "shut"}`, 422},
-		{"issue without title", "PATCH", "/issues/1", `{"title": ""}`, 422},
 		{"comments", "GET", "/issues/1/comments", "", 200},
 		{"write a comment", "POST", "/issues/1/comments", `{"body": "More."}`, 201},
 		{"blank comment", "POST", "/issues/1/comments", `{"body": " "}`, 422},
@@ -96,127 +89,6 @@ func TestAnswers(t *testing.T) {
 			}
 			if got.header.Get("X-RateLimit-Limit") != "5000" || got.header.Get("X-RateLimit-Remaining") == "" {
 				t.Errorf("the limits are missing in %v", got.header)
-			}
-		})
-	}
-}
-
-func TestNamesInAnyCase(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	got := w.ask(t, "GET", "/repos/OCTO/Widgets", "")
-	if got.status != 200 || got.field(t, "full_name") != "octo/widgets" {
-		t.Errorf("got %d %s", got.status, got.body)
-	}
-}
-
-func TestUnknownPath(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	got := w.send(t, "", "GET", w.APIURL+"/nothing", "")
-	if got.status != 404 || got.field(t, "message") != "Not Found" {
-		t.Errorf("got %d %s", got.status, got.body)
-	}
-}
-
-func TestRefusedPullRequestSaysWhy(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main"}`)
-	for body, want := range map[string]string{
-		`{"title": "T", "head": "gone", "base": "main"}`:          `"resource":"PullRequest","field":"head","code":"invalid"`,
-		`{"title": "T", "head": "feature/topic", "base": "gone"}`: `"resource":"PullRequest","field":"base","code":"invalid"`,
-		`{"title": "T", "head": "feature/topic", "base": "main"}`: `A pull request already exists for octo:feature/topic.`,
-		`{"title": "T", "head": "main", "base": "feature/topic"}`: `No commits between feature/topic and main`,
-	} {
-		got := w.ask(t, "POST", widgets+"/pulls", body)
-		if got.field(t, "message") != "Validation Failed" || !strings.Contains(string(got.body), want) {
-			t.Errorf("%s: got %s, want %s", body, got.body, want)
-		}
-	}
-}
-
-func TestEmptyRepository(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.AddRepository("octo", "empty")
-	for _, path := range []string{"/git/ref/heads/main", "/git/commits/" + strings.Repeat("0", 40)} {
-		if got := w.ask(t, "GET", "/repos/octo/empty"+path, ""); got.status != http.StatusConflict {
-			t.Errorf("%s: status %d, want 409", path, got.status)
-		}
-	}
-}
-
-func TestCommitIsReadFromGit(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	tip := w.git(t, "rev-parse", "feature/topic")
-	ref := w.ask(t, "GET", widgets+"/git/ref/heads/feature/topic", "")
-	if got := ref.field(t, "object.sha"); got != tip {
-		t.Errorf("the branch is at %v, want %s", got, tip)
-	}
-	commit := w.ask(t, "GET", widgets+"/git/commits/"+tip, "")
-	want := map[string]any{
-		"sha": tip, "message": "Go on\n\nWith a body.", "tree.sha": w.git(t, "rev-parse", tip+"^{tree}"),
-		"author.name": "Tester", "author.email": "tester@example.invalid", "author.date": "2026-01-02T01:04:05Z",
-		"verification.verified": false,
-	}
-	got := map[string]any{}
-	for name := range want {
-		got[name] = commit.field(t, name)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	parent := w.git(t, "rev-parse", tip+"^")
-	if !strings.Contains(string(commit.body), `"sha":"`+parent+`"`) {
-		t.Errorf("the parent %s is missing in %s", parent, commit.body)
-	}
-}
-
-func TestPullRequestFollowsItsBranch(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.ask(t, "POST", widgets+"/pulls", `{"title": "T", "head": "feature/topic", "base": "main", "draft": true}`)
-	w.commit(t, "feature/topic", "Further")
-	tip := w.git(t, "rev-parse", "HEAD")
-	got := w.ask(t, "GET", widgets+"/pulls/1", "")
-	if got.field(t, "head.sha") != tip || got.field(t, "commits") != 2.0 || got.field(t, "additions") != 4.0 || got.field(t, "draft") != true {
-		t.Errorf("want the head %s, 2 commits and 4 added lines in %s", tip, got.body)
-	}
-	w.git(t, "push", "--quiet", "bare", ":refs/heads/feature/topic")
-	if got := w.ask(t, "GET", widgets+"/pulls/1", ""); got.field(t, "head.sha") != tip {
-		t.Errorf("the head is forgotten with its branch: %v", got.field(t, "head.sha"))
-	}
-}
-
-func TestPullRequestLists(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for i := range 3 {
-		branch := fmt.Sprintf("b%d", i+1)
-		w.commit(t, branch, branch)
-		w.ask(t, "POST", widgets+"/pulls", fmt.Sprintf(`{"title": "T", "head": %q, "base": "main"}`, branch))
-	}
-	w.ask(t, "PATCH", widgets+"/pulls/2", `{"state": "closed"}`)
-	for _, c := range []struct {
-		name, query string
-		want        []any
-	}{
-		{"open ones, the newest first", "", []any{3.0, 1.0}},
-		{"oldest first", "?direction=asc", []any{1.0, 3.0}},
-		{"closed", "?state=closed", []any{2.0}},
-		{"all", "?state=all", []any{3.0, 2.0, 1.0}},
-		{"by update", "?state=all&sort=updated&direction=desc", []any{2.0, 3.0, 1.0}},
-		{"of a branch", "?head=octo:b3", []any{3.0}},
-		{"of a branch elsewhere", "?head=other:b3", []any{}},
-		{"a branch without owner is no filter", "?head=b3", []any{3.0, 1.0}},
-		{"into another base", "?base=b1", []any{}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := w.ask(t, "GET", widgets+"/pulls"+c.query, "").items(t, "number")
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
 			}
 		})
 	}
@@ -290,24 +162,5 @@ func TestTokens(t *testing.T) {
 				t.Errorf("got %d %v, want %d %v", got.status, got.field(t, "message"), c.status, c.message)
 			}
 		})
-	}
-}
-
-func TestMilestones(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.repo.AddMilestone("v1")
-	w.repo.AddIssue(forgetest.Issue{Title: "Wrong"})
-	w.ask(t, "PATCH", widgets+"/issues/1", `{"milestone": 1}`)
-	got := w.send(t, "", "GET", w.APIURL+widgets+"/milestones?state=open", "")
-	if diff := cmp.Diff([]any{"v1"}, got.items(t, "title")); diff != "" {
-		t.Fatal(diff)
-	}
-	one := strings.TrimSpace(strings.Trim(strings.TrimSpace(string(got.body)), "[]"))
-	if err := w.description.checkBy("/components/schemas/nullable-milestone", []byte(one)); err != nil {
-		t.Error(err)
-	}
-	if got.items(t, "open_issues")[0] != 1.0 {
-		t.Errorf("the milestone does not count its issue: %s", got.body)
 	}
 }

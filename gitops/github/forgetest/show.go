@@ -42,11 +42,6 @@ func (f *Forge) showTriage(shown object, r *Repository, i *issue) {
 	if len(assignees) > 0 {
 		shown["assignee"] = assignees[0]
 	}
-	for _, m := range r.milestones {
-		if m.title == i.milestone {
-			shown["milestone"] = f.showMilestone(r, m)
-		}
-	}
 }
 
 func (f *Forge) showComment(r *Repository, i *issue, c *comment) object {
@@ -82,22 +77,6 @@ func showAll[T any](list []T, show func(T) object) []object {
 		shown = append(shown, show(each))
 	}
 	return shown
-}
-
-func (f *Forge) showMilestone(r *Repository, m milestone) object {
-	at := fmt.Sprintf("%s/milestones/%d", f.apiURL(r), m.number)
-	open := 0
-	for _, i := range r.issues {
-		if i.milestone == m.title && i.State == "open" {
-			open++
-		}
-	}
-	return object{
-		"id": m.id, "node_id": fmt.Sprintf("MI_forgetest_%d", m.id), "number": m.number, "title": m.title,
-		"url": at, "labels_url": at + "/labels", "html_url": fmt.Sprintf("%s/milestone/%d", f.pageURL(r), m.number),
-		"description": nil, "creator": f.showUser(octocat), "state": "open", "open_issues": open, "closed_issues": 0,
-		"created_at": m.created, "updated_at": m.created, "closed_at": nil, "due_on": nil,
-	}
 }
 
 func (f *Forge) showLogins(logins []string) []object {

@@ -47,7 +47,6 @@ type PullRequest struct {
 	Assignees   []string
 	Reviewers   []string
 	Teams       []string // asked for a review
-	Milestone   string   // its title
 	// HeadRepository is the OWNER/NAME of a fork that Head is in; "" means none.
 	HeadRepository string
 	// Mergeable is the state that is told in the place of what git finds.
@@ -68,7 +67,6 @@ type issue struct {
 	Issue
 	id               int64
 	assignees        []string
-	milestone        string // its title
 	created, updated time.Time
 	closed           time.Time // zero while open
 	closedBy         User
@@ -99,13 +97,6 @@ type reviewComment struct {
 	created time.Time
 }
 
-type milestone struct {
-	number  int
-	id      int64
-	title   string
-	created time.Time
-}
-
 func authored(author User, association string) (User, string) {
 	if author == (User{}) {
 		return octocat, cmp.Or(association, "OWNER")
@@ -132,7 +123,7 @@ func (i *issue) exported() PullRequest {
 		Head: i.pull.head, Base: i.pull.base, Draft: i.pull.draft, Merged: i.pull.merged,
 		Labels: slices.Clone(i.Labels), Assignees: slices.Clone(i.assignees),
 		Reviewers: slices.Clone(i.pull.reviewers), Teams: slices.Clone(i.pull.teams),
-		Milestone: i.milestone, HeadRepository: i.pull.headRepository, Mergeable: i.pull.mergeable,
+		HeadRepository: i.pull.headRepository, Mergeable: i.pull.mergeable,
 	}
 }
 
@@ -140,7 +131,7 @@ func (i *issue) exported() PullRequest {
 func (i *issue) take(p PullRequest, now time.Time) {
 	i.setState(p.State, now, maintainer)
 	i.Title, i.Body, i.updated = p.Title, p.Body, now
-	i.Labels, i.assignees, i.milestone = p.Labels, p.Assignees, p.Milestone
+	i.Labels, i.assignees = p.Labels, p.Assignees
 	i.pull.head, i.pull.base, i.pull.draft, i.pull.merged = p.Head, p.Base, p.Draft, p.Merged
 	i.pull.reviewers, i.pull.teams = p.Reviewers, p.Teams
 	i.pull.headRepository, i.pull.mergeable = p.HeadRepository, p.Mergeable

