@@ -133,11 +133,11 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 		Specific      json.RawMessage `json:"hookSpecificOutput"`
 	}
 	var s specific
-	if err := decode(text, &c, outerKeys, specificKeys); err != nil {
+	if err := h.decode(text, &c, outerKeys, specificKeys); err != nil {
 		return answer{}, err
 	}
 	if given(c.Specific) != nil {
-		if err := decode(c.Specific, &s, specificKeys, outerKeys); err != nil {
+		if err := h.decode(c.Specific, &s, specificKeys, outerKeys); err != nil {
 			return answer{}, err
 		}
 	}
@@ -213,8 +213,9 @@ func given(raw json.RawMessage) json.RawMessage {
 
 // decode reads one JSON object and nothing behind it. None of its keys may come twice, in whatever
 // case, nor be one that belongs elsewhere, and one must be known: what would have refused may not pass.
-// Unknown keys beside known ones are skipped, since Claude Code gets more with each version.
-func decode(text []byte, into any, here, elsewhere []string) error {
+// Unknown keys beside known ones are skipped, since Claude Code gets more with each version; at a point of
+// agent-ci's own each is a mistake.
+func (h Hook) decode(text []byte, into any, here, elsewhere []string) error {
 	keys, err := keysOf(text)
 	if err != nil {
 		return err
@@ -226,6 +227,8 @@ func decode(text []byte, into any, here, elsewhere []string) error {
 			known = true
 		case slices.ContainsFunc(slices.Concat(here, elsewhere), func(other string) bool { return strings.EqualFold(other, key) }):
 			return fmt.Errorf("its answer has %q where it means nothing", key)
+		case slices.Contains(job.OwnPoints, h.On):
+			return fmt.Errorf("its answer has %q, which is no key of %s", key, h.On)
 		}
 	}
 	if !known {

@@ -162,6 +162,8 @@ func TestAnswersAreRead(t *testing.T) {
 		{"another case", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"Decision":"block"}`)}, answer{}, "means nothing"},
 		{"no known key", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"verdict":"deny"}`)}, answer{}, "no key that is known"},
 		{"a newer key beside", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"suppressOutput":true,"newer":1}`)}, answer{}, ""},
+		{"a mistyped key beside, at a point of ours", job.Hook{On: job.OnPrePublish}, said{output: []byte(`{"suppressOutput":true,"descision":"block"}`)}, answer{}, `"descision", which is no key of pre_publish`},
+		{"one in the inner object", job.Hook{On: job.OnShellEnv}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"shell_env","enw":{}}}`)}, answer{}, `"enw", which is no key of shell_env`},
 		{"an empty object", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{}`)}, answer{}, ""},
 		{"text with code at a start", job.Hook{On: job.OnSessionStart}, said{output: []byte("func f() {\n}")}, answer{context: "func f() {\n}"}, ""},
 		{"JSON in text at a start", job.Hook{On: job.OnSessionStart}, said{output: []byte("log\n" + `{"continue":false}`)}, answer{}, "may be JSON"},

@@ -29,24 +29,29 @@ type Start struct {
 // RunStart asks whether a run may begin, and gives what hooks add for its agent.
 func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error) {
 	defer h.Rest()
-	prompt := strings.TrimSpace(s.Title + "\n\n" + s.Text)
-	var all []string
-	for _, one := range slices.Concat(h.on(job.OnSessionStart), h.on(job.OnUserPrompt)) {
-		about := map[string]any{"source": "startup", "task": s}
-		if one.On == job.OnUserPrompt {
-			about = map[string]any{"prompt": prompt}
-		}
-		r, err := h.ask(ctx, one, question{about: about})
+	all, err := h.each(ctx, job.OnSessionStart, question{about: map[string]any{"source": "startup", "task": s}}, "the run did not begin")
+	if err != nil {
+		return "", err
+	}
+	more, err := h.each(ctx, job.OnUserPrompt, question{about: map[string]any{"prompt": strings.TrimSpace(s.Title + "\n\n" + s.Text)}}, "the run did not begin")
+	return strings.Join(append(all, more...), "\n\n"), err
+}
+
+// each asks the hooks of an event, up to the first that refuses: the error is the end that it makes of the run,
+// with what follows. added is what they say to the agent.
+func (h *Hooks) each(ctx context.Context, on string, q question, follows string) (added []string, err error) {
+	for _, one := range h.on(on) {
+		r, err := h.ask(ctx, one, q)
 		switch {
 		case err != nil:
-			return "", err
+			return nil, err
 		case r.refuses():
-			return "", one.stop(r, "the run did not begin")
+			return nil, one.stop(r, follows)
 		case r.context != "":
-			all = append(all, fmt.Sprintf("The hook %s of this run says:\n%s", one.Name, r.context))
+			added = append(added, fmt.Sprintf("The hook %s of this run says:\n%s", one.Name, r.context))
 		}
 	}
-	return strings.Join(all, "\n\n"), nil
+	return added, nil
 }
 
 // definition is a tool as the model would be told of it.
@@ -134,16 +139,8 @@ func onlyIf(may func(name, value string) string, env map[string]string) error {
 
 // Compacting asks whether the conversation may be made shorter.
 func (h *Hooks) Compacting(ctx context.Context, reason string) error {
-	for _, one := range h.on(job.OnPreCompact) {
-		r, err := h.ask(ctx, one, question{about: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}})
-		if err != nil {
-			return err
-		}
-		if r.refuses() {
-			return one.stop(r, "the conversation, which is too long, can't go on")
-		}
-	}
-	return nil
+	_, err := h.each(ctx, job.OnPreCompact, question{about: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}}, "the conversation, which is too long, can't go on")
+	return err
 }
 
 // MostRounds is how often in a run stop hooks may ask for more work.
@@ -215,14 +212,8 @@ type Draft struct {
 // Publishing asks whether a change may be published.
 func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
 	defer h.Rest()
-	for _, one := range h.on(job.OnPrePublish) {
-		r, err := h.ask(ctx, one, question{about: map[string]any{"draft": d}})
-		if err != nil {
-			return err
-		}
-		if r.refuses() {
-			return one.stop(r, "nothing was published")
-		}
+	if _, err := h.each(ctx, job.OnPrePublish, question{about: map[string]any{"draft": d}}, "nothing was published"); err != nil {
+		return err
 	}
 	return cmp.Or(h.fired(func(on string) bool { return on == job.OnPrePublish }), h.Halt())
 }

@@ -43,17 +43,9 @@ func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added s
 // SubagentStop tells that an agent which another one started has ended, with these last words. Its
 // error is the end that a hook which refuses makes of it.
 func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, words string) error {
-	for _, one := range h.on(job.OnSubagentStop) {
-		r, err := h.ask(ctx, one, question{
-			of:    transcript.CallRef{Agent: a.ID},
-			about: map[string]any{"agent_type": a.Role, "agent": a, "stop_hook_active": false, "last_assistant_message": words},
-		})
-		if err != nil {
-			return err
-		}
-		if r.refuses() {
-			return one.stop(r, "what the agent found is not taken")
-		}
-	}
-	return nil
+	_, err := h.each(ctx, job.OnSubagentStop, question{
+		of:    transcript.CallRef{Agent: a.ID},
+		about: map[string]any{"agent_type": a.Role, "agent": a, "stop_hook_active": false, "last_assistant_message": words},
+	}, "what the agent found is not taken")
+	return err
 }

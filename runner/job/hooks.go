@@ -46,6 +46,9 @@ var hookEvents = []string{
 	OnSubagentStart, OnSubagentStop, OnStop, OnPrePublish, OnSessionEnd,
 }
 
+// OwnPoints are those that no other agent has.
+var OwnPoints = []string{OnToolDefinition, OnShellEnv, OnPrePatch, OnPrePublish}
+
 // hookKeys are the keys of a hook by the names that Claude Code has for them.
 var hookKeys = map[string]string{"matcher": "tools", "command": "run", "event": "on"}
 
