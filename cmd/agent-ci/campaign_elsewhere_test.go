@@ -54,7 +54,7 @@ type matrix struct {
 	Wave, Targets int
 	File          string
 	AtOnce        int `json:"at_once"`
-	Matrix        campaign.Matrix
+	Matrix        struct{ Include []campaign.MatrixEntry }
 	Wait          campaign.Wait
 }
 
@@ -158,6 +158,9 @@ func (w *campaigning) normalised() map[string]int {
 		for _, of := range []string{"host", "seconds", "run_id", "commit", "transcript", "plan", "wave"} {
 			delete(data, of)
 		}
+		if target, is := data["target"].(map[string]any); is {
+			delete(target, "sha")
+		}
 		if pull, is := data["pull_request"].(map[string]any); is {
 			delete(pull, "number")
 			delete(pull, "url")
@@ -177,7 +180,7 @@ func (w *campaigning) normalised() map[string]int {
 // mixedFile is a campaign whose targets end as their values say.
 const mixedFile = `version: 1
 name: bump
-targets: {command: "true"}
+targets: {file: targets.txt}
 on_existing: update
 rollout: {at_once: 4}
 applies_if: test "$KIND" != inapplicable

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -33,7 +32,7 @@ func TestCampaignIsToldInEachForm(t *testing.T) {
 		{"status", "table", []string{"40 targets: 12 waiting"}},
 		{"status", "markdown", []string{"## Campaign bump\n", "24 of 40 targets settled", "[#106](https://github.com/octo-org/service-06/pull/106)"}},
 		{"status", "html", []string{"<!doctype html>", "Content-Security-Policy", "24 of 40 targets settled", `href="https://github.com/octo-org/service-06/pull/106"`}},
-		{"export", "", []string{"key,repository,issue", "octo-org/service-09,12,"}},
+		{"status", "json", []string{`"estimate_usd": 7.0363`, `"class": "opened"`}},
 	} {
 		var flags []string
 		if test.format != "" {
@@ -51,31 +50,6 @@ func TestCampaignIsToldInEachForm(t *testing.T) {
 	}
 }
 
-func TestExportsAgree(t *testing.T) {
-	t.Parallel()
-	asJSON, _, _ := campaignSays(t, "export", "--format", "json")
-	ofStatus, _, _ := campaignSays(t, "status", "--format", "json")
-	var told struct {
-		Version int
-		Ledger  string
-		Targets []struct{ Key, Class string }
-		History []struct{ Settled int }
-	}
-	if err := json.Unmarshal([]byte(asJSON), &told); err != nil || asJSON != ofStatus {
-		t.Fatalf("status and export are different, or %v", err)
-	}
-	text, _, _ := campaignSays(t, "export")
-	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil || len(lines) != 1+len(told.Targets) || told.Version != 1 || len(told.Ledger) != 64 || told.History[len(told.History)-1].Settled != 22 {
-		t.Fatalf("%d lines of %d targets, %v: %+v", len(lines), len(told.Targets), err, told)
-	}
-	for i, target := range told.Targets {
-		if line := lines[i+1]; line[0] != target.Key || line[4] != target.Class {
-			t.Errorf("%v is %+v", line, target)
-		}
-	}
-}
-
 func TestCampaignIsCalledWrongly(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -85,8 +59,7 @@ func TestCampaignIsCalledWrongly(t *testing.T) {
 	}{
 		{"status", []string{"--format", "pdf"}, "--format of agent-ci campaign status is one of table, json, markdown, html, not pdf."},
 		{"status", []string{"--format", "csv"}, "is one of table, json, markdown, html, not csv."},
-		{"export", []string{"--format", "html"}, "--format of agent-ci campaign export is one of csv, json, not html."},
-		{"status", []string{"--by", "x"}, "--by is not for agent-ci campaign status."},
+		{"status", []string{"--reason", "x"}, "--reason is not for agent-ci campaign status."},
 		{"statsu", nil, `there is no subcommand "statsu"; did you mean status?`},
 		{"fly", nil, `there is no subcommand "fly"; they are `},
 	} {
@@ -118,11 +91,11 @@ func TestAChangedLedgerIsNotBelieved(t *testing.T) {
 // The help of a subcommand has its flags and no others, as completion does.
 func TestSubcommandsOfCampaignExplainThemselves(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command(binary, "campaign", "export", "--help").Output()
+	out, err := exec.Command(binary, "campaign", "status", "--help").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, has := range map[string]bool{"write a line for each target": true, "agent-ci campaign export CAMPAIGN.yml": true, "--format": true, "--ledger": true, "--by": false, "--reason": false, "Subcommands:": false} {
+	for want, has := range map[string]bool{"show the progress of the campaign": true, "agent-ci campaign status CAMPAIGN.yml": true, "--format": true, "--ledger": true, "--publish": false, "--reason": false, "Subcommands:": false} {
 		if strings.Contains(string(out), want) != has {
 			t.Errorf("%q: %v\n%s", want, !has, out)
 		}
@@ -131,7 +104,7 @@ func TestSubcommandsOfCampaignExplainThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Subcommands:", "approve ", "status ", "--by", "Example:"} {
+	for _, want := range []string{"Subcommands:", "approve ", "status ", "--wait", "Example:"} {
 		if !strings.Contains(string(whole), want) {
 			t.Errorf("it does not say %q:\n%s", want, whole)
 		}

@@ -30,8 +30,8 @@ func TestATamperedLedgerReachesNothingElse(t *testing.T) {
 	}
 	const away = "../../../backup"
 	for name, tamper := range map[string]func(*testing.T, *campaigning){
-		"a claim":            append(campaign.TypeClaimed, campaign.Claimed{Campaign: "bump", Target: away, Wave: 1, Attempt: 1}),
-		"a claim's template": append(campaign.TypeClaimed, campaign.Claimed{Campaign: "bump", Target: "bump-x", Template: "/../../b", Wave: 1, Attempt: 1}),
+		"a claim":            append(campaign.TypeClaimed, campaign.Claimed{Campaign: "bump", Target: campaign.Target{Key: away}, Wave: 1, Attempt: 1}),
+		"a claim's template": append(campaign.TypeClaimed, campaign.Claimed{Campaign: "bump", Target: campaign.Target{Key: "bump-x"}, Template: "/../../b", Wave: 1, Attempt: 1}),
 		"an end":             append(campaign.TypeSettled, campaign.Settled{Campaign: "bump", Report: campaign.Report{Target: away, Attempt: 1, Outcome: "changed"}}),
 		"the plan": func(t *testing.T, w *campaigning) {
 			ledger, err := campaign.Open(w.ledger(), time.Now)

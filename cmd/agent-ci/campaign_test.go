@@ -44,7 +44,7 @@ type campaigning struct {
 // campaignFile is a campaign whose runs take two steps and cost 0.01 dollars at each answer.
 const campaignFile = `version: 1
 name: bump
-targets: {command: "true"}
+targets: {file: targets.txt}
 on_existing: update
 rollout: {at_once: 3}
 job:
@@ -177,7 +177,7 @@ func (w *campaigning) status() campaign.Status {
 	return state.Status(time.Now(), w.campaign, w.plan)
 }
 
-// allOpened makes sure that each target has its pull request, and that nothing is left behind.
+// allOpened makes sure that each target has its pull request.
 func (w *campaigning) allOpened() {
 	w.t.Helper()
 	if s := w.status(); s.Counts[campaign.Opened] != len(w.plan.Targets) {
@@ -185,11 +185,6 @@ func (w *campaigning) allOpened() {
 	}
 	if n := w.published(); n != len(w.plan.Targets) {
 		w.t.Errorf("there are %d pull requests", n)
-	}
-	for _, left := range []string{"runs/*.repo", "mirrors"} {
-		if names, _ := filepath.Glob(filepath.Join(w.ledger(), "bump", left)); len(names) > 0 {
-			w.t.Errorf("left behind: %v", names)
-		}
 	}
 }
 
@@ -221,17 +216,6 @@ func (w *campaigning) published() int {
 	return all
 }
 
-// clones is how often objects were fetched from the forge.
-func (w *campaigning) clones(runs int) int {
-	n := 0
-	for _, r := range w.forge.Requests() {
-		if strings.HasSuffix(r.Path, "/git-upload-pack") { // two for a clone: what there is, and the objects; and one for the branches that a run lists
-			n++
-		}
-	}
-	return (n - runs) / 2
-}
-
 func TestACampaignRunsHere(t *testing.T) {
 	t.Parallel()
 	w := newCampaigning(t, 4, cheap, campaignFile)
@@ -240,8 +224,8 @@ func TestACampaignRunsHere(t *testing.T) {
 	if !strings.Contains(out, "4 targets: 4 pull request open") {
 		t.Error(out)
 	}
-	if n := w.clones(4); n != len(w.repos) {
-		t.Errorf("%d repositories were fetched %d times", len(w.repos), n)
+	if reports, err := campaign.ReadReports(filepath.Join(w.ledger(), "bump"), func(err error) { t.Error(err) }); err != nil || len(reports) != 4 {
+		t.Errorf("%d reports, %v", len(reports), err)
 	}
 	before := w.asked.Load()
 	w.run()
@@ -257,7 +241,7 @@ func TestRunsOfACampaignDoNotSeeEachOther(t *testing.T) {
 	if confines() == sandbox.LevelNone {
 		t.Skip("nothing hides folders from commands here")
 	}
-	alone := `git show HEAD:log.txt && for dir in ledger ledger/bump ledger/bump/runs ledger/bump/mirrors; do test "$(ls "$HOME/$dir" 2>/dev/null | grep -cvx -e bump -e runs -e mirrors)" -le 2 || exit 1; done`
+	alone := `git show HEAD:log.txt && for dir in ledger ledger/bump ledger/bump/runs; do test "$(ls "$HOME/$dir" 2>/dev/null | grep -cvx -e bump -e runs)" -le 2 || exit 1; done`
 	w := newCampaigning(t, 4, cheap, campaignFile+"  setup: [{run: "+strconv.Quote(alone)+"}]\n")
 	w.run()
 	w.allOpened()
@@ -313,7 +297,7 @@ func TestACampaignIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.Contains(out.String(), "goes on with the next agent-ci campaign run") {
+	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.Contains(out.String(), "resume with the next agent-ci campaign run") {
 		t.Errorf("it ended with %d\n%s", code, out)
 	}
 	if s := w.status(); s.Counts[campaign.Running] != 2 {

@@ -188,8 +188,7 @@ func TestAPodIsToldToEnd(t *testing.T) {
 	w.settled(w.ends(m, 0))
 }
 
-// An outage of the model ends the pod, for the cluster to try again; a key that is wrong would end all
-// of them.
+// An outage of the model ends the pod, for the cluster to try again.
 func TestAPodMeetsTrouble(t *testing.T) {
 	t.Parallel()
 	w := newElsewhere(t, 1, strings.Replace(campaignFile, "model: {", "model: {outage: 1us, ", 1))
@@ -202,23 +201,24 @@ func TestAPodMeetsTrouble(t *testing.T) {
 	w.settled(w.ends(m, 0))
 }
 
-// What would end every target of a wave so ends with 2.
+// What is wrong for every target of a wave costs nothing, and ends as any run does.
 func TestAPodHasTheWrongKeys(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		env     string
 		trouble int64
 		reason  string
+		status  int
 	}{
-		"no key":                       {"OPENAI_API_KEY=", 0, "no_api_key"},
-		"a key that the model refuses": {"", http.StatusUnauthorized, "unauthorized"},
-		"a token that GitHub refuses":  {"GITHUB_TOKEN=ghp_0123456789abcdef0123456789abcdef0123", 0, "bad_token"},
+		"no key":                       {"OPENAI_API_KEY=", 0, "no_api_key", 2},
+		"a key that the model refuses": {"", http.StatusUnauthorized, "unauthorized", 7},
+		"a token that GitHub refuses":  {"GITHUB_TOKEN=ghp_0123456789abcdef0123456789abcdef0123", 0, "bad_token", 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newElsewhere(t, 1, campaignFile)
 			m := w.handOut()
 			w.trouble.Store(test.trouble)
-			r := w.ends(m, 2, test.env)
+			r := w.ends(m, test.status, test.env)
 			if r.Reason != test.reason || r.CostUSD == nil || *r.CostUSD != 0 {
 				t.Errorf("it reports %+v", r)
 			}
@@ -245,7 +245,7 @@ func TestWorkThatIsAskedForWrongly(t *testing.T) {
 		{[]string{"work", "bump.yml", "--wave", "none.json", "--out", "out"}, 2, "read the wave"},
 		{[]string{"work", "bump.yml", "--wave", "old.json", "--out", "out"}, 2, "hand it out again"},
 		{[]string{"work", "bump.yml", "--wave", "bump.yml", "--out", "out"}, 2, "read the wave"},
-		{[]string{"work", "bump.yml", "--wave", wave, "--out", "out"}, 2, `there is no run "" in wave 1; give --index, from 0 to 1`},
+		{[]string{"work", "bump.yml", "--wave", wave, "--out", "out"}, 2, `there is no run "" in the wave; give --index, from 0 to 1`},
 		{[]string{"work", "bump.yml", "--wave", wave, "--out", "out", "--index", "2"}, 2, `there is no run "2"`},
 		{[]string{"work", "bump.yml", "--wave", wave, "--out", "out", "--index", "-1"}, 2, `there is no run "-1"`},
 		{[]string{"work", "bump.yml", "--wave", wave, "--out", "out", "--index", "one"}, 2, `there is no run "one"`},
@@ -255,10 +255,9 @@ func TestWorkThatIsAskedForWrongly(t *testing.T) {
 		{[]string{"work", "bump.yml", "results"}, 2, "takes a campaign file and nothing else"},
 		{[]string{"work", "bump.yml", "--over"}, 2, "--over is not for agent-ci campaign work"},
 		{[]string{"status", "bump.yml", "--format", "matrix"}, 2, "--format of agent-ci campaign status is one of"},
-		{[]string{"plan", "bump.yml", "--format", "matrix", "--check"}, 2, "--check is not for --format matrix"},
 		{[]string{"plan", "bump.yml", "--format", "matrix", "--publish", "github"}, 2, "--publish of agent-ci campaign plan is for --format kubernetes alone"},
 		{[]string{"plan", "bump.yml", "--format", "kubernetes"}, 1, "kubernetes.image is missing in the campaign file"},
-		{[]string{"plan", "bump.yml", "--format", "matrix"}, 1, "book what it came to with agent-ci campaign settle"},
+		{[]string{"plan", "bump.yml", "--format", "matrix"}, 1, "book its results with agent-ci campaign settle"},
 		{[]string{"status", "renamed.yml"}, 1, "raise has no plan in the ledger of "},
 		{[]string{"settle", "bump.yml", "none"}, 1, "no such file"},
 		{[]string{"settle", "bump.yml", "bump.yml"}, 1, "it is that of kubectl get jobs,pods -o json"},
@@ -317,7 +316,15 @@ func TestNoVariableSetsWhatIsClaimed(t *testing.T) {
 			}
 		}
 	}
-	if w.asked.Load() > 0 {
-		t.Error("a model was asked")
+	w.env = append(slices.Clone(env), "AGENT_CI_MODEL_NAME=dear")
+	if _, err := w.say("work", "bump.yml", "--wave", filepath.Join(w.ledger(), m.File), "--index", "0", "--out", w.results, "--report", w.termination()); err == nil {
+		t.Error("it runs")
+	}
+	raw, err := os.ReadFile(w.termination())
+	if r, err := campaign.DecodeReport(raw); err != nil || r.CostUSD == nil || *r.CostUSD != 0 || !strings.Contains(r.Message, "AGENT_CI_MODEL_NAME is set") {
+		t.Errorf("it reports %+v, %v", r, err)
+	}
+	if err != nil || w.asked.Load() > 0 {
+		t.Errorf("a model was asked, or %v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,11 +17,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/cluster"
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
-	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
-	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/progress"
-	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 const (
@@ -43,7 +39,7 @@ type handout struct {
 	again bool
 	ready func(p process, c *openedCampaign) error               // what is missing, or may not be told there; nil where nothing can be
 	fits  func(c *openedCampaign, targets []campaign.Target) int // of the first ones; nil where all do
-	write func(p process, c *openedCampaign, h *campaign.Handout, wait campaign.Wait) error
+	write func(p process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error
 }
 
 // handouts are those places, by the form in which a wave is told there.
@@ -52,7 +48,7 @@ var handouts = map[string]*handout{
 	"kubernetes": {host: campaign.Kubernetes, again: true, ready: readyForCluster, fits: (*openedCampaign).fitsCluster, write: writeManifest},
 }
 
-// handOut claims the next wave and writes it for whoever runs it.
+// handOut claims the next wave and writes it for the host.
 func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaign.Ledger, to *handout) (int, error) {
 	if to.ready != nil {
 		if err := to.ready(p, c); err != nil {
@@ -63,14 +59,11 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 	if err != nil {
 		return c.unplanned(p, err)
 	}
-	out, err := ledger.Again(c.Campaign, plan, to.host)
-	switch {
-	case err != nil:
-		return exitFailed, err
-	case out != nil && !to.again:
-		return exitFailed, &campaign.OpenError{Host: out.Host, Wave: out.Wave}
-	case out != nil:
-		fmt.Fprintf(p.stderr, "Wave %d is out already; here it is again.\n", out.Wave)
+	if out := ledger.Of(c.Name).Out(); out != nil {
+		if !to.again || out[0].Host != to.host || out[0].Template != plan.Template {
+			return exitFailed, campaign.OpenError(out)
+		}
+		fmt.Fprintf(p.stderr, "Wave %d is out already; here it is again.\n", out[0].Wave)
 		return exitOK, to.write(p, c, out, campaign.Wait{})
 	}
 	next, wait, err := c.nextElsewhere(ctx, p, ledger, plan)
@@ -82,14 +75,18 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 			return exitFailed, errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
 		}
 	}
-	if out, err = ledger.HandOut(c.Campaign, plan, next, to.host); err != nil {
+	wave, err := ledger.Claim(c.Campaign, plan, next, to.host)
+	if err == nil && len(wave) > 0 {
+		err = ledger.KeepWave(wave)
+	}
+	if err != nil {
 		return exitFailed, err
 	}
-	fmt.Fprintf(p.stderr, "%d targets start.\n", len(out.Runs))
+	fmt.Fprintf(p.stderr, "%d targets start.\n", len(wave))
 	if wait.Why != "" {
 		fmt.Fprintf(p.stderr, "The rest waits: %s.\n", wait.Words)
 	}
-	return exitOK, to.write(p, c, out, wait)
+	return exitOK, to.write(p, c, wave, wait)
 }
 
 // planThatHolds is the plan of the campaign's job, which is made where there is none.
@@ -107,41 +104,30 @@ func (c *openedCampaign) planThatHolds(ctx context.Context, p process, ledger *c
 // nextElsewhere are the targets that may start elsewhere, with what the forge says of them now.
 func (c *openedCampaign) nextElsewhere(ctx context.Context, p process, ledger *campaign.Ledger, plan *campaign.Plan) ([]campaign.Target, campaign.Wait, error) {
 	client, _, err := forgeOf(p)
+	if err == nil {
+		err = c.refresh(ctx, p, ledger, plan)
+	}
 	if err != nil {
 		return nil, campaign.Wait{}, err
 	}
-	if _, err := pulls.Refresh(ctx, client, ledger, c.Campaign, plan); err != nil {
-		return nil, campaign.Wait{}, fmt.Errorf("ask for the states of pull requests: %w", err)
-	}
 	c.Rollout.PerHour = cmp.Or(c.Rollout.PerHour, hourElsewhere)
-	told := here.NewProgress(p.stderr, 0)
 	return ledger.Choose(ctx, campaign.Choice{
 		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: mostHandedOut, Existing: c.existing(client),
-		Passed: func(t campaign.Target, r *campaign.Report) { told.Tell(here.Step{Target: t, Report: r, Passed: true}) },
+		Passed: func(r campaign.Report) { here.Tell(p.stderr, r) },
 	})
 }
 
-// handedMatrix is a wave as a workflow takes it.
-type handedMatrix struct {
-	Wave    int             `json:"wave"` // 0 where nothing may start
-	File    string          `json:"file"` // in the ledger's folder
-	Targets int             `json:"targets"`
-	AtOnce  int             `json:"at_once"`
-	Matrix  campaign.Matrix `json:"matrix"`
-	Wait    campaign.Wait   `json:"wait"`
-}
-
 // writeMatrix writes one line, as the outputs of a step take it.
-func writeMatrix(p process, c *openedCampaign, h *campaign.Handout, wait campaign.Wait) error {
-	m := handedMatrix{Wave: h.Wave, Targets: len(h.Runs), AtOnce: c.Rollout.AtOnce, Matrix: h.Matrix(), Wait: wait}
-	if m.Targets > 0 {
-		m.File = filepath.ToSlash(campaign.WaveFile(c.Name, h.Wave))
+func writeMatrix(p process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error {
+	m := map[string]any{"wave": 0, "file": "", "targets": len(wave), "at_once": c.Rollout.AtOnce, "matrix": campaign.Matrix(wave), "wait": wait}
+	if len(wave) > 0 {
+		m["wave"], m["file"] = wave[0].Wave, filepath.ToSlash(campaign.WaveFile(wave))
 	}
 	return json.NewEncoder(p.stdout).Encode(m)
 }
 
 func (c *openedCampaign) fitsCluster(all []campaign.Target) int {
-	return cluster.Fit(all, c.raw, c.jobBeside())
+	return cluster.Fit(c.Name, all, c.raw, c.jobBeside())
 }
 
 // jobBeside is the job file that the campaign names; nil where it has the job itself. It was read before.
@@ -174,15 +160,15 @@ func readyForCluster(p process, c *openedCampaign) error {
 	return nil
 }
 
-func writeManifest(p process, c *openedCampaign, h *campaign.Handout, _ campaign.Wait) error {
-	if len(h.Runs) == 0 {
+func writeManifest(p process, c *openedCampaign, wave []campaign.Claimed, _ campaign.Wait) error {
+	if len(wave) == 0 {
 		return nil
 	}
 	j, err := c.sampleJob(p)
 	if err != nil {
 		return err
 	}
-	w := cluster.Wave{Campaign: c.Campaign, Handout: h, File: c.raw, JobFile: c.jobBeside(), Variables: map[string]string{}, Publish: c.publish}
+	w := cluster.Wave{Campaign: c.Campaign, Runs: wave, File: c.raw, JobFile: c.jobBeside(), Variables: map[string]string{}, Publish: c.publish}
 	addresses := []string{j.Model.BaseURL}
 	for _, name := range told {
 		if value := p.variable(name); value != "" {
@@ -207,10 +193,7 @@ func writeManifest(p process, c *openedCampaign, h *campaign.Handout, _ campaign
 
 // workOnTarget makes one run of a wave that was handed out.
 func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error) {
-	if err := heldToClaims(p); err != nil {
-		return exitInvalid, err
-	}
-	h, index, err := c.handed(ctx, p)
+	claimed, err := c.handed(ctx, p)
 	if err != nil {
 		return exitInvalid, err
 	}
@@ -221,106 +204,99 @@ func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error
 	if o.Folder, err = filepath.Abs(c.out); err != nil {
 		return exitFailed, fmt.Errorf("find the folder of run directories: %w", err)
 	}
-	o.Environ = apart(o.Environ, o.Folder)
-	o.Plan, o.Said, o.Outages = &campaign.Plan{Template: h.Template}, p.stderr, true
-	claimed := h.Claimed(index)
-	report, settled := here.Work(ctx, o, h.Runs[index].Target, claimed, time.Now())
-	directory := campaign.RunDirectory(o.Folder, claimed)
-	if !settled {
-		var there bool
-		if report, there, err = reportIn(directory, claimed); err != nil || !there {
-			return signalled, err
-		}
+	o.Environ, o.Template, o.Output = apart(p.environ, o.Folder), claimed.Template, p.stderr
+	if err := c.refuses(p, claimed); err != nil {
+		return exitInvalid, errors.Join(err, c.writeReport(o.Refuse(claimed, err)))
 	}
-	raw, err := report.Encode()
+	report, _, err := here.Work(ctx, o, claimed, time.Now())
+	if err == nil {
+		err = c.writeReport(report)
+	}
 	if err != nil {
 		return exitFailed, err
 	}
-	for _, path := range []string{directory + campaign.ReportSuffix, c.report} {
-		if path == "" {
-			continue
-		}
-		if err := os.WriteFile(path, raw, 0o600); err != nil {
-			return exitFailed, fmt.Errorf("write the report of the run: %w", err)
-		}
+	if report == nil {
+		return signalled, nil
 	}
-	here.NewProgress(p.stdout, 0).Tell(here.Step{Target: h.Runs[index].Target, Claim: claimed, Report: &report})
+	here.Tell(p.stdout, *report)
 	return report.ExitCode(), nil
 }
 
-// signalled is the status of what was ended before there was anything to tell.
-const signalled = 143
-
-// reportIn is what a run that was told to end has come to.
-func reportIn(directory string, claimed campaign.Claimed) (campaign.Report, bool, error) {
-	dir, err := record.OpenDirectory(directory)
-	if errors.Is(err, fs.ErrNotExist) {
-		return campaign.Report{}, false, nil
+// writeReport writes a report where --report says.
+func (c *openedCampaign) writeReport(r *campaign.Report) error {
+	if c.report == "" || r == nil {
+		return nil
+	}
+	raw, err := r.Encode()
+	if err == nil {
+		err = os.WriteFile(c.report, raw, 0o600)
 	}
 	if err != nil {
-		return campaign.Report{}, false, err
+		return fmt.Errorf("write the report of the run: %w", err)
 	}
-	defer dir.Close()
-	return campaign.ReportOf(dir, claimed)
+	return nil
 }
 
-// handed is the wave that the command line names, and which of its runs.
-func (c *openedCampaign) handed(ctx context.Context, p process) (*campaign.Handout, int, error) {
+// signalled is the status of what was ended before there was anything to report.
+const signalled = 143
+
+// handed is the run of a wave that the command line names.
+func (c *openedCampaign) handed(ctx context.Context, p process) (claimed campaign.Claimed, err error) {
 	if c.wave == "" || c.out == "" {
-		return nil, 0, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
+		return claimed, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
 	}
 	raw, err := given.Read(ctx, c.wave, campaign.MostWave)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the wave: %w", err)
+		return claimed, fmt.Errorf("read the wave: %w", err)
 	}
-	h, err := campaign.ReadHandout(raw)
+	wave, err := campaign.DecodeWave(raw)
 	if err != nil {
-		return nil, 0, err
-	}
-	template, err := campaign.TemplateOf(c.Campaign)
-	if err != nil {
-		return nil, 0, err
-	}
-	if h.Campaign != c.Name || h.Template != template {
-		return nil, 0, fmt.Errorf("wave %d is not of this campaign file: the file or its job was changed since; take those with which the wave was handed out", h.Wave)
+		return claimed, err
 	}
 	text := cmp.Or(c.index, p.variable("JOB_COMPLETION_INDEX"))
 	index, err := strconv.Atoi(text)
-	if err != nil || index < 0 || index >= len(h.Runs) {
-		return nil, 0, fmt.Errorf("there is no run %q in wave %d; give --index, from 0 to %d", text, h.Wave, len(h.Runs)-1)
+	if err != nil || index < 0 || index >= len(wave) {
+		return claimed, fmt.Errorf("there is no run %q in the wave; give --index, from 0 to %d", text, len(wave)-1)
 	}
-	return h, index, nil
+	return wave[index], nil
+}
+
+// refuses says why the run of a claim cannot start here: it is of another file, or not held to its claim.
+func (c *openedCampaign) refuses(p process, claimed campaign.Claimed) error {
+	template, err := campaign.TemplateOf(c.Campaign)
+	if err == nil && (claimed.Campaign != c.Name || claimed.Template != template) {
+		err = fmt.Errorf("wave %d is not of this campaign file: the file or its job was changed since; take those with which the wave was handed out", claimed.Wave)
+	}
+	return cmp.Or(err, heldToClaims(p))
 }
 
 // settleCampaign books what runs elsewhere came to.
 func settleCampaign(ctx context.Context, p process, c *openedCampaign) (int, error) {
 	return exitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
-		away := l.Of(c.Name).Away()
-		if away == nil {
+		out := l.Of(c.Name).Out()
+		if out == nil {
 			fmt.Fprintln(p.stdout, "No wave is out.")
 			return nil
 		}
-		reports, over, err := c.cameBack(ctx, p, *away)
+		reports, over, err := c.cameBack(ctx, p, out)
 		if err != nil {
 			return err
 		}
 		booked, err := l.Return(c.Campaign, reports, func(claimed campaign.Claimed) bool {
-			return c.over || slices.Contains(over, claimed.Target)
+			return c.over || slices.Contains(over, claimed.Target.Key)
 		})
 		if err != nil {
 			return err
 		}
-		told := here.NewProgress(p.stderr, 0)
 		for _, r := range booked {
-			target, _ := plan.Find(r.Target)
-			told.Tell(here.Step{Target: target, Report: &r})
+			here.Tell(p.stderr, r)
 		}
-		return show.Table(p.stdout, c.status(l.State, plan))
+		return c.show(p, c.status(p, l.State, plan))
 	})
 }
 
 // cameBack reads the results that the command line names: reports, and the targets that are over.
-func (c *openedCampaign) cameBack(ctx context.Context, p process, away campaign.Claimed) (reports []campaign.Report, over []string, err error) {
+func (c *openedCampaign) cameBack(ctx context.Context, p process, out []campaign.Claimed) (reports []campaign.Report, over []string, err error) {
 	for _, name := range c.results {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			found, err := campaign.ReadReports(name, func(err error) {
@@ -332,26 +308,17 @@ func (c *openedCampaign) cameBack(ctx context.Context, p process, away campaign.
 			reports = append(reports, found...)
 			continue
 		}
-		seen, err := c.cluster(ctx, p, name, away)
+		raw, err := readInput(ctx, p, name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read what kubectl says: %w", err)
+		}
+		seen, err := cluster.Read(raw, out)
 		if err != nil {
 			return nil, nil, err
 		}
 		reports, over = append(reports, seen.Reports...), append(over, seen.Over...)
 	}
 	return reports, over, nil
-}
-
-// cluster reads what kubectl says of the wave that is out.
-func (c *openedCampaign) cluster(ctx context.Context, p process, name string, away campaign.Claimed) (cluster.Seen, error) {
-	raw, err := readInput(ctx, p, name)
-	if err != nil {
-		return cluster.Seen{}, fmt.Errorf("read what kubectl says: %w", err)
-	}
-	h, err := campaign.ReadWave(c.ledger, c.Name, away.Wave)
-	if err != nil {
-		return cluster.Seen{}, err
-	}
-	return cluster.Read(raw, h)
 }
 
 // readInput reads a file, or the standard input where that is -.

@@ -5,24 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
-	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
-	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/settings"
 )
@@ -54,34 +48,21 @@ func (c *openedCampaign) repositories() resolve.Repositories {
 	return resolve.Repositories(filepath.Join(filepath.Dir(c.file), c.Targets.Folder))
 }
 
-// planCampaign resolves the targets, keeps the plan and tells what it comes to, or hands out a wave.
+// planCampaign resolves the targets, keeps the plan and shows it, or hands out a wave.
 func planCampaign(ctx context.Context, p process, c *openedCampaign) (status int, err error) {
 	ledger, err := campaign.Open(c.ledger, time.Now)
 	if err != nil {
 		return exitFailed, err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	if handsOut := handouts[c.form("plan")]; handsOut != nil {
+	if handsOut := handouts[c.format]; handsOut != nil {
 		return c.handOut(ctx, p, ledger, handsOut)
 	}
 	plan, err := c.plan(ctx, p, ledger)
 	if err != nil {
 		return c.unplanned(p, err)
 	}
-	j, err := c.sampleJob(p)
-	if err != nil {
-		return exitFailed, err
-	}
-	told := show.Planned{Plan: plan, Forecast: ledger.Forecast(c.Campaign, plan), Limits: campaign.LimitsOf(j), Budget: c.Budget}
-	if c.check && c.AppliesIf != "" {
-		if told.Applies, err = c.checkApplies(ctx, p, plan); err != nil {
-			return exitFailed, err
-		}
-	}
-	if c.form("plan") == "json" {
-		return exitOK, writeJSON(p.stdout, told)
-	}
-	return exitOK, show.Plan(p.stdout, told)
+	return exitOK, c.show(p, c.status(p, ledger.State, plan))
 }
 
 // unplanned tells why there is no plan: of mistakes where they are.
@@ -109,7 +90,10 @@ func (c *openedCampaign) plan(ctx context.Context, p process, ledger *campaign.L
 		}
 		plan.Keep(before, ledger.State)
 	}
-	return plan, ledger.Plan(plan)
+	if err := ledger.Plan(plan); err != nil || c.Targets.Folder != "" {
+		return plan, err
+	}
+	return plan, c.refresh(ctx, p, ledger, plan)
 }
 
 // resolve makes the plan of the campaign, as it is now.
@@ -129,11 +113,10 @@ func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan
 	if err != nil {
 		return nil, err
 	}
-	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: c.Name, Template: template, Made: time.Now().UTC().Truncate(time.Second)}
+	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: c.Name, Template: template, Made: time.Now().UTC().Truncate(time.Second), Limits: campaign.Claim{USD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}}
 	plan.Claim, plan.Unpriced = campaign.ClaimOf(j, runner.ModelsOf(j, p.environ))
 	plan.Targets, err = resolve.Targets(ctx, resolve.Options{
-		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server,
-		Reads: j.Publish.Feedback(), Environ: policy.Environment(p.environ, nil, nil), Said: p.stderr,
+		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server, Reads: j.Publish.Feedback(),
 	})
 	return plan, err
 }
@@ -148,73 +131,16 @@ func (c *openedCampaign) sampleJob(p process) (*job.Job, error) {
 	return job.LoadTemplate(job.Layer{Name: cmp.Or(c.JobFile, c.file), Kind: job.File, Data: raw}, variables)
 }
 
-// form is the form in which a subcommand tells of a campaign.
-func (c *openedCampaign) form(name string) string { return cmp.Or(c.format, campaignForms[name][0]) }
-
-// checkApplies asks the applies_if of each target that has to run yet, some at a time.
-func (c *openedCampaign) checkApplies(ctx context.Context, p process, plan *campaign.Plan) (map[string]string, error) {
-	folder, err := os.MkdirTemp("", "agent-ci-plan-")
+// refresh notes the states of the campaign's pull requests.
+func (c *openedCampaign) refresh(ctx context.Context, p process, ledger *campaign.Ledger, plan *campaign.Plan) error {
+	client, _, err := forgeOf(p)
 	if err != nil {
-		return nil, fmt.Errorf("make a temporary folder: %w", err)
+		return err
 	}
-	defer os.RemoveAll(folder)
-	var mu sync.Mutex
-	told := map[string]string{}
-	var group sync.WaitGroup
-	places := make(chan struct{}, min(c.Rollout.AtOnce, runtime.NumCPU()))
-	for _, t := range plan.Targets {
-		if t.Lacks != "" || ctx.Err() != nil {
-			continue
-		}
-		places <- struct{}{}
-		group.Go(func() {
-			defer func() { <-places }()
-			answer := c.checkOne(ctx, p, folder, t)
-			mu.Lock()
-			defer mu.Unlock()
-			told[t.Key] = answer
-		})
+	if _, err := pulls.Refresh(ctx, client, ledger, c.Campaign, plan); err != nil {
+		return fmt.Errorf("ask for the states of pull requests: %w", err)
 	}
-	group.Wait()
-	return told, context.Cause(ctx)
-}
-
-// checkOne says whether the job applies to a target: yes, no, or why that is not known.
-func (c *openedCampaign) checkOne(ctx context.Context, p process, folder string, t campaign.Target) string {
-	filled, err := campaign.JobOf(c.Campaign, t)
-	if err != nil {
-		return err.Error()
-	}
-	file := filepath.Join(folder, t.Key+".yml")
-	if err := os.WriteFile(file, filled, 0o600); err != nil {
-		return err.Error()
-	}
-	around := surroundings(p, true)
-	around.Step = nil
-	around.Environ = outsideOfStep(p.environ)
-	err = runner.Applies(ctx, file, around)
-	stop, is := errors.AsType[*outcome.Stop](err)
-	switch {
-	case err == nil:
-		return "yes"
-	case is && stop.Reason == campaign.ReasonNotApplicable:
-		return "no"
-	case is:
-		return stop.Message
-	}
-	return err.Error()
-}
-
-// outsideOfStep is an environment without the event of a workflow, which is about no target.
-func outsideOfStep(environ []string) []string {
-	var kept []string
-	for _, variable := range environ {
-		name, _, _ := strings.Cut(variable, "=")
-		if name != "GITHUB_ACTIONS" && name != "GITHUB_EVENT_NAME" && name != "GITHUB_EVENT_PATH" && name != "GITHUB_REPOSITORY" {
-			kept = append(kept, variable)
-		}
-	}
-	return kept
+	return nil
 }
 
 // closeCampaign closes the open pull requests of the campaign.
@@ -223,11 +149,8 @@ func closeCampaign(ctx context.Context, p process, c *openedCampaign) (int, erro
 	if err != nil {
 		return exitFailed, err
 	}
-	var drop func(context.Context, string, string) error
-	if c.deleteBranches {
-		drop = func(ctx context.Context, repository, branch string) error {
-			return client.Setup(repository).DeleteBranch(ctx, branch)
-		}
+	drop := func(ctx context.Context, repository, branch string) error {
+		return client.Setup(repository).DeleteBranch(ctx, branch)
 	}
 	return exitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		ended, err := pulls.Close(ctx, client, l, c.Campaign, plan, drop)
@@ -250,10 +173,7 @@ func closeCampaign(ctx context.Context, p process, c *openedCampaign) (int, erro
 func (c *openedCampaign) mayApprove(ctx context.Context, p process) (by string, err error) {
 	env := settings.Environment(p.environ)
 	if !env.InActions() {
-		return c.who(p), nil
-	}
-	if c.by != "" {
-		return "", errors.New("--by is not for GitHub Actions, where the one who started the workflow approves; leave it out")
+		return who(p), nil
 	}
 	client, _, err := forgeOf(p)
 	if err != nil {
@@ -270,11 +190,11 @@ func (c *openedCampaign) mayApprove(ctx context.Context, p process) (by string, 
 	if event.Event == nil || event.Sender.Login == "" {
 		return "", errors.New("the event does not say who caused it; approve from a workflow that a person starts (workflow_dispatch), or from a machine with the ledger")
 	}
-	who := []forge.User{{Login: event.Sender.Login, ID: event.Sender.ID, Bot: event.Sender.Bot()}}
+	accounts := []forge.User{{Login: event.Sender.Login, ID: event.Sender.ID, Bot: event.Sender.Bot()}}
 	if again := env.Get("GITHUB_TRIGGERING_ACTOR"); again != "" && !strings.EqualFold(again, event.Sender.Login) { // who ran the workflow once more
-		who = append(who, forge.User{Login: again})
+		accounts = append(accounts, forge.User{Login: again})
 	}
-	for _, each := range who {
+	for _, each := range accounts {
 		why, err := intake.Distrust(ctx, j, client.Repository(env.Get("GITHUB_REPOSITORY")), each)
 		if err != nil {
 			return "", err
@@ -283,5 +203,5 @@ func (c *openedCampaign) mayApprove(ctx context.Context, p process) (by string, 
 			return "", fmt.Errorf("%s; somebody who has such a role has to approve", why)
 		}
 	}
-	return progress.Printable(who[len(who)-1].Login), nil
+	return progress.Printable(accounts[len(accounts)-1].Login), nil
 }

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -215,20 +214,22 @@ func TestClusterRunsACampaign(t *testing.T) {
 	}
 }
 
-// What would end every target so, such as a key that is missing, fails the whole Job.
-func TestClusterFailsAJob(t *testing.T) {
+// What is wrong for every target, such as a key that is missing, is reported for each and costs nothing.
+func TestClusterHasNoKey(t *testing.T) {
 	t.Parallel()
 	w := newClustered(t, 4, "keyless", "")
 	w.kubectl(w.manifest(), "apply", "--filename=-")
-	if s := w.ended("Failed").Status; s.Conditions[len(s.Conditions)-1].Reason != "PodFailurePolicy" {
+	if s := w.ended("Failed").Status; s.FailedIndexes != "0-3" {
 		t.Errorf("the Job ended with %+v", s)
 	}
-	s := w.settled(w.results)
-	if s.Counts[campaign.Failed] != 4 || w.asked.Load() != 0 {
-		t.Errorf("the targets are %v\n%+v", s.Counts, s.Targets)
+	s := w.settled()
+	if s.Counts[campaign.Failed] != 4 || w.asked.Load() != 0 || s.Spent.USD != 0 {
+		t.Errorf("the targets are %v, for %.2f dollars\n%+v", s.Counts, s.Spent.USD, s.Targets)
 	}
-	if !slices.ContainsFunc(s.Targets, func(t campaign.Row) bool { return t.Report != nil && t.Report.Reason == "no_api_key" }) {
-		t.Errorf("no target says why\n%+v", s.Targets)
+	for _, target := range s.Targets {
+		if target.Report == nil || target.Report.Reason != "no_api_key" {
+			t.Errorf("%s came to %+v", target.Key, target.Report)
+		}
 	}
 }
 

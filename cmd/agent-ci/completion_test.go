@@ -79,7 +79,7 @@ func TestBashCompletes(t *testing.T) {
 		{"a subcommand", []string{"policy", ""}, []string{"check"}},
 		{"a subcommand that may be left away", []string{"runs", ""}, []string{"prune"}},
 		{"subcommands", []string{"campaign", "stat"}, []string{"status"}},
-		{"flags of a subcommand", []string{"campaign", "export", "--"}, []string{"--format", "--ledger", "--help"}},
+		{"flags of a subcommand", []string{"campaign", "status", "--"}, []string{"--format", "--ledger", "--help"}},
 		{"a file behind a subcommand", []string{"campaign", "status", "job"}, []string{"job", "one.yml"}},
 		{"forms of a campaign", []string{"campaign", "status", "--format", "m"}, []string{"markdown", "matrix"}},
 		{"a folder", []string{"run", "--repo", ""}, []string{"runs", "src"}},

@@ -152,11 +152,7 @@ func TestWhatIsStartedIsInTheList(t *testing.T) {
 	w.env = append(w.env, startsVariable+"="+starts, "GIT_CONFIG_GLOBAL="+filepath.Join(w.dir, "gitconfig"), "GITHUB_ACTIONS=false", "HOME="+filepath.Join(w.dir, "home"), "SECRET_TOKEN=hunter22hunter22")
 	w.write("gitconfig", "[filter \"shout\"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n")
 	w.write("operator.yml", "version: 1\nhooks: {note: {on: SessionStart, run: [/bin/true], trusted: operator}}\n")
-	w.write("bump.yml", "version: 1\nname: bump\ntargets: {command: [./targets, x]}\njob: {version: 1, task: {prompt: Bump.}, limits: {cost_usd: 0}}\n")
-	w.write("targets", "#!/bin/sh\necho octo/widgets\n")
-	if err := os.Chmod(filepath.Join(w.dir, "targets"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	w.write("bump.yml", "version: 1\nname: bump\ntargets: {list: [{repository: octo/widgets}]}\njob: {version: 1, task: {prompt: Bump.}, limits: {cost_usd: 0}}\n")
 	seed := filepath.Join(w.dir, "seed")
 	w.write("seed/.gitattributes", "*.txt filter=shout\n")
 	w.write("seed/a.txt", "a\n")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,45 +15,11 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// Mirror is a bare repository on this machine with the branches of a remote. Checkouts are made from
-// it without the network; they read its objects where they are, so it has to stay as long as they do.
+// Mirror is a repository on this machine from which checkouts are made. They read its objects where they
+// are, so it has to stay as long as they do.
 type Mirror struct {
 	Remote Remote
-	Dir    string
-}
-
-// Hold makes sure that the mirror is there and has a commit: it is cloned, or brought up to date,
-// where that is needed. One process works on a mirror at a time.
-func (m Mirror) Hold(ctx context.Context, commit string) error {
-	if !plumbing.IsHash(commit) {
-		return fmt.Errorf("mirror %s: %q is not the hex id of a commit", m.Remote.Name(), commit)
-	}
-	_, err := os.Stat(m.Dir)
-	there := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("mirror %s: %w", m.Remote.Name(), err)
-	}
-	if there && m.has(ctx, commit) {
-		return nil
-	}
-	if !there {
-		if err := m.clone(ctx); err != nil {
-			return m.Remote.failed(ctx, "clone", err)
-		}
-	} else if err := m.fetch(ctx, "+refs/heads/*:refs/heads/*"); err != nil {
-		return m.Remote.failed(ctx, "fetch from", err)
-	}
-	if m.has(ctx, commit) {
-		return nil
-	}
-	if err := m.fetch(ctx, commit); err != nil {
-		return m.Remote.failed(ctx, "fetch from", err)
-	}
-	return nil
-}
-
-func (m Mirror) has(ctx context.Context, commit string) bool {
-	return m.git(ctx, "--git-dir="+m.Dir, "cat-file", "-e", commit+"^{commit}") == nil
+	Dir    string // its git folder
 }
 
 // git runs git on the mirror or a checkout of it. It has no configuration: git starts no filter,
@@ -62,24 +27,6 @@ func (m Mirror) has(ctx context.Context, commit string) bool {
 func (m Mirror) git(ctx context.Context, args ...string) error {
 	env := append(environmentOf(guarded), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null")
 	_, _, err := runGit(ctx, m.Remote.Path, "", env, args...)
-	return err
-}
-
-// clone puts the mirror into its place once it is whole.
-func (m Mirror) clone(ctx context.Context) error {
-	unfinished := m.Dir + ".new"
-	if err := errors.Join(os.RemoveAll(unfinished), os.MkdirAll(filepath.Dir(m.Dir), 0o700)); err != nil {
-		return err
-	}
-	if _, _, err := m.Remote.git(ctx, Store{}, []string{"clone", "--bare", "--quiet", "--template=", "--no-recurse-submodules"}, unfinished); err != nil {
-		return errors.Join(err, os.RemoveAll(unfinished))
-	}
-	return os.Rename(unfinished, m.Dir)
-}
-
-// fetch never packs the mirror anew: checkouts read its objects meanwhile.
-func (m Mirror) fetch(ctx context.Context, what string) error {
-	_, _, err := m.Remote.git(ctx, Store{Dir: m.Dir}, []string{"fetch", "--quiet", "--no-recurse-submodules"}, what)
 	return err
 }
 

@@ -15,17 +15,10 @@ func TestCheckOutOfAMirror(t *testing.T) {
 	o := newOrigin(t)
 	git(t, o.work, "tag", "light", o.side)
 	git(t, o.work, "push", "--quiet", o.bare, "light")
-	server := serve(t, o.root)
-	mirror := remote.Mirror{Remote: server.remote(), Dir: filepath.Join(t.TempDir(), "mirror.git")}
-	if err := mirror.Hold(t.Context(), o.base); err != nil {
-		t.Fatal(err)
-	}
 	git(t, o.work, "checkout", "--quiet", "-b", "later", o.side)
 	later := o.commit(t, "later")
-	git(t, o.work, "push", "--quiet", o.bare, "later")
-	if err := mirror.Hold(t.Context(), later); err != nil { // which git writes to files of their own
-		t.Fatal(err)
-	}
+	git(t, o.work, "push", "--quiet", o.bare, "later") // which git writes to files of their own
+	mirror := remote.Mirror{Remote: remote.Remote{URL: o.bare}, Dir: o.bare}
 	cloned := filepath.Join(t.TempDir(), "cloned")
 	git(t, o.root, "clone", "--quiet", "--template=", o.bare, cloned)
 	refs := []string{"refs/remotes/origin/later", "refs/remotes/origin/main", "refs/remotes/origin/side", "refs/tags/light", "refs/tags/v1"}
@@ -47,7 +40,7 @@ func TestCheckOutOfAMirror(t *testing.T) {
 			t.Errorf("refs (-cloned +checked out):\n%s", diff)
 		}
 		for name, want := range map[string]string{
-			"remote.origin.url": server.URL + "/o/r.git", "remote.origin.fetch": "+refs/heads/*:refs/remotes/origin/*",
+			"remote.origin.url": o.bare, "remote.origin.fetch": "+refs/heads/*:refs/remotes/origin/*",
 			"branch." + c.branch + ".remote": "origin", "branch." + c.branch + ".merge": "refs/heads/" + c.branch,
 		} {
 			if got := git(t, dir, "config", name); got != want {
@@ -77,10 +70,7 @@ func TestGitStartsNoFilterInACheckoutOfAMirror(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
 	write(t, config, "[filter \"shout\"]\n\tsmudge = sh -c 'pwd >>"+proof+"; cat'\n\trequired = true\n")
 	t.Setenv("GIT_CONFIG_GLOBAL", config)
-	mirror := remote.Mirror{Remote: serve(t, o.root).remote(), Dir: filepath.Join(t.TempDir(), "mirror.git")}
-	if err := mirror.Hold(t.Context(), tip); err != nil {
-		t.Fatal(err)
-	}
+	mirror := remote.Mirror{Remote: remote.Remote{URL: o.bare}, Dir: o.bare}
 	if err := mirror.CheckOut(t.Context(), filepath.Join(t.TempDir(), "checkout"), "main", tip); err != nil {
 		t.Fatal(err)
 	}

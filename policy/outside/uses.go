@@ -72,9 +72,9 @@ var (
 		Words:    "the tools' variables; git's are set, and no configuration is read but its own",
 		Starts:   "nothing: no filter, no hook, no fsmonitor, nothing in a submodule",
 	}
-	// GitRemote is git that talks with other repositories, and checks out of mirrors of campaigns.
+	// GitRemote is git that talks with other repositories, and makes checkouts of them for campaigns.
 	GitRemote = &Use{
-		Name: "git on other repositories: `ls-remote`, `clone`, `fetch`, `push`, and for campaigns `init`, `reset`, `cat-file`", Program: gitOfUser, Folder: Root,
+		Name: "git on other repositories: `ls-remote`, `clone`, `fetch`, `push`, and for campaigns `init`, `reset`", Program: gitOfUser, Folder: Root,
 		Taken: remoteVariables,
 		Set: []string{
 			"LC_ALL", "GIT_TERMINAL_PROMPT", "GIT_ASKPASS", "GIT_NO_REPLACE_OBJECTS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*", "GIT_CONFIG_VALUE_*",
@@ -92,12 +92,6 @@ var (
 	// GitVersion is git asked for its version.
 	GitVersion = &Use{
 		Name: "`git --version`, before a checkout is opened, and for `agent-ci doctor`", Program: gitOfUser, Folder: Root, Starts: "nothing",
-	}
-	// Targets is a command that prints the targets of a campaign.
-	Targets = &Use{
-		Name: "`targets.command` of a campaign", Program: "the campaign file, which the user names", Folder: "that of the campaign file",
-		Taken: []string{"*"}, Words: "that of [commands](policy.md#secrets): no credential",
-		Starts: "anything, with all rights of the user",
 	}
 	// Run is a run of a campaign.
 	Run = &Use{
@@ -138,7 +132,7 @@ var remoteVariables = []string{
 
 // Uses returns all uses, in the order of the table.
 func Uses() []*Use {
-	return []*Use{GitConfig, GitPrivate, GitRemote, SSHConfig, GitVersion, Hook, Unconfined, Targets, Run, Browser, Stage}
+	return []*Use{GitConfig, GitPrivate, GitRemote, SSHConfig, GitVersion, Hook, Unconfined, Run, Browser, Stage}
 }
 
 // Table returns the uses as a table of Markdown, with the variables that it names.

@@ -41,36 +41,24 @@ func BenchmarkTargetsAtOnce(b *testing.B) {
 	results.memoryOf("  the most that was seen from start to exit", most, mostOfAll)
 }
 
-// BenchmarkTarget compares targets of a campaign, one after the other, with the same runs started alone:
-// in checkouts that are there, where the targets are of one repository, and such that clone, where each has its own.
+// BenchmarkTarget compares targets of a campaign, one after the other, with the same runs started alone.
 func BenchmarkTarget(b *testing.B) {
 	const targets, rounds = 20, 5
-	one, each := make([]string, targets), make([]string, targets)
+	repositories := make([]string, targets)
 	for i := range targets {
-		one[i], each[i] = "octo/r000", fmt.Sprintf("octo/r%03d", i)
+		repositories[i] = fmt.Sprintf("octo/r%03d", i)
 	}
-	for _, of := range []struct {
-		name         string
-		repositories []string
-		alone        func(*campaignRun, *testing.B) sighting
-	}{
-		{"of one repository, over the run alone in a checkout", one, (*campaignRun).inCheckouts},
-		{"of its own repository, over the run alone with its clone", each, (*campaignRun).withClones},
-	} {
-		b.Run(of.name, func(b *testing.B) {
-			var together, alone []sighting
-			for b.Loop() {
-				together, alone = nil, nil
-				for range rounds {
-					c := newCampaign(b, smallRepository(b), of.repositories, 1)
-					together = append(together, c.run(b)) // writes the jobs of the others
-					alone = append(alone, of.alone(c, b))
-				}
-			}
-			results.overhead("a target of a campaign "+of.name+", processor time", lowest(together, sighting.cpu)/targets, lowest(alone, sighting.cpu)/targets)
-			results.overhead("  start to exit", lowest(together, sighting.total)/targets, lowest(alone, sighting.total)/targets)
-		})
+	var together, alone []sighting
+	for b.Loop() {
+		together, alone = nil, nil
+		for range rounds {
+			c := newCampaign(b, smallRepository(b), repositories, 1)
+			together = append(together, c.run(b)) // writes the jobs of the others
+			alone = append(alone, c.alone(b))
+		}
 	}
+	results.overhead("a target of a campaign, over the run alone with its clone, processor time", lowest(together, sighting.cpu)/targets, lowest(alone, sighting.cpu)/targets)
+	results.overhead("  start to exit", lowest(together, sighting.total)/targets, lowest(alone, sighting.total)/targets)
 }
 
 func (t *table) overhead(figure string, together, alone time.Duration) {
@@ -151,23 +139,8 @@ func (c *campaignRun) run(b *testing.B) sighting {
 	return seen
 }
 
-// inCheckouts has the jobs of the campaign run one by one, each in a checkout that is there already.
-func (c *campaignRun) inCheckouts(b *testing.B) sighting {
-	b.Helper()
-	for i, repository := range c.repositories {
-		git(b, c.dir, "clone", "--quiet", c.forge.URL+"/"+repository+".git", "checkout"+numberOf(i))
-	}
-	return c.alone(b, func(i int) []string { return []string{"--repo", "checkout" + numberOf(i)} })
-}
-
-// withClones has them run one by one, and make their checkouts.
-func (c *campaignRun) withClones(b *testing.B) sighting {
-	b.Helper()
-	return c.alone(b, func(int) []string { return nil })
-}
-
-// alone adds up what the runs took.
-func (c *campaignRun) alone(b *testing.B, more func(i int) []string) (all sighting) {
+// alone has the jobs of the campaign run one by one, and adds up what they took.
+func (c *campaignRun) alone(b *testing.B) (all sighting) {
 	b.Helper()
 	jobs, err := filepath.Glob(filepath.Join(c.dir, "ledger", "bump", "runs", "*.yml"))
 	if err != nil || len(jobs) != len(c.repositories) {
@@ -175,7 +148,7 @@ func (c *campaignRun) alone(b *testing.B, more func(i int) []string) (all sighti
 	}
 	c.model.begin(b, len(jobs))
 	for i, job := range jobs {
-		seen := c.start(b, append([]string{"run", "--job", job, "--quiet", "--publish", "local", "--out", "run" + numberOf(i)}, more(i)...)...).wait(b)
+		seen := c.start(b, "run", "--job", job, "--quiet", "--publish", "local", "--out", "run"+numberOf(i)).wait(b)
 		all.Wall, all.CPU = all.Wall+seen.Wall, all.CPU+seen.CPU
 	}
 	c.model.complain(b)

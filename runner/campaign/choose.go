@@ -18,12 +18,12 @@ type Choice struct {
 	// Existing gives the addresses of open pull requests that targets have already, by their keys; nil
 	// where that is no reason to leave a target out.
 	Existing func(context.Context, []Target) (map[string]string, error)
-	// Passed is told of each target that has one, and that is booked without a claim.
-	Passed func(Target, *Report)
+	// Passed gets the report of each target that has one, which is booked without a claim.
+	Passed func(Report)
 }
 
-// Choose gives the targets that may start now, and says why the rest waits. What has its pull request
-// already is booked and makes room for others.
+// Choose returns the targets that may start now, and says why the rest waits. A target that has its pull
+// request already is booked and makes room for others.
 func (l *Ledger) Choose(ctx context.Context, o Choice) ([]Target, Wait, error) {
 	for {
 		next, wait := l.Next(o.Now(), o.Campaign, o.Plan, o.Most)
@@ -54,7 +54,7 @@ func (l *Ledger) passExisting(ctx context.Context, o Choice, next []Target) (pas
 			return passed, err
 		}
 		passed = true
-		o.Passed(t, l.Of(o.Campaign.Name).Entry(t.Key).Last)
+		o.Passed(*l.Of(o.Campaign.Name).Entry(t.Key).Last)
 	}
 	return passed, nil
 }

@@ -17,34 +17,11 @@ type Model struct {
 	Output int64       // tokens of the longest answer; 0 where that is not known
 }
 
-// Limits are what the job of a campaign sets for one run. Beyond the limits a claim holds the dearest
-// request of each agent.
-type Limits struct {
-	USD    float64 `json:"usd"`
-	Tokens int64   `json:"tokens"`
-	Agents int     `json:"agents"` // that may wait for an answer at the same time
-}
-
-// LimitsOf returns the limits of a job.
-func LimitsOf(j *job.Job) Limits {
-	l := Limits{USD: j.Limits.CostUSD, Tokens: j.Limits.Tokens, Agents: 1}
-	if j.Agents.Enabled {
-		l.Agents += j.Agents.Most
-	}
-	return l
-}
-
-// Request returns what a claim by these limits has for one request.
-func (l Limits) Request(claim Claim) Claim {
-	agents := max(l.Agents, 1)
-	return Claim{USD: max(price.Sum(claim.USD, -l.USD), 0) / float64(agents), Tokens: max(claim.Tokens-l.Tokens, 0) / int64(agents)}
-}
-
-// ClaimOf is what a run of a job may use at most: its limits, and beyond them the dearest request
-// that each of its agents may be waiting for when a limit ends the run. unpriced says why no cost
-// can be claimed; empty where one can.
+// ClaimOf returns what a run of a job may use at most: its limits, and the dearest request of each
+// agent, which may be under way when a limit ends the run. unpriced says why no cost can be claimed;
+// it is empty if one can.
 func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
-	limits := LimitsOf(j)
+	agents := agentsOf(j)
 	var dearest Claim
 	for _, m := range models {
 		dearest = dearest.larger(m.request(j, m.Window))
@@ -56,14 +33,22 @@ func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 			unpriced = fmt.Sprintf("the price of %s at the service tier %s is not known; leave model.service_tier out", m.Name, j.Model.ServiceTier)
 		}
 	}
-	if unpriced == "" && limits.USD == 0 {
+	if unpriced == "" && j.Limits.CostUSD == 0 {
 		unpriced = "limits.cost_usd is 0, so that nothing ends a run by its cost"
 	}
-	c.Tokens = limits.Tokens + int64(limits.Agents)*dearest.Tokens
+	c.Tokens = j.Limits.Tokens + agents*dearest.Tokens
 	if unpriced == "" {
-		c.USD = price.Sum(limits.USD, float64(limits.Agents)*dearest.USD)
+		c.USD = price.Sum(j.Limits.CostUSD, float64(agents)*dearest.USD)
 	}
 	return c, unpriced
+}
+
+// agentsOf is how many agents of a run may wait for an answer at the same time.
+func agentsOf(j *job.Job) int64 {
+	if j.Agents.Enabled {
+		return 1 + int64(j.Agents.Most)
+	}
+	return 1
 }
 
 // request returns what one request of the job with so many tokens of input may use at most. It costs
@@ -92,9 +77,10 @@ type Request struct {
 	Input int64 // tokens at most
 }
 
-// LostRequest returns what a request may have used whose answer was lost. Its input is known, unlike
-// that of a request still to come. A model that is not among models counts as the dearest of them.
-func LostRequest(j *job.Job, models []Model, r Request) (most Claim) {
+// LostRequest returns what a request of a run may have used whose answer was lost: never more than the
+// claim has for one. Its input is known, unlike that of a request still to come. A model that is not
+// among models counts as the dearest of them.
+func (c Claim) LostRequest(j *job.Job, models []Model, r Request) (most Claim) {
 	known := slices.ContainsFunc(models, func(m Model) bool { return m.Name == r.Model })
 	for _, m := range models {
 		switch {
@@ -104,5 +90,9 @@ func LostRequest(j *job.Job, models []Model, r Request) (most Claim) {
 			most = most.larger(m.request(j, min(r.Input, m.Window)))
 		}
 	}
-	return most
+	agents := agentsOf(j)
+	return Claim{
+		USD:    min(most.USD, max(price.Sum(c.USD, -j.Limits.CostUSD), 0)/float64(agents)),
+		Tokens: min(most.Tokens, max(c.Tokens-j.Limits.Tokens, 0)/agents),
+	}
 }

@@ -45,20 +45,23 @@ func TestWhatARunMayUse(t *testing.T) {
 
 func TestALostRequestCountsWithTheInputThatIsKnown(t *testing.T) {
 	cheap, dear := &price.List{Rates: price.Rates{Input: 1, Output: 10}}, &price.List{Rates: price.Rates{Input: 2, Output: 20}}
+	wide := Claim{1, 1_000_000}
 	models := []Model{{"a", cheap, 200_000, 10_000}, {"b", dear, 100_000, 10_000}}
 	for _, test := range []struct {
 		name    string
 		output  int
+		claim   Claim
 		request Request
 		want    Claim
 	}{
-		{"input and the longest answer", 0, Request{"a", 30_000}, Claim{0.03 + 0.1, 40_000}},
-		{"an answer that the job bounds", 1000, Request{"a", 30_000}, Claim{0.03 + 0.01, 31_000}},
-		{"more than the window", 0, Request{"b", 300_000}, Claim{0.2 + 0.2, 110_000}},
-		{"a model that is not known", 0, Request{"c", 1}, Claim{0.4, 210_000}},
+		{"input and the longest answer", 0, wide, Request{"a", 30_000}, Claim{0.03 + 0.1, 40_000}},
+		{"an answer that the job bounds", 1000, wide, Request{"a", 30_000}, Claim{0.03 + 0.01, 31_000}},
+		{"more than the window", 0, wide, Request{"b", 300_000}, Claim{0.2 + 0.2, 110_000}},
+		{"a model that is not known", 0, wide, Request{"c", 1}, Claim{0.4, 210_000}},
+		{"more than the claim has", 0, Claim{0.1, 20_000}, Request{"b", 30_000}, Claim{0.1, 20_000}},
 	} {
 		j := &job.Job{Model: job.Model{MaxOutputTokens: int64(test.output)}}
-		got := LostRequest(j, models, test.request)
+		got := test.claim.LostRequest(j, models, test.request)
 		if got.USD = price.Sum(got.USD, 0); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}

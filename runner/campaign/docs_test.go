@@ -3,6 +3,7 @@ package campaign
 import (
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,7 +77,7 @@ func TestEventsOfTheLedgerAreDocumented(t *testing.T) {
 
 func TestStatusIsDocumented(t *testing.T) {
 	text := section(t, "## Status as JSON")
-	for _, data := range []any{Status{}, Claim{}, Wait{}, Moment{}, Row{}, job.Spending{}} {
+	for _, data := range []any{Status{}, Claim{}, Wait{}, Row{}, job.Spending{}} {
 		wantFields(t, "the status", text, data)
 	}
 	classes := section(t, "## What is shown")
@@ -102,52 +103,25 @@ func TestTheExampleOfAClaimIsRight(t *testing.T) {
 	b.wave(3, WaitUSD)
 }
 
-func TestAHistoryTellsOfTheTemplateThatHolds(t *testing.T) {
-	b := newBook(t, 5, func(c *job.Campaign) { c.Rollout.AtOnce = 2 })
-	settle := func(claimed []Claimed, outcome string) {
-		for _, c := range claimed {
-			b.clock.at = b.clock.at.Add(60e9)
-			b.must(b.Settle(b.campaign, report(c, outcome, "x", 1)))
-		}
+// The estimate goes by the runs so far, and a target that ran and is named no more stays in the plan.
+func TestWhatRunsLeave(t *testing.T) {
+	b := newBook(t, 5, func(*job.Campaign) {})
+	if s := b.Status(b.clock.at, b.campaign, b.plan); s.Estimate != nil {
+		t.Errorf("before the first run, they cost %v", *s.Estimate)
 	}
-	counts := func() (all [][2]int) {
-		for _, m := range b.Status(b.clock.at, b.campaign, b.plan).History {
-			all = append(all, [2]int{m.Targets, m.Settled})
-		}
-		return all
+	for i, c := range b.wave(4, WaitAtOnce)[:2] {
+		r := report(c, "changed", "pull_request", 0.5+float64(i))
+		r.RunID = "run"
+		b.book(r)
 	}
-	want := func(what string, want ...[2]int) {
-		t.Helper()
-		if got := counts(); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
-	}
-	settle(b.wave(2, WaitAtOnce), "model_error")
-	want("two failed", [2]int{5, 0}, [2]int{5, 1}, [2]int{5, 2})
-	b.clock.at = b.clock.at.Add(60e9)
-	_, err := b.Resume(b.campaign, b.plan, "", "dev")
-	b.must(err)
-	want("they run again", [2]int{5, 0}, [2]int{5, 1}, [2]int{5, 2}, [2]int{5, 0})
-	settle(b.wave(2, WaitAtOnce), "changed")
-	want("they are settled", [2]int{5, 0}, [2]int{5, 1}, [2]int{5, 2}, [2]int{5, 0}, [2]int{5, 1}, [2]int{5, 2})
 	state, err := Read(b.dir)
 	b.must(err)
-	if got := state.Status(b.clock.at, b.campaign, b.plan); got.Ledger != b.log.Head() || len(got.History) != 6 {
-		t.Errorf("who reads the ledger is told %s and %d moments", got.Ledger, len(got.History))
+	if s := state.Status(b.clock.at, b.campaign, b.plan); s.Estimate == nil || *s.Estimate != 1 || s.Ledger != b.log.Head() {
+		t.Errorf("the target that is left costs %v, by %s", s.Estimate, s.Ledger)
 	}
-	b.plan.Template = "two"
-	b.clock.at = b.clock.at.Add(60e9)
-	b.must(b.Plan(b.plan))
-	want("another job", [2]int{5, 0})
-}
-
-func TestALongHistoryKeepsItsEnds(t *testing.T) {
-	history := make([]Moment, 10_001)
-	for i := range history {
-		history[i].Settled = i
-	}
-	kept := thinned(history, mostMoments)
-	if len(kept) != mostMoments || kept[0].Settled != 0 || kept[len(kept)-1].Settled != 10_000 {
-		t.Errorf("%d moments from %d to %d", len(kept), kept[0].Settled, kept[len(kept)-1].Settled)
+	next := &Plan{Version: PlanVersion, Campaign: "bump", Template: "one", Targets: slices.Clone(b.plan.Targets[3:])}
+	next.Keep(b.plan, b.State)
+	if len(next.Targets) != 5 || next.Targets[2].Key != b.plan.Targets[0].Key || next.Targets[2].Lacks == "" {
+		t.Errorf("kept: %+v", next.Targets)
 	}
 }

@@ -2,7 +2,6 @@ package campaign
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,43 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// reasons is the text of docs/outcomes.md on an outcome.
-func reasons(t *testing.T, o outcome.Outcome) string {
-	t.Helper()
-	raw, err := os.ReadFile("../../docs/outcomes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, found := strings.Cut(string(raw), "\n## "+string(o)+"\n")
-	if !found {
-		t.Fatalf("docs/outcomes.md has no section on %s", o)
-	}
-	text, _, _ = strings.Cut(text, "\n## ")
-	return text
-}
-
-// 2 says that every target would end so, which no other end does: a cluster ends the whole wave by it.
 func TestTheStatusOfAReport(t *testing.T) {
-	for o, all := range ofAll {
-		text := reasons(t, o)
-		for _, reason := range all {
-			if !strings.Contains(text, "| `"+reason+"` |") {
-				t.Errorf("docs/outcomes.md does not know %s/%s", o, reason)
-			}
-			if code := (Report{Outcome: string(o), Reason: reason}).ExitCode(); code != 2 {
-				t.Errorf("%s/%s ends with %d", o, reason, code)
-			}
-		}
-		if !slices.IsSorted(all) {
-			t.Errorf("the reasons of %s have no order", o)
-		}
-	}
 	for o, code := range outcome.All() {
-		got := Report{Outcome: string(o), Reason: "of_one_repository"}.ExitCode()
-		if o == outcome.InvalidInput {
-			code = 1
-		}
-		if got != code {
+		if got := (Report{Outcome: string(o), Reason: "x"}).ExitCode(); got != code {
 			t.Errorf("%s ends with %d, want %d", o, got, code)
 		}
 	}
@@ -109,7 +74,7 @@ func TestReportsThatAreNone(t *testing.T) {
 }
 
 func FuzzDecodeReport(f *testing.F) {
-	raw, err := report(Claimed{Target: "bump-a", Template: "one", Attempt: 1}, "changed", "pull_request", 1).Encode()
+	raw, err := report(Claimed{Target: Target{Key: "bump-a"}, Template: "one", Attempt: 1}, "changed", "pull_request", 1).Encode()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -142,7 +107,7 @@ func TestReportsBelowAFolder(t *testing.T) {
 		}
 	}
 	of := func(key string) string {
-		raw, err := report(Claimed{Target: key, Template: "one", Attempt: 1}, "changed", "pull_request", 1).Encode()
+		raw, err := report(Claimed{Target: Target{Key: key}, Template: "one", Attempt: 1}, "changed", "pull_request", 1).Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,68 +148,68 @@ func TestReportsBelowAFolder(t *testing.T) {
 }
 
 // handOut hands what may start to a cluster.
-func (b *book) handOut(most int) *Handout {
+func (b *book) handOut(most int) []Claimed {
 	b.t.Helper()
 	next, _ := b.Next(b.clock.at, b.campaign, b.plan, most)
-	h, err := b.HandOut(b.campaign, b.plan, next, Kubernetes)
+	wave, err := b.Claim(b.campaign, b.plan, next, Kubernetes)
 	b.must(err)
-	return h
+	return wave
 }
 
-// again is the wave that is out, as a starter after this one finds it.
-func (b *book) again() *Handout {
+// again is the wave that is out, as a later start finds it.
+func (b *book) again() []Claimed {
 	b.t.Helper()
 	b.must(b.Ledger.Close())
 	b.open()
-	h, err := b.Again(b.campaign, b.plan, Kubernetes)
-	b.must(err)
-	return h
+	return b.Of("bump").Out()
 }
 
-func noneIsOver(Claimed) bool { return false }
+// back books reports of a wave, and gives how many of them counted.
+func (b *book) back(over bool, reports ...Report) int {
+	b.t.Helper()
+	booked, err := b.Return(b.campaign, reports, func(Claimed) bool { return over })
+	b.must(err)
+	return len(booked)
+}
 
 func TestAWaveGoesOutOnce(t *testing.T) {
 	b := newBook(t, 6, func(*job.Campaign) {})
-	if h := b.again(); h != nil {
-		t.Fatalf("before anything, %+v is out", h)
+	if out := b.again(); out != nil {
+		t.Fatalf("before anything, %+v is out", out)
 	}
 	first := b.handOut(4)
-	if len(first.Runs) != 4 || first.Wave != 1 || b.Of("bump").Reserved.USD != 8 {
+	if len(first) != 4 || first[0].Wave != 1 || b.Of("bump").Reserved.USD != 8 {
 		t.Fatalf("the wave is %+v", first)
 	}
 	if again := b.again(); !reflect.DeepEqual(again, first) {
 		t.Errorf("again it is %+v", again)
 	}
-	var open *OpenError
-	if _, err := b.HandOut(b.campaign, b.plan, b.plan.Targets[4:], Actions); !errors.As(err, &open) || open.Wave != 1 {
+	if _, err := b.Claim(b.campaign, b.plan, b.plan.Targets[4:], Actions); err == nil || !strings.Contains(err.Error(), "wave 1 was handed to kubernetes and is not settled") {
 		t.Errorf("a second wave goes out: %v", err)
 	}
-	if _, err := b.Again(b.campaign, b.plan, Actions); !errors.As(err, &open) {
-		t.Errorf("another host is given it: %v", err)
-	}
-	booked, err := b.Return(b.campaign, []Report{report(first.Claimed(1), "changed", "pull_request", 1)}, noneIsOver)
-	if b.must(err); len(booked) != 1 {
-		t.Errorf("booked: %+v", booked)
+	if n := b.back(false, report(first[1], "changed", "pull_request", 1)); n != 1 {
+		t.Errorf("%d are booked", n)
 	}
 	if again := b.again(); !reflect.DeepEqual(again, first) {
 		t.Errorf("with one run settled it is %+v: the places of the others are not theirs any more", again)
 	}
-	booked, err = b.Return(b.campaign, nil, func(Claimed) bool { return true })
-	b.must(err)
-	for _, r := range booked {
-		if r.Outcome != "internal_error" || r.Reason != "no_result" || r.CostUSD != nil {
-			t.Errorf("what told nothing is booked as %+v", r)
+	if n := b.back(true); n != 3 {
+		t.Errorf("%d are booked", n)
+	}
+	for _, c := range []Claimed{first[0], first[2], first[3]} {
+		if r := b.Of("bump").Entry(c.Target.Key).Last; r.Outcome != "internal_error" || r.Reason != "no_result" || r.CostUSD != nil {
+			t.Errorf("a run without a report is booked as %+v", r)
 		}
 	}
-	if s := b.Of("bump"); len(booked) != 3 || s.Spent.USD != 7 || s.Reserved.USD != 0 || b.again() != nil {
-		t.Errorf("%d are booked, %+v", len(booked), s)
+	if s := b.Of("bump"); s.Spent.USD != 7 || s.Reserved.USD != 0 || b.again() != nil {
+		t.Errorf("%+v", s)
 	}
-	if second := b.handOut(4); second.Wave != 2 || len(second.Runs) != 2 {
+	if second := b.handOut(4); len(second) != 2 || second[0].Wave != 2 {
 		t.Errorf("the next wave is %+v", second)
 	}
 }
 
-// Who hands out a wave may die after each of its steps: the file, and the claims one by one.
+// Whoever hands out a wave may be killed after each claim: the wave is what was claimed.
 func TestAKillWhileAWaveIsHandedOut(t *testing.T) {
 	for claimed := range 4 {
 		b := newBook(t, 3, func(*job.Campaign) {})
@@ -256,134 +221,101 @@ func TestAKillWhileAWaveIsHandedOut(t *testing.T) {
 		lines := bytes.SplitAfter(raw, []byte("\n"))
 		b.must(os.WriteFile(path, append(bytes.Join(lines[:1+claimed], nil), `{"v":1,"se`...), 0o600))
 		b.open()
-		h, err := b.Again(b.campaign, b.plan, Kubernetes)
-		b.must(err)
-		if claimed == 0 {
-			if h != nil {
-				t.Fatalf("without a claim %+v is out", h)
-			}
-			h = b.handOut(3)
-			claimed = 3
+		if out := b.Of("bump").Out(); len(out) != claimed || claimed > 0 && !reflect.DeepEqual(out, whole[:claimed]) {
+			t.Errorf("with %d claims, the wave is %+v", claimed, out)
 		}
-		if h.Wave != whole.Wave || !reflect.DeepEqual(h.Runs, whole.Runs[:claimed]) {
-			t.Errorf("with %d claims, the wave is %+v", claimed, h.Runs)
+		b.settle(b.wave(3-claimed, ""), "changed", "pull_request", 1) // the others run here meanwhile
+		if out := b.again(); len(out) != claimed {
+			t.Errorf("with %d claims, the wave changes: %+v", claimed, out)
 		}
-		if !reflect.DeepEqual(b.again(), h) {
-			t.Errorf("with %d claims, the wave changes", claimed)
-		}
-		_, err = b.Return(b.campaign, nil, func(Claimed) bool { return true })
-		b.must(err)
-		if rest := b.handOut(9); len(rest.Runs) != 3-claimed {
-			t.Errorf("with %d claims, %d targets are left", claimed, len(rest.Runs))
+		if n := b.back(true); n != claimed {
+			t.Errorf("with %d claims, %d are booked", claimed, n)
 		}
 	}
 }
 
-// What comes back of another attempt or of another job changes nothing, and hides nothing.
+// A report of another attempt or of another job changes nothing, and hides nothing.
 func TestReportsOfOtherRunsAreLeftAlone(t *testing.T) {
 	b := newBook(t, 2, func(*job.Campaign) {})
-	h := b.handOut(2)
-	mine := report(h.Claimed(0), "changed", "pull_request", 1)
+	mine := report(b.handOut(2)[0], "changed", "pull_request", 1)
 	earlier, other, stranger := mine, mine, mine
 	earlier.Attempt, other.Template, stranger.Target = 0, "two", "bump-nobody"
 	for _, reports := range [][]Report{{earlier}, {other}, {stranger}, {earlier, other, stranger}} {
-		booked, err := b.Return(b.campaign, reports, noneIsOver)
-		if b.must(err); len(booked) > 0 || len(b.Of("bump").Unsettled()) != 2 {
-			t.Errorf("%+v are booked", booked)
+		if n := b.back(false, reports...); n > 0 || len(b.Of("bump").Unsettled()) != 2 {
+			t.Errorf("%d are booked", n)
 		}
 	}
-	booked, err := b.Return(b.campaign, []Report{mine, earlier, other}, noneIsOver)
-	if b.must(err); len(booked) != 1 || booked[0].Template != "one" {
-		t.Errorf("beside reports of other runs %+v are booked", booked)
+	if n := b.back(false, mine, earlier, other); n != 1 {
+		t.Errorf("beside reports of other runs %d are booked", n)
 	}
-	for range 2 {
-		if booked, err = b.Return(b.campaign, []Report{mine}, noneIsOver); err != nil || len(booked) > 0 {
-			t.Errorf("once more %+v are booked, %v", booked, err)
-		}
+	if n := b.back(false, mine); n > 0 {
+		t.Errorf("once more %d are booked", n)
 	}
 	if s := b.Of("bump"); s.Spent.USD != 1 || s.Reserved.USD != 2 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// A run of a wave that was settled goes again on this machine, and that is broken off: the wave keeps its
-// places. One that the wave had not claimed, and that ran here, does not come back into it.
+// A run of a wave that was settled goes again on this machine: the wave keeps its places, and books that
+// run no second time.
 func TestAWaveThatIsOutKeepsItsPlaces(t *testing.T) {
 	b := newBook(t, 3, func(*job.Campaign) {})
 	whole := b.handOut(3)
-	_, err := b.Return(b.campaign, []Report{report(whole.Claimed(0), "verify_failed", "red", 1)}, noneIsOver)
-	b.must(err)
-	_, err = b.Resume(b.campaign, b.plan, "", "dev")
+	b.back(false, report(whole[0], "verify_failed", "red", 1))
+	_, err := b.Resume(b.campaign, b.plan, "", "dev")
 	b.must(err)
 	b.wave(1, "")
 	if again := b.again(); !reflect.DeepEqual(again, whole) {
 		t.Errorf("the wave is %+v", again)
 	}
-
-	b = newBook(t, 3, func(*job.Campaign) {})
-	whole = b.handOut(3)
-	b.must(b.Ledger.Close())
-	path := filepath.Join(b.dir, LedgerFile)
-	raw, err := os.ReadFile(path)
-	b.must(err)
-	lines := bytes.SplitAfter(raw, []byte("\n"))
-	b.must(os.WriteFile(path, bytes.Join(lines[:3], nil), 0o600)) // killed before the third claim
-	b.open()
-	b.settle(b.wave(1, ""), "changed", "pull_request", 1)
-	if again := b.again(); !reflect.DeepEqual(again.Runs, whole.Runs[:2]) {
-		t.Errorf("the wave has %+v", again.Runs)
+	if n := b.back(true, report(whole[0], "changed", "pull_request", 1)); n != 2 || len(b.Of("bump").Unsettled()) != 1 || b.again() != nil {
+		t.Errorf("%d are booked, and %+v are left", n, b.Of("bump").Unsettled())
 	}
 }
 
-// A pod may go on with what an outage ended, and is paid under the same claim.
+// A pod may resume what an outage ended, and is paid under the same claim.
 func TestAnOutageIsBookedOnceItsRunIsOver(t *testing.T) {
 	b := newBook(t, 3, func(*job.Campaign) {})
-	h := b.handOut(3)
+	wave := b.handOut(3)
 	var reports []Report
 	for i, end := range []string{"model_failed", "forge_failed", "cancelled"} {
-		reports = append(reports, report(h.Claimed(i), end, "outage", 1))
+		reports = append(reports, report(wave[i], end, "outage", 1))
 	}
-	booked, err := b.Return(b.campaign, reports, noneIsOver)
-	if b.must(err); len(booked) > 0 {
-		t.Errorf("%+v are booked, and may go on", booked)
+	if n := b.back(false, reports...); n > 0 {
+		t.Errorf("%d are booked, and may resume", n)
 	}
-	booked, err = b.Return(b.campaign, reports, func(Claimed) bool { return true })
-	if b.must(err); len(booked) != 3 || b.Of("bump").Spent.USD != 3 {
-		t.Errorf("%+v are booked once all is over", booked)
+	if n := b.back(true, reports...); n != 3 || b.Of("bump").Spent.USD != 3 {
+		t.Errorf("%d are booked once all is over", n)
 	}
 }
 
 func TestAnotherJobWhileAWaveIsOut(t *testing.T) {
 	b := newBook(t, 2, func(*job.Campaign) {})
-	h := b.handOut(2)
+	wave := b.handOut(2)
 	b.plan.Template = "two"
 	b.must(b.Plan(b.plan))
-	var open *OpenError
-	if _, err := b.Again(b.campaign, b.plan, Kubernetes); !errors.As(err, &open) {
-		t.Errorf("the wave of the job before is told again: %v", err)
+	if next, _ := b.Next(b.clock.at, b.campaign, b.plan, 9); len(next) > 0 {
+		t.Errorf("%d targets go out twice", len(next))
 	}
-	next, _ := b.Next(b.clock.at, b.campaign, b.plan, 9)
-	if _, err := b.HandOut(b.campaign, b.plan, next, Kubernetes); !errors.As(err, &open) || len(next) > 0 {
-		t.Errorf("%d targets go out twice: %v", len(next), err)
+	if n := b.back(false, report(wave[0], "changed", "pull_request", 1), report(wave[1], "changed", "pull_request", 1)); n != 2 {
+		t.Errorf("%d are booked", n)
 	}
-	booked, err := b.Return(b.campaign, []Report{report(h.Claimed(0), "changed", "pull_request", 1), report(h.Claimed(1), "changed", "pull_request", 1)}, noneIsOver)
-	if b.must(err); len(booked) != 2 {
-		t.Errorf("%+v are booked", booked)
-	}
-	if again := b.handOut(9); len(again.Runs) != 2 || again.Template != "two" || again.Runs[0].Attempt != 1 {
+	if again := b.handOut(9); len(again) != 2 || again[0].Template != "two" || again[0].Attempt != 1 {
 		t.Errorf("the new job goes out as %+v", again)
 	}
 }
 
 func TestWavesOfAnotherVersionAreRefused(t *testing.T) {
 	b := newBook(t, 1, func(*job.Campaign) {})
-	raw, err := json.Marshal(b.handOut(1))
+	wave := b.handOut(1)
+	b.must(b.KeepWave(wave))
+	raw, err := os.ReadFile(filepath.Join(b.dir, WaveFile(wave)))
 	b.must(err)
-	if h, err := ReadHandout(raw); err != nil || len(h.Runs) != 1 {
-		t.Errorf("%+v, %v", h, err)
+	if got, err := DecodeWave(raw); err != nil || !reflect.DeepEqual(got, wave) {
+		t.Errorf("%+v, %v", got, err)
 	}
 	for _, text := range []string{strings.Replace(string(raw), `"version":1`, `"version":2`, 1), "{}", "[]", "", string(raw[:len(raw)-1]), strings.Replace(string(raw), `"key":"`, `"key":"../../`, 1)} {
-		if _, err := ReadHandout([]byte(text)); err == nil {
+		if _, err := DecodeWave([]byte(text)); err == nil {
 			t.Errorf("%.40s is read", text)
 		}
 	}

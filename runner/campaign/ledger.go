@@ -62,14 +62,15 @@ type Stopped struct {
 	Of       int    `json:"of"`
 }
 
-// Claimed reserves what a run may use, before it starts.
+// Claimed reserves what a run may use, before it starts. With the campaign file it is all that the run
+// needs, wherever it works.
 type Claimed struct {
 	Campaign string `json:"campaign"`
-	Target   string `json:"target"` // key
+	Target   Target `json:"target"`
 	Template string `json:"template"`
 	Wave     int    `json:"wave"`
 	Attempt  int    `json:"attempt"` // of the target with this template, from 1
-	// Host says whom the run was handed to: Actions, Kubernetes; empty for the machine of the ledger.
+	// Host names where the run works: Actions, Kubernetes; empty for the machine of the ledger.
 	Host string `json:"host,omitempty"`
 	Claim
 }

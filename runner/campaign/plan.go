@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/runner/job"
 )
 
 // Folder is where in a ledger's folder a campaign keeps its plan and its runs.
@@ -64,4 +66,31 @@ func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// Keep adds the targets of the plan before this one that had runs and are named no more, so that their
+// results stay visible.
+func (p *Plan) Keep(before *Plan, s *State) {
+	if before == nil {
+		return
+	}
+	standing := s.Of(p.Campaign)
+	has := map[string]bool{}
+	for _, t := range p.Targets {
+		has[t.Key] = true
+	}
+	for _, t := range before.Targets {
+		if e := standing.Entry(t.Key); !has[t.Key] && (e.Claimed != nil || e.Last != nil) {
+			t.Lacks = "the campaign file names it no more"
+			p.Targets = append(p.Targets, t)
+		}
+	}
+}
+
+// Blocked says why the whole plan cannot run; empty where it can.
+func (p *Plan) Blocked(b job.Spending) string {
+	if p.Unpriced != "" && (b.USD > 0 || b.USDPerDay > 0) {
+		return p.Unpriced
+	}
+	return ""
 }

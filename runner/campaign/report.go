@@ -34,7 +34,7 @@ func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 		return Report{}, false, err
 	}
 	r := Report{
-		Target: claimed.Target, Template: claimed.Template, Attempt: claimed.Attempt, RunID: result.RunID, Outcome: string(result.Outcome), Reason: result.Reason, Message: markdown.Cut(result.Message, mostMessage),
+		Target: claimed.Target.Key, Template: claimed.Template, Attempt: claimed.Attempt, RunID: result.RunID, Outcome: string(result.Outcome), Reason: result.Reason, Message: markdown.Cut(result.Message, mostMessage),
 		Commit: result.HeadSHA, Branch: result.Branch, Transcript: result.TranscriptSHA256,
 		PullRequest: PullRequest{result.PullRequest.Number, result.PullRequest.URL, result.PullRequest.Operation},
 	}
@@ -154,10 +154,27 @@ func isRun(root *os.Root, name string) bool {
 	return err == nil
 }
 
-// Lost is the report of a run of which nothing came back: what it used nobody knows.
+// Lost returns the report of a run without a result. Its cost is unknown.
 func Lost(claimed Claimed, why error) Report {
 	return Report{
-		Target: claimed.Target, Template: claimed.Template, Attempt: claimed.Attempt, Outcome: "internal_error", Reason: "no_result",
+		Target: claimed.Target.Key, Template: claimed.Template, Attempt: claimed.Attempt, Outcome: string(outcome.InternalError), Reason: "no_result",
 		Message: fmt.Sprintf("The run left no result: %v.", why), PullRequest: PullRequest{Operation: "none"},
 	}
+}
+
+// Unpaid returns the report without a cost.
+func (r Report) Unpaid() Report {
+	r.CostUSD, r.Tokens = new(float64), new(int64)
+	return r
+}
+
+// ExitCode returns the exit status of a run (docs/outcomes.md).
+func (r Report) ExitCode() int {
+	return (&outcome.Stop{Outcome: outcome.Outcome(r.Outcome), Reason: r.Reason}).ExitCode()
+}
+
+// MayGoOn says whether another start in the same place may resume the run: it was told to end, or the
+// model or the forge was out of reach.
+func (r Report) MayGoOn() bool {
+	return slices.Contains([]outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.ForgeFailed}, outcome.Outcome(r.Outcome))
 }

@@ -39,10 +39,7 @@ type Standing struct {
 	targets map[string]*Entry
 	recent  []Report // that were settled since the campaign was planned or resumed
 	starts  []time.Time
-
-	planned int // targets of the plan
-	ended   int // targets that are done
-	history []Moment
+	out     []Claimed // the last wave that was handed to another host
 }
 
 // Entry is how far a target is.
@@ -54,7 +51,6 @@ type Entry struct {
 	Pull    PullState
 	Again   bool     // it may run once more
 	Commits []string // that its runs made
-	Waves   []int    // in which it was claimed
 }
 
 // Of is how far a campaign is; zero for one that the ledger does not know.
@@ -86,7 +82,7 @@ func (c *Standing) Unsettled() []Claimed {
 			all = append(all, *e.Claimed)
 		}
 	}
-	slices.SortFunc(all, func(a, b Claimed) int { return strings.Compare(a.Target, b.Target) })
+	slices.SortFunc(all, func(a, b Claimed) int { return strings.Compare(a.Target.Key, b.Target.Key) })
 	return all
 }
 
@@ -163,18 +159,12 @@ func (c *Standing) entry(key string) *Entry {
 	return c.targets[key]
 }
 
-func (s *State) planned(at time.Time, d Planned) {
+func (s *State) planned(_ time.Time, d Planned) {
 	c := s.of(d.Campaign)
 	if c.Template != d.Template {
-		c.Approved, c.Stopped, c.recent, c.history = false, nil, nil, nil
+		c.Approved, c.Stopped, c.recent = false, nil, nil
 	}
-	c.Plan, c.Template, c.planned, c.ended = d.Plan, d.Template, d.Targets, 0
-	for _, e := range c.targets {
-		if c.done(e) {
-			c.ended++
-		}
-	}
-	c.note(at)
+	c.Plan, c.Template = d.Plan, d.Template
 }
 
 func (s *State) approved(_ time.Time, d Approved) {
@@ -183,23 +173,26 @@ func (s *State) approved(_ time.Time, d Approved) {
 	}
 }
 
-func (s *State) resumed(at time.Time, d Resumed) {
+func (s *State) resumed(_ time.Time, d Resumed) {
 	c := s.of(d.Campaign)
 	c.Stopped, c.recent = nil, nil
 	for _, key := range d.Again {
-		e := c.entry(key)
-		c.noting(e, func() { e.Again = true })
+		c.entry(key).Again = true
 	}
-	c.note(at)
 }
 
 func (s *State) stopped(_ time.Time, d Stopped) { s.of(d.Campaign).Stopped = &d }
 
 func (s *State) claim(at time.Time, d Claimed) {
 	c := s.of(d.Campaign)
-	e := c.entry(d.Target)
-	c.noting(e, func() { e.Claimed, e.Since, e.Again = &d, at, false })
-	e.Waves = append(e.Waves, d.Wave)
+	e := c.entry(d.Target.Key)
+	e.Claimed, e.Since, e.Again = &d, at, false
+	if d.Host != "" {
+		if len(c.out) > 0 && c.out[0].Wave != d.Wave {
+			c.out = nil
+		}
+		c.out = append(c.out, d)
+	}
 	c.Runs++
 	c.Waves = max(c.Waves, d.Wave)
 	c.starts = append(c.starts, at)
@@ -224,8 +217,7 @@ func (s *State) settled(at time.Time, d Settled) {
 	}
 	c.Spent.add(used, 1)
 	s.spentOn[dayOf(at)] = price.Sum(s.spentOn[dayOf(at)], used.USD)
-	c.noting(e, func() { e.Claimed, e.Again, e.Last, e.At = nil, false, &d.Report, at })
-	c.note(at)
+	e.Claimed, e.Again, e.Last, e.At = nil, false, &d.Report, at
 	if d.Commit != "" {
 		e.Commits = append(e.Commits, d.Commit)
 	}

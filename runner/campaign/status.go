@@ -9,12 +9,13 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
 )
 
 // statusVersion is the version of a Status.
 const statusVersion = 1
 
-// Status is how far a campaign is: what people and programs are told.
+// Status is the progress of a campaign, as people and programs see it.
 type Status struct {
 	Version  int           `json:"version"`
 	Campaign string        `json:"campaign"`
@@ -28,12 +29,15 @@ type Status struct {
 	Runs     int           `json:"runs"`
 	Spent    Claim         `json:"spent"`
 	Claimed  Claim         `json:"claimed"`
+	Limits   Claim         `json:"limits"`             // of one run
+	Claim    Claim         `json:"claim"`              // that one run may use at most
+	Unpriced string        `json:"unpriced,omitempty"` // why its cost is unknown
+	Estimate *float64      `json:"estimate_usd"`       // of the runs that are left; null before the first run
 	Budget   job.Spending  `json:"budget"`
 	SpentDay float64       `json:"spent_today_usd"` // of all campaigns of the ledger
 	Ready    int           `json:"ready"`           // targets that may start now
 	Wait     Wait          `json:"wait"`
-	History  []Moment      `json:"history"`
-	Server   string        `json:"-"` // address of the forge's pages; empty where that is not known
+	Server   string        `json:"-"` // address of the forge's pages; empty if unknown
 }
 
 // Class is what of a target counts in a burn-down.
@@ -133,7 +137,7 @@ func (s *Status) Failed() bool {
 // Locate fills in the run directories that are in a folder of runs.
 func (s *Status) Locate(folder string) {
 	for i, r := range s.Targets {
-		directory := RunDirectory(folder, Claimed{Target: r.Key, Template: r.template, Attempt: r.Attempts})
+		directory := RunDirectory(folder, Claimed{Target: r.Target, Template: r.template, Attempt: r.Attempts})
 		if info, err := os.Stat(directory); err == nil && info.IsDir() && r.Attempts > 0 {
 			s.Targets[i].Directory = directory
 		}
@@ -142,18 +146,19 @@ func (s *Status) Locate(folder string) {
 
 // RunDirectory is the run directory of a claim, in the folder of a campaign.
 func RunDirectory(folder string, c Claimed) string {
-	return filepath.Join(folder, "runs", fmt.Sprintf("%s-%s-%d", c.Target, c.Template[:min(len(c.Template), 8)], c.Attempt))
+	return filepath.Join(folder, "runs", fmt.Sprintf("%s-%s-%d", c.Target.Key, c.Template[:min(len(c.Template), 8)], c.Attempt))
 }
 
-// Status tells how far a campaign is.
+// Status returns the progress of a campaign.
 func (s *State) Status(now time.Time, c *job.Campaign, p *Plan) Status {
 	standing := s.Of(c.Name)
 	ready, wait := s.Next(now, c, p, standing.Room(c))
 	told := Status{
 		Version: statusVersion, Campaign: c.Name, Template: p.Template, Plan: standing.Plan, Ledger: s.head, Approved: c.Pilot == 0 || standing.Approved, Stopped: standing.Stopped,
-		Counts: map[Class]int{}, Targets: []Row{}, Runs: standing.Runs, Spent: standing.Spent, Claimed: standing.Reserved, Budget: c.Budget, SpentDay: s.SpentOn(now), Ready: len(ready), Wait: wait,
-		History: thinned(standing.history, mostMoments),
+		Counts: map[Class]int{}, Targets: []Row{}, Runs: standing.Runs, Spent: standing.Spent, Claimed: standing.Reserved, Limits: p.Limits, Claim: p.Claim, Unpriced: p.Unpriced,
+		Budget: c.Budget, SpentDay: s.SpentOn(now), Ready: len(ready), Wait: wait,
 	}
+	cost, known := 0.0, 0
 	for _, t := range p.Targets {
 		e := standing.Entry(t.Key)
 		row := Row{Target: t, Class: e.class(t, p.Template), Report: e.Last}
@@ -166,8 +171,15 @@ func (s *State) Status(now time.Time, c *job.Campaign, p *Plan) Status {
 		if e.Pull.Number > 0 {
 			row.Pull = &e.Pull
 		}
+		if e.Last != nil && e.Last.RunID != "" && e.Last.CostUSD != nil {
+			cost, known = cost+*e.Last.CostUSD, known+1
+		}
 		told.Counts[row.Class]++
 		told.Targets = append(told.Targets, row)
+	}
+	if known > 0 {
+		all := price.Sum(cost/float64(known)*float64(told.Counts[Waiting]), 0)
+		told.Estimate = &all
 	}
 	return told
 }

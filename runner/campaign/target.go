@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,19 +13,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 )
 
 // PlanVersion is the version of plan.json.
 const PlanVersion = 1
 
-// Plan is what a campaign comes to: every target, resolved and frozen.
+// Plan holds every target of a campaign, resolved and frozen.
 type Plan struct {
 	Version  int       `json:"version"`
 	Campaign string    `json:"campaign"`
 	Template string    `json:"template"` // SHA-256 of the job, the recipe and applies_if
 	Made     time.Time `json:"made"`
-	Claim    Claim     `json:"claim"` // what one run may use at most
+	Limits   Claim     `json:"limits"` // of one run
+	Claim    Claim     `json:"claim"`  // what one run may use at most
 	Unpriced string    `json:"unpriced,omitempty"`
 	Targets  []Target  `json:"targets"`
 }
@@ -38,8 +41,8 @@ type Target struct {
 	SHA        string            `json:"sha"`  // of the base, when the plan was made
 	Issue      int               `json:"issue,omitempty"`
 	Path       string            `json:"path,omitempty"`
-	After      []string          `json:"after,omitempty"` // keys
 	Values     map[string]string `json:"values,omitempty"`
+	Named      string            `json:"branch,omitempty"`   // branch of the change, if the job names it
 	Lacks      string            `json:"lacks,omitempty"`    // why it cannot run, in words
 	Existing   string            `json:"existing,omitempty"` // address of an open pull request of its branch
 }
@@ -64,6 +67,9 @@ func KeyOf(campaign string, t Target) string {
 	return fmt.Sprintf("%s-%s-%s", campaign, slug(path.Base(t.Repository)), hex.EncodeToString(digest[:5]))
 }
 
+// Branch returns the branch of a target's change.
+func (t Target) Branch() string { return cmp.Or(t.Named, intake.BranchPrefix+t.Key) }
+
 // checkNames refuses names that no plan gives. The folder of a run has them in its name, so a name that holds a
 // slash would be a path to another folder.
 func checkNames(key, template string) error {
@@ -73,7 +79,7 @@ func checkNames(key, template string) error {
 	return nil
 }
 
-func (c Claimed) run() (target, template string) { return c.Target, c.Template }
+func (c Claimed) run() (target, template string) { return c.Target.Key, c.Template }
 
 func (s Settled) run() (target, template string) { return s.Target, s.Template }
 
@@ -148,13 +154,4 @@ func JobOf(c *job.Campaign, t Target) ([]byte, error) {
 		set["recipe"] = map[string]any{"run": c.Recipe.Run, "agent": c.Recipe.Agent, "timeout": c.Recipe.Timeout.String()}
 	}
 	return c.Job.Fill(t.Fields(), set)
-}
-
-// Find is the target of a key.
-func (p *Plan) Find(key string) (Target, bool) {
-	i := slices.IndexFunc(p.Targets, func(t Target) bool { return t.Key == key })
-	if i < 0 {
-		return Target{}, false
-	}
-	return p.Targets[i], true
 }

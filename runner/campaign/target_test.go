@@ -8,7 +8,7 @@ import (
 
 // What a run may use and is booked at is for the campaign to say, not for a repository.
 func TestDefaultsOfARepositoryChangeNoClaim(t *testing.T) {
-	c, err := job.LoadCampaign("c.yml", []byte("version: 1\nname: bump\ntargets: {command: \"true\"}\njob: {version: 1, task: {prompt: x}, model: {name: m}, limits: {turns: 7}}\n"), nil)
+	c, err := job.LoadCampaign("c.yml", []byte("version: 1\nname: bump\ntargets: {file: targets.txt}\njob: {version: 1, task: {prompt: x}, model: {name: m}, limits: {turns: 7}}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

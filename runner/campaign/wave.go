@@ -31,10 +31,9 @@ const (
 	WaitTokens   = "budget.tokens"
 	WaitOpen     = "budget.open_prs"
 	WaitOpenHere = "budget.open_prs_per_repository"
-	WaitAfter    = "after"
 )
 
-// Good says whether a run came to an end for which others may wait.
+// Good says whether a run ended well.
 func (r Report) Good() bool {
 	return slices.Contains([]string{string(outcome.Changed), string(outcome.NoChanges), string(outcome.Skipped)}, r.Outcome)
 }
@@ -196,8 +195,6 @@ func (r *roll) tooFast() bool {
 func (r *roll) fits(t Target) bool {
 	b, has := r.campaign.Budget, r.standing.Entry(t.Key).Pull.State == "open"
 	switch {
-	case !r.isItsTurn(t):
-		r.note(WaitAfter, time.Time{}, "%s waits for others", t.Key)
 	case !has && b.OpenPRs > 0 && r.open >= b.OpenPRs:
 		r.note(WaitOpen, time.Time{}, "%d pull requests are open, or may be soon", r.open)
 	case !has && b.OpenPRsPerRepository > 0 && r.openIn[t.Repository] >= b.OpenPRsPerRepository:
@@ -206,13 +203,6 @@ func (r *roll) fits(t Target) bool {
 		return true
 	}
 	return false
-}
-
-func (r *roll) isItsTurn(t Target) bool {
-	return !slices.ContainsFunc(t.After, func(key string) bool {
-		e := r.standing.Entry(key)
-		return e.Claimed != nil || e.Last == nil || e.Last.Template != r.plan.Template || !e.Last.Good()
-	})
 }
 
 func (r *roll) choose(t Target) {
@@ -234,52 +224,38 @@ func (r *roll) countOpen() {
 	}
 }
 
-// Claim reserves what a wave of targets may use. Once it returns they may start on this machine, each
-// once.
-func (l *Ledger) Claim(c *job.Campaign, p *Plan, targets []Target) ([]Claimed, error) {
-	all, err := l.claims(c, p, targets, "")
-	if err != nil {
-		return nil, err
+// Claim reserves what a wave of targets may use, each once. Once it returns they may start on that host;
+// "" is this machine. One wave at a time may be on another host.
+func (l *Ledger) Claim(c *job.Campaign, p *Plan, targets []Target, host string) (wave []Claimed, err error) {
+	standing := l.Of(c.Name)
+	if out := standing.Out(); out != nil && host != "" {
+		return nil, OpenError(out)
 	}
-	return all, l.writeClaims(all)
-}
-
-// claims are those of a wave, which nobody has made yet.
-func (l *Ledger) claims(c *job.Campaign, p *Plan, targets []Target, host string) ([]Claimed, error) {
-	var all []Claimed
-	wave := l.Of(c.Name).Waves + 1
+	var events []any
 	for _, t := range targets {
-		e, attempt := l.Of(c.Name).Entry(t.Key), 1
+		e, attempt := standing.Entry(t.Key), 1
 		if e.Claimed != nil {
 			return nil, fmt.Errorf("claim %s: it is claimed already", t.Key)
 		}
 		if e.Last != nil && e.Last.Template == p.Template {
 			attempt = e.Last.Attempt + 1
 		}
-		all = append(all, Claimed{c.Name, t.Key, p.Template, wave, attempt, host, p.Claim})
+		claimed := Claimed{c.Name, t, p.Template, standing.Waves + 1, attempt, host, p.Claim}
+		wave, events = append(wave, claimed), append(events, claimed)
 	}
-	return all, nil
+	return wave, l.write(TypeClaimed, events...)
 }
 
-func (l *Ledger) writeClaims(all []Claimed) error {
-	var events []any
-	for _, claimed := range all {
-		events = append(events, claimed)
-	}
-	return l.write(TypeClaimed, events...)
-}
-
-// Settle books what a run came to, once: a report of a run that is settled already changes nothing.
-// It stops the campaign where that is due.
-func (l *Ledger) Settle(c *job.Campaign, r Report) error {
-	e := l.Of(c.Name).Entry(r.Target)
-	if e.Claimed == nil || e.Claimed.Template != r.Template || e.Claimed.Attempt != r.Attempt {
-		return nil
+// Settle books the result of a run, once: a report of a run that is settled changes nothing. It stops
+// the campaign if that is due.
+func (l *Ledger) Settle(c *job.Campaign, r Report) (settled bool, err error) {
+	if claimed := l.Of(c.Name).Entry(r.Target).Claimed; claimed == nil || !r.of(*claimed) {
+		return false, nil
 	}
 	if err := l.write(TypeSettled, Settled{c.Name, r}); err != nil {
-		return err
+		return false, err
 	}
-	return l.stopIfDue(c)
+	return true, l.stopIfDue(c)
 }
 
 // Pass books a target that needs no run, for free.

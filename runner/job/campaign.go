@@ -33,8 +33,7 @@ type Campaign struct {
 type Targets struct {
 	List    []Target `json:"list"`
 	Queries []Query  `json:"queries"`
-	File    string   `json:"file"` // relative to the campaign file
-	Command Command  `json:"command"`
+	File    string   `json:"file"`   // relative to the campaign file
 	Folder  string   `json:"folder"` // of repositories, relative to the campaign file; empty: GitHub has them
 	Most    int      `json:"most"`
 }
@@ -45,8 +44,6 @@ type Target struct {
 	Base       string            `json:"base"`       // branch
 	Issue      string            `json:"issue"`
 	Path       string            `json:"path"`
-	Name       string            `json:"name"` // by which others wait for it
-	After      []string          `json:"after"`
 	Values     map[string]string `json:"values"`
 }
 
@@ -94,7 +91,6 @@ type Kubernetes struct {
 	Namespace string `json:"namespace"` // empty: that of kubectl
 	Secret    string `json:"secret"`
 	Volume    string `json:"volume"` // PersistentVolumeClaim; empty for none
-	Queue     string `json:"queue"`  // of Kueue
 	CPU       string `json:"cpu"`
 	Memory    string `json:"memory"`
 }
@@ -181,12 +177,12 @@ func (d *decoder) campaignRelations(c *Campaign) {
 		d.complainAt(place{name: d.name, line: 1, column: 1}, "job", "is missing: give job, or job_file", "")
 	}
 	t := c.Targets
-	if len(t.List)+len(t.Queries) == 0 && t.File == "" && t.Command.IsZero() && !d.report.mentions("targets") && !d.report.mentions("") {
+	if len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.report.mentions("targets") && !d.report.mentions("") {
 		at, set := d.places["targets"]
 		if !set {
 			at = place{name: d.name, line: 1, column: 1}
 		}
-		d.complainAt(at, "targets", "names nothing: give list, queries, file or command", "")
+		d.complainAt(at, "targets", "names nothing: give list, queries or file", "")
 	}
 	if len(t.Queries) > 0 && t.Folder != "" {
 		d.complainAt(d.places["targets.queries"], "targets.queries", "asks GitHub, and targets.folder has the repositories; give only one of them", "")
@@ -194,65 +190,18 @@ func (d *decoder) campaignRelations(c *Campaign) {
 	for i, q := range t.Queries {
 		d.judgeQuery(fmt.Sprintf("targets.queries[%d]", i), q)
 	}
-	names := map[string]bool{}
 	for i, target := range t.List {
 		path := fmt.Sprintf("targets.list[%d]", i)
 		if _, _, _, err := target.Where(); err != nil && !d.report.mentions(path) {
 			d.complainAt(d.places[path], path, err.Error(), "")
 		}
-		if target.Name == "" {
-			continue
-		}
-		if names[target.Name] {
-			d.complainAt(d.places[path+".name"], path+".name", "is the name of another target, too", "")
-		}
-		names[target.Name] = true
 	}
-	for i, target := range t.List {
-		for n, after := range target.After {
-			if path := fmt.Sprintf("targets.list[%d].after[%d]", i, n); !names[after] && t.File == "" && t.Command.IsZero() {
-				d.complainAt(d.places[path], path, fmt.Sprintf("names no target: none has the name %q", shorten(after, 60)), "")
-			}
-		}
-	}
-	d.judgeAfter(t.List)
 	if k, n := c.StopIf.Of(); c.StopIf.SameReason != "" && !d.report.mentions("stop_if") && (k < 1 || n < k) {
 		d.complainAt(d.places["stop_if.same_reason"], "stop_if.same_reason", "must be such as 3 of 10: at least 1, of at least as many", "")
 	}
 	if c.Recipe.Run == "" && (given("recipe.agent") || given("recipe.timeout")) {
 		d.complainAt(d.places["recipe"], "recipe.run", "is missing", "")
 	}
-}
-
-// judgeAfter names targets that wait for themselves, by way of others or not: none of them would ever
-// start.
-func (d *decoder) judgeAfter(list []Target) {
-	waits := map[string][]string{}
-	for _, target := range list {
-		if target.Name != "" {
-			waits[target.Name] = append(waits[target.Name], target.After...)
-		}
-	}
-	for i, target := range list {
-		for n, after := range target.After {
-			path := fmt.Sprintf("targets.list[%d].after[%d]", i, n)
-			if target.Name != "" && !d.report.mentions(path) && leadsTo(waits, after, target.Name, map[string]bool{}) {
-				d.complainAt(d.places[path], path, fmt.Sprintf("makes a circle: %q waits for this target", shorten(after, 60)), "")
-			}
-		}
-	}
-}
-
-// leadsTo says whether one name waits for another, or is the same.
-func leadsTo(waits map[string][]string, from, to string, seen map[string]bool) bool {
-	if from == to {
-		return true
-	}
-	if seen[from] {
-		return false
-	}
-	seen[from] = true
-	return slices.ContainsFunc(waits[from], func(next string) bool { return leadsTo(waits, next, to, seen) })
 }
 
 // judgeQuery says what is wrong with how the parts of a query hang together.

@@ -26,8 +26,6 @@ var campaignRules = []rule{
 	{path: "targets.list[].base", about: "Branch to start from and to merge into. Empty: the default branch.", form: branchForm},
 	{path: "targets.list[].issue", about: "Issue of the repository: OWNER/REPO#N or its address, or N or \"#N\".", form: issueForm, scalars: true},
 	{path: "targets.list[].path", about: "Sub-folder of a monorepo.", form: folder},
-	{path: "targets.list[].name", about: "By which other targets wait for this one, in after.", form: oneLine},
-	{path: "targets.list[].after", about: "Names of targets that have to be settled first, with a change or with nothing to change.", form: filledLine, example: "[core]"},
 	{path: "targets.list[].values", about: "What else the job's ${{ values.NAME }} stand for.", names: variable, form: variableValue, example: "{from: \"1.24\", to: \"1.25\"}"},
 	{path: "targets.queries", about: "Targets that the forge is asked for when a plan is made. Archived repositories are left out.", example: "[{organisation: octo-org, topic: go}]"},
 	{path: "targets.queries[].organisation", about: "Account that owns the repositories.", form: login},
@@ -36,7 +34,6 @@ var campaignRules = []rule{
 	{path: "targets.queries[].issues", about: "Words of a search for open issues, each of which is a target.", form: oneLine},
 	{path: "targets.queries[].labels", about: "Labels that the open issues have.", form: label},
 	{path: "targets.file", about: "File with targets, relative to the campaign file: a line for each (OWNER/REPO, OWNER/REPO@SHA, OWNER/REPO#N, and behind a blank a path), or a line of JSON with the keys of targets.list.", form: relativeFile},
-	{path: "targets.command", about: "Command that prints such lines, for a shell or as a list. It runs unconfined when a plan is made, in the folder of the campaign file.", example: "[scripts/targets, --all]"},
 	{path: "targets.folder", about: "Folder with the repositories OWNER/REPO, relative to the campaign file. GitHub is not asked then, no token is needed, and each change is pushed to its repository in the folder. Empty: the repositories are on GitHub.", form: relativeFile},
 	{path: "targets.most", about: "Targets that a plan may have. More of them are refused, not cut.", initial: 10_000, span: &span{1, 100_000}},
 
@@ -70,7 +67,6 @@ var campaignRules = []rule{
 	{path: "kubernetes.namespace", about: "Namespace of all that is made there. Empty: that of kubectl.", form: matching("a name of Kubernetes: at most 63 lower case letters, digits and dashes", `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`)},
 	{path: "kubernetes.secret", about: "Secret whose keys are variables of the runs: OPENAI_API_KEY, GITHUB_TOKEN.", initial: "agent-ci-credentials", form: objectName},
 	{path: "kubernetes.volume", about: "PersistentVolumeClaim that keeps run directories. A pod that is lost is gone on with there. Empty: none is kept, and each target is tried once.", form: objectName},
-	{path: "kubernetes.queue", about: "Queue of Kueue that lets the runs start.", form: objectName},
 	{path: "kubernetes.cpu", about: "Processors that a run asks for.", initial: "1", form: quantity},
 	{path: "kubernetes.memory", about: "Memory that a run asks for, and may have.", initial: "4Gi", form: quantity},
 }

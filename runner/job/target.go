@@ -138,12 +138,15 @@ func (t Template) Text(path string, values map[string]string) string {
 func (t Template) Unset(paths []string) map[string]any {
 	unset := map[string]any{}
 	for _, path := range paths {
-		if k := keyAt(root(), path); !setAt(t.node, strings.Split(path, ".")) {
+		if k := keyAt(root(), path); !t.Sets(path) {
 			unset[path] = k.defaultValue().Interface()
 		}
 	}
 	return unset
 }
+
+// Sets says whether the job sets the key at a path of groups.
+func (t Template) Sets(path string) bool { return setAt(t.node, strings.Split(path, ".")) }
 
 func setAt(node *yaml.Node, path []string) bool {
 	for i := 0; i+1 < len(node.Content); i += 2 {

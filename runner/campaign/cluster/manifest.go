@@ -25,7 +25,7 @@ import (
 // Wave is what is written for a cluster.
 type Wave struct {
 	Campaign *job.Campaign
-	Handout  *campaign.Handout
+	Runs     []campaign.Claimed
 	File     []byte // the campaign file
 	JobFile  []byte // the job that it names; nil where it has the job itself
 	// Variables are those of the runs that are no secrets, by their names.
@@ -90,11 +90,13 @@ func Manifest(w Wave) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// Fit is how many of the first targets a wave has room for.
-func Fit(targets []campaign.Target, file, jobFile []byte) int {
+// Fit returns how many of the first targets of a campaign a wave has room for.
+func Fit(name string, targets []campaign.Target, file, jobFile []byte) int {
 	left := mostSettings - inJSON(file) - inJSON(jobFile) - around
 	for i, t := range targets {
-		raw, err := json.Marshal(campaign.Handed{Target: t, Attempt: 1 << 30, Claim: campaign.Claim{USD: 1e9 + 0.000001, Tokens: 1 << 60}})
+		raw, err := json.Marshal(campaign.Claimed{
+			Campaign: name, Target: t, Template: strings.Repeat("0", 64), Wave: 1 << 30, Attempt: 1 << 30, Host: campaign.Kubernetes, Claim: campaign.Claim{USD: 1e9 + 0.000001, Tokens: 1 << 60},
+		})
 		if left -= inJSON(raw); err != nil || left < 0 {
 			return i
 		}
@@ -123,13 +125,13 @@ func Name(campaign string) string {
 	return "agent-ci-" + strings.TrimRight(slug[:min(len(slug), 23)], "-") + "-" + hex.EncodeToString(digest[:3])
 }
 
-// JobName is what the Job of a wave is called.
-func JobName(campaign string, wave int) string { return Name(campaign) + "-" + strconv.Itoa(wave) }
-
-func (w Wave) jobName() string { return JobName(w.Handout.Campaign, w.Handout.Wave) }
+// jobName is the name of the Job of a wave.
+func jobName(runs []campaign.Claimed) string {
+	return Name(runs[0].Campaign) + "-" + strconv.Itoa(runs[0].Wave)
+}
 
 func (w Wave) labels() object {
-	return object{"app.kubernetes.io/name": "agent-ci", "app.kubernetes.io/instance": Name(w.Handout.Campaign)}
+	return object{"app.kubernetes.io/name": "agent-ci", "app.kubernetes.io/instance": Name(w.Campaign.Name)}
 }
 
 // thing is an object of the cluster, without its content.
@@ -143,14 +145,14 @@ func (w Wave) thing(version, kind, name string) object {
 
 // account has no rights, and its token comes into no pod.
 func (w Wave) account() object {
-	o := w.thing("v1", "ServiceAccount", Name(w.Handout.Campaign))
+	o := w.thing("v1", "ServiceAccount", Name(w.Campaign.Name))
 	o["automountServiceAccountToken"] = false
 	return o
 }
 
 // network lets pods ask for names and reach endpoints, and lets nothing reach them.
 func (w Wave) network() object {
-	o := w.thing("networking.k8s.io/v1", "NetworkPolicy", Name(w.Handout.Campaign))
+	o := w.thing("networking.k8s.io/v1", "NetworkPolicy", Name(w.Campaign.Name))
 	ports := []object{{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}}
 	for _, port := range slices.Compact(slices.Sorted(slices.Values(append([]int{443}, w.Ports...)))) {
 		ports = append(ports, object{"protocol": "TCP", "port": port})
@@ -170,9 +172,9 @@ const (
 )
 
 func (w Wave) settings() (object, error) {
-	wave, err := json.Marshal(w.Handout)
+	wave, err := campaign.EncodeWave(w.Runs)
 	if err != nil {
-		return nil, fmt.Errorf("encode the wave: %w", err)
+		return nil, err
 	}
 	data, size := object{campaignFile: text(w.File), waveFile: text(wave)}, inJSON(w.File)+inJSON(wave)+inJSON(w.JobFile)+around
 	if w.JobFile != nil {
@@ -181,7 +183,7 @@ func (w Wave) settings() (object, error) {
 	if size > mostSettings {
 		return nil, fmt.Errorf("the campaign file, its job and the wave have %d bytes as JSON, and kubectl apply takes %d of a ConfigMap; make them shorter", size, mostSettings)
 	}
-	o := w.thing("v1", "ConfigMap", w.jobName())
+	o := w.thing("v1", "ConfigMap", jobName(w.Runs))
 	o["data"], o["immutable"] = data, true
 	return o, nil
 }
@@ -206,18 +208,12 @@ func (w Wave) files() []object {
 }
 
 func (w Wave) job() object {
-	k := w.Campaign.Kubernetes
-	o := w.thing("batch/v1", "Job", w.jobName())
-	spec := object{
-		"completions": len(w.Handout.Runs), "parallelism": min(w.Campaign.Rollout.AtOnce, len(w.Handout.Runs)), "completionMode": "Indexed",
+	o := w.thing("batch/v1", "Job", jobName(w.Runs))
+	o["spec"] = object{
+		"completions": len(w.Runs), "parallelism": min(w.Campaign.Rollout.AtOnce, len(w.Runs)), "completionMode": "Indexed",
 		"backoffLimitPerIndex": w.retries(), "podReplacementPolicy": "Failed", "podFailurePolicy": object{"rules": w.failures()},
 		"template": object{"metadata": object{"labels": w.labels()}, "spec": w.pod()},
 	}
-	if k.Queue != "" { // https://kueue.sigs.k8s.io/docs/tasks/run/jobs/
-		o["metadata"].(object)["labels"].(object)["kueue.x-k8s.io/queue-name"] = k.Queue
-		spec["suspend"] = true
-	}
-	o["spec"] = spec
 	return o
 }
 
@@ -230,13 +226,11 @@ func (w Wave) retries() int {
 	return tries
 }
 
-// failures say what the end of a pod means for its index, by the statuses with which agent-ci campaign
-// work ends. What is not here counts: outages of the model and the forge, and pods that were killed.
+// failures say what the exit status of agent-ci campaign work means for the index of a pod. An index is
+// over with these; outages of the model and the forge, and pods that were killed, are tried again.
 func (w Wave) failures() []object {
-	of := func(action string, codes ...int) object {
-		return object{"action": action, "onExitCodes": object{"containerName": container, "operator": "In", "values": codes}}
-	}
-	rules := []object{of("FailJob", 2, 9), of("FailIndex", 1, 3, 4, 5, 6, 10, 11)}
+	over := object{"containerName": container, "operator": "In", "values": []int{1, 2, 3, 4, 5, 6, 9, 10, 11}}
+	rules := []object{{"action": "FailIndex", "onExitCodes": over}}
 	if w.retries() > 0 {
 		rules = append(rules, object{"action": "Ignore", "onPodConditions": []object{{"type": "DisruptionTarget", "status": "True"}}})
 	}
@@ -250,12 +244,12 @@ func (w Wave) pod() object {
 		state = object{"name": "state", "persistentVolumeClaim": object{"claimName": k.Volume}}
 	}
 	return object{
-		"restartPolicy": "Never", "terminationGracePeriodSeconds": grace, "serviceAccountName": Name(w.Handout.Campaign),
+		"restartPolicy": "Never", "terminationGracePeriodSeconds": grace, "serviceAccountName": Name(w.Campaign.Name),
 		"automountServiceAccountToken": false, "enableServiceLinks": false,
 		"securityContext": object{"runAsNonRoot": true, "runAsUser": user, "runAsGroup": user, "fsGroup": user, "seccompProfile": object{"type": "RuntimeDefault"}},
 		"containers":      []object{w.container()},
 		"volumes": []object{
-			{"name": "settings", "configMap": object{"name": w.jobName(), "items": w.files()}},
+			{"name": "settings", "configMap": object{"name": jobName(w.Runs), "items": w.files()}},
 			state,
 			{"name": "tmp", "emptyDir": object{}},
 			{"name": "home", "emptyDir": object{}},
@@ -270,7 +264,7 @@ func (w Wave) container() object {
 		"name": container, "image": k.Image,
 		"args": []string{
 			"campaign", "work", settingsPath + "/" + campaignFile, "--wave", settingsPath + "/" + waveFile,
-			"--out", statePath + "/campaigns/" + Name(w.Handout.Campaign), "--report", reportPath, "--publish", cmp.Or(w.Publish, "github"),
+			"--out", statePath + "/campaigns/" + Name(w.Campaign.Name), "--report", reportPath, "--publish", cmp.Or(w.Publish, "github"),
 		},
 		"envFrom":                  []object{{"secretRef": object{"name": k.Secret}}},
 		"terminationMessagePath":   reportPath,

@@ -27,9 +27,9 @@ var update = flag.Bool("update", false, "rewrite the golden manifest")
 
 const file = `version: 1
 name: bump
-targets: {command: "true"}
+targets: {file: targets.txt}
 job: {version: 1, task: {prompt: "Bump ${{ target.name }}."}}
-kubernetes: {image: "registry.example/agent-ci@sha256:0123", volume: runs, namespace: bots, queue: night}
+kubernetes: {image: "registry.example/agent-ci@sha256:0123", volume: runs, namespace: bots}
 `
 
 // newWave is a wave of so many targets.
@@ -41,13 +41,15 @@ func newWave(t *testing.T, file string, targets int) Wave {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &campaign.Handout{Version: 1, Campaign: c.Name, Template: strings.Repeat("0", 64), Wave: 3, Host: campaign.Kubernetes}
+	w := Wave{Campaign: c, File: []byte(file), Variables: map[string]string{"GITHUB_API_URL": "https://ghe.example:8443/api/v3"}, Ports: []int{8443, 443}}
 	for n := range targets {
 		target := campaign.Target{Repository: fmt.Sprintf("octo/r%03d", n), Base: "main", SHA: strings.Repeat("a", 40)}
 		target.Key = campaign.KeyOf(c.Name, target)
-		h.Runs = append(h.Runs, campaign.Handed{Target: target, Attempt: 1, Claim: campaign.Claim{USD: 5.72, Tokens: 1_000_000}})
+		w.Runs = append(w.Runs, campaign.Claimed{
+			Campaign: c.Name, Target: target, Template: strings.Repeat("0", 64), Wave: 3, Attempt: 1, Host: campaign.Kubernetes, Claim: campaign.Claim{USD: 5.72, Tokens: 1_000_000},
+		})
 	}
-	return Wave{Campaign: c, Handout: h, File: []byte(file), Variables: map[string]string{"GITHUB_API_URL": "https://ghe.example:8443/api/v3"}, Ports: []int{8443, 443}}
+	return w
 }
 
 func manifest(t *testing.T, w Wave) []byte {
@@ -114,15 +116,15 @@ func TestTheManifest(t *testing.T) {
 
 // forms are campaign files whose manifests have different keys.
 func forms() map[string]string {
-	bare := "version: 1\nname: Bump_it.all\ntargets: {command: \"true\"}\n"
+	bare := "version: 1\nname: Bump_it.all\ntargets: {file: targets.txt}\n"
 	inline := "job: {version: 1, task: {prompt: x}}\n"
 	return map[string]string{
 		"all":           file,
 		"image alone":   bare + inline + "kubernetes: {image: agent-ci}\n",
-		"no volume":     bare + inline + "kubernetes: {image: agent-ci, queue: q, namespace: n, cpu: 500m, memory: 512Mi}\n",
+		"no volume":     bare + inline + "kubernetes: {image: agent-ci, namespace: n, cpu: 500m, memory: 512Mi}\n",
 		"volume":        bare + inline + "kubernetes: {image: agent-ci, volume: v}\n",
 		"a job beside":  bare + "job_file: jobs/deep/./bump.yml\nkubernetes: {image: agent-ci}\n",
-		"numbers alone": bare + inline + "kubernetes: {image: agent-ci, cpu: \"2\", memory: \"1073741824\", volume: \"1\", secret: \"2\", queue: \"3\", namespace: \"4\"}\n",
+		"numbers alone": bare + inline + "kubernetes: {image: agent-ci, cpu: \"2\", memory: \"1073741824\", volume: \"1\", secret: \"2\", namespace: \"4\"}\n",
 	}
 }
 
@@ -175,13 +177,10 @@ func TestTheJobIsOneThatRuns(t *testing.T) {
 		if got := spec["backoffLimitPerIndex"]; (got == 2.0) != volume || (got == 0.0) == volume {
 			t.Errorf("%s: an index is tried %v times again", name, got)
 		}
-		if got := spec["suspend"]; (got == true) != (w.Campaign.Kubernetes.Queue != "") {
-			t.Errorf("%s: suspend is %v", name, got)
-		}
 		if pod["restartPolicy"] != "Never" || spec["podReplacementPolicy"] != "Failed" || spec["completionMode"] != "Indexed" {
 			t.Errorf("%s: podFailurePolicy asks for restartPolicy Never, podReplacementPolicy Failed, and backoffLimitPerIndex for Indexed: %v", name, spec)
 		}
-		if pod["automountServiceAccountToken"] != false || pod["serviceAccountName"] != Name(w.Handout.Campaign) {
+		if pod["automountServiceAccountToken"] != false || pod["serviceAccountName"] != Name(w.Campaign.Name) {
 			t.Errorf("%s: the pod gets %v, %v", name, pod["serviceAccountName"], pod["automountServiceAccountToken"])
 		}
 		if spec["completions"] != 40.0 || spec["parallelism"] != 4.0 {
@@ -199,7 +198,7 @@ func TestTheJobIsOneThatRuns(t *testing.T) {
 	}
 }
 
-// Each status with which a run ends is sorted: it ends the Job, its index, or is tried again.
+// Each status with which a run ends is sorted: its index is over, or is tried again.
 func TestThePolicyKnowsEveryOutcome(t *testing.T) {
 	actions := map[int]string{}
 	for _, rule := range (Wave{Campaign: &job.Campaign{}}).failures() {
@@ -218,7 +217,7 @@ func TestThePolicyKnowsEveryOutcome(t *testing.T) {
 		}
 	}
 	want := map[outcome.Outcome]string{
-		outcome.InvalidInput: "FailJob", outcome.SandboxUnavailable: "FailJob",
+		outcome.InvalidInput: "FailIndex", outcome.SandboxUnavailable: "FailIndex",
 		outcome.InternalError: "FailIndex", outcome.NeedsInput: "FailIndex", outcome.BudgetExceeded: "FailIndex", outcome.VerifyFailed: "FailIndex",
 		outcome.PolicyViolation: "FailIndex", outcome.Conflict: "FailIndex", outcome.ExtensionFailed: "FailIndex",
 		outcome.ModelFailed: "", outcome.ForgeFailed: "", outcome.Cancelled: "", // tried again
@@ -244,9 +243,9 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		"---\napiVersion: v1\nkind: Secret\n---\n", "...\n", "'\"\n  - {a: &b !!binary x}\n", "\ttab\n tab \n\n", "a: 1\r\nb: 2\r\n", "\rlone\r", "\x00nul", "\xff\xfe not UTF-8", "\ufeffmark", "\u0085\u2028\u2029", " \n", "\n", "\n\n  deep\n", "#",
 		"${{ secrets.X }} {{ .Values }} $(POD_NAME)", "\x1b[2J", "\U0001F600\n", "end without newline \\",
 	} {
-		w := newWave(t, "version: 1\nname: bump\ntargets: {command: \"true\"}\njob_file: jobs/bump.yml\nkubernetes: {image: agent-ci}\n", 1)
+		w := newWave(t, "version: 1\nname: bump\ntargets: {file: targets.txt}\njob_file: jobs/bump.yml\nkubernetes: {image: agent-ci}\n", 1)
 		w.File, w.JobFile = []byte(text), []byte("x\n"+text)
-		w.Handout.Runs[0].Target.Values = map[string]string{"part": text}
+		w.Runs[0].Target.Values = map[string]string{"part": text}
 		w.Variables = map[string]string{"OPENAI_BASE_URL": text}
 		all := documents(t, manifest(t, w))
 		for _, document := range all {
@@ -258,8 +257,8 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		if !reflect.DeepEqual(slices.Sorted(maps.Keys(data)), []string{campaignFile, jobFile, waveFile}) {
 			t.Errorf("%q: the files are %v", text, slices.Sorted(maps.Keys(data)))
 		}
-		h, err := campaign.ReadHandout([]byte(data[waveFile].(string)))
-		if err != nil || h.Runs[0].Target.Values["part"] != strings.ToValidUTF8(text, "\ufffd") && !strings.Contains(text, "\xff") {
+		h, err := campaign.DecodeWave([]byte(data[waveFile].(string)))
+		if err != nil || h[0].Target.Values["part"] != strings.ToValidUTF8(text, "\ufffd") && !strings.Contains(text, "\xff") {
 			t.Errorf("%q: the wave comes as %v, %v", text, h, err)
 		}
 		if got := data[campaignFile]; got != text && !strings.Contains(text, "\xff") {
@@ -312,8 +311,8 @@ func TestNamesAreLabels(t *testing.T) {
 			t.Errorf("%q and %q are both %s", name, other, got)
 		}
 		named[got] = name
-		pod := JobName(name, 999_999) + "-255-xxxxx" // as the pods of an index are called
-		for _, made := range []string{got, JobName(name, 999_999), pod} {
+		pod := jobName([]campaign.Claimed{{Campaign: name, Wave: 999_999}}) + "-255-xxxxx" // as the pods of an index are called
+		for _, made := range []string{got, pod} {
 			if len(made) > 63 || !label.MatchString(made) {
 				t.Errorf("%q makes %s, of %d characters", name, made, len(made))
 			}
@@ -334,19 +333,19 @@ func TestNamesAreLabels(t *testing.T) {
 // What fits is as much as a ConfigMap takes, and not much less.
 func TestAWaveFitsItsConfigMap(t *testing.T) {
 	w := newWave(t, file, 256)
-	targets := make([]campaign.Target, len(w.Handout.Runs))
-	for i, run := range w.Handout.Runs {
+	targets := make([]campaign.Target, len(w.Runs))
+	for i, run := range w.Runs {
 		targets[i] = run.Target
 		targets[i].Values = map[string]string{"text": strings.Repeat("\u2028<\"", 100)} // long as JSON
 	}
-	n := Fit(targets, w.File, w.JobFile)
+	n := Fit("bump", targets, w.File, w.JobFile)
 	if n <= 0 || n >= 256 {
 		t.Fatalf("%d targets fit", n)
 	}
 	take := func(n int) error {
-		w.Handout.Runs = nil
+		w.Runs = nil
 		for _, target := range targets[:n] {
-			w.Handout.Runs = append(w.Handout.Runs, campaign.Handed{Target: target, Attempt: 1 << 30, Claim: campaign.Claim{USD: 1e9 + 0.000001, Tokens: 1 << 60}})
+			w.Runs = append(w.Runs, campaign.Claimed{Campaign: "bump", Target: target, Template: strings.Repeat("0", 64), Wave: 1 << 30, Attempt: 1 << 30, Host: campaign.Kubernetes, Claim: campaign.Claim{USD: 1e9 + 0.000001, Tokens: 1 << 60}})
 		}
 		_, err := Manifest(w)
 		return err
@@ -361,10 +360,10 @@ func TestAWaveFitsItsConfigMap(t *testing.T) {
 	if err := take(n + 2); err == nil || !strings.Contains(err.Error(), "and kubectl apply takes 262144") {
 		t.Errorf("%d are too many, and %v", n+2, err)
 	}
-	if n := Fit(targets[:3], bytes.Repeat([]byte("x"), mostSettings), nil); n != 0 {
+	if n := Fit("bump", targets[:3], bytes.Repeat([]byte("x"), mostSettings), nil); n != 0 {
 		t.Errorf("beside a file of 256 KiB there is room for %d", n)
 	}
-	if n := Fit(make([]campaign.Target, 3), w.File, w.JobFile); n != 3 {
+	if n := Fit("bump", make([]campaign.Target, 3), w.File, w.JobFile); n != 3 {
 		t.Errorf("of 3 short ones %d fit", n)
 	}
 }

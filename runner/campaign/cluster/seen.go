@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,10 +20,8 @@ const (
 
 // Seen is what a cluster says of a wave.
 type Seen struct {
-	// Reports are of the last pod of each index, none where that one told nothing; and of those that never
-	// began.
-	Reports []campaign.Report
-	Over    []string // targets of which nothing runs any more, and nothing will
+	Reports []campaign.Report // of the last pod of each index that is over
+	Over    []string          // targets of which nothing runs any more, and nothing will
 }
 
 // listed is what is read of what kubectl get -o json prints, for one thing or for several.
@@ -38,9 +35,6 @@ type listed struct {
 		Annotations map[string]string `json:"annotations"`
 		Created     time.Time         `json:"creationTimestamp"`
 	} `json:"metadata"`
-	Spec struct {
-		Parallelism int `json:"parallelism"`
-	} `json:"spec"`
 	Status struct {
 		Succeeded  int `json:"succeeded"`
 		Failed     int `json:"failed"`
@@ -61,9 +55,9 @@ type listed struct {
 	} `json:"status"`
 }
 
-// Read reads what kubectl get jobs,pods -o json prints. Things of others are left alone. A report
-// counts once its index is over: a pod after it may go on with the run.
-func Read(raw []byte, h *campaign.Handout) (Seen, error) {
+// Read reads what kubectl get jobs,pods -o json prints about a wave. Other objects are left alone. A
+// report counts once its index is over: a later pod may resume the run.
+func Read(raw []byte, wave []campaign.Claimed) (Seen, error) {
 	var all listed
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return Seen{}, fmt.Errorf("read what kubectl says: %w; it is that of kubectl get jobs,pods -o json", err)
@@ -71,12 +65,12 @@ func Read(raw []byte, h *campaign.Handout) (Seen, error) {
 	if all.Kind == "Job" || all.Kind == "Pod" {
 		all.Items = []listed{all}
 	}
-	name := JobName(h.Campaign, h.Wave)
+	name := jobName(wave)
 	job, err := all.only(name)
 	if err != nil {
-		return Seen{}, fmt.Errorf("%w, in which wave %d runs; ask it with kubectl get jobs,pods -o json, in its namespace", err, h.Wave)
+		return Seen{}, fmt.Errorf("%w, in which wave %d runs; ask it with kubectl get jobs,pods -o json, in its namespace", err, wave[0].Wave)
 	}
-	over, err := job.over(len(h.Runs))
+	over, err := job.over(len(wave))
 	if err != nil {
 		return Seen{}, fmt.Errorf("read the indexes of the Job %s: %w", name, err)
 	}
@@ -84,10 +78,26 @@ func Read(raw []byte, h *campaign.Handout) (Seen, error) {
 		return o.Kind != "Pod" || o.Metadata.Namespace != job.Metadata.Namespace || o.Metadata.Labels[labelJob] != name
 	})
 	if len(pods) == 0 && job.Status.Succeeded+job.Status.Failed > 0 {
-		return Seen{}, fmt.Errorf("kubectl says nothing of the pods of the Job %s, which say what became of the runs; ask it with kubectl get jobs,pods -o json, and where they are gone for good, end wave %d with --over alone", name, h.Wave)
+		return Seen{}, fmt.Errorf("kubectl shows no pod of the Job %s, and the pods have the reports of the runs; ask it with kubectl get jobs,pods -o json, and if they are gone for good, end wave %d with --over alone", name, wave[0].Wave)
 	}
 	slices.SortStableFunc(pods, func(a, b listed) int { return a.Metadata.Created.Compare(b.Metadata.Created) })
-	return seen(h, job, over, pods), nil
+	last := map[int]listed{}
+	for _, pod := range pods {
+		if index, err := strconv.Atoi(pod.Metadata.Annotations[annotationIndex]); err == nil {
+			last[index] = pod
+		}
+	}
+	var s Seen
+	for index, is := range over {
+		if !is {
+			continue
+		}
+		s.Over = append(s.Over, wave[index].Target.Key)
+		if r, told := last[index].report(); told && r.Target == wave[index].Target.Key {
+			s.Reports = append(s.Reports, r)
+		}
+	}
+	return s, nil
 }
 
 // only is the one Job of a name.
@@ -100,70 +110,6 @@ func (o listed) only(name string) (listed, error) {
 		return jobs[0], nil
 	}
 	return listed{}, fmt.Errorf("kubectl tells of %d Jobs %s", len(jobs), name)
-}
-
-func seen(h *campaign.Handout, job listed, over []bool, pods []listed) Seen {
-	var s Seen
-	last := map[int]campaign.Report{}
-	for _, pod := range pods {
-		index, err := strconv.Atoi(pod.Metadata.Annotations[annotationIndex])
-		if err != nil || index < 0 || index >= len(over) {
-			continue
-		}
-		r, is := pod.report()
-		if !is || r.Target != h.Runs[index].Target.Key {
-			delete(last, index) // what the pod before it told lacks what this one was paid
-			continue
-		}
-		last[index] = r
-	}
-	idle := job.idle(over, pods)
-	for index, is := range over {
-		if !is {
-			continue
-		}
-		s.Over = append(s.Over, h.Runs[index].Target.Key)
-		if r, told := last[index]; told {
-			s.Reports = append(s.Reports, r)
-		} else if index >= idle {
-			s.Reports = append(s.Reports, notBegun(h.Claimed(index)))
-		}
-	}
-	return s
-}
-
-var errNotBegun = errors.New("its Job failed before it began")
-
-func notBegun(c campaign.Claimed) campaign.Report {
-	r := campaign.Lost(c, errNotBegun)
-	r.CostUSD, r.Tokens = new(float64), new(int64)
-	return r
-}
-
-// idle is the first index of which it is certain that it never began. A Job begins the lowest ones
-// first: above the highest that is seen there are at most those of pods that are gone, which the Job
-// counted, and of those that were at work when it failed.
-func (o listed) idle(over []bool, pods []listed) int {
-	if o.Spec.Parallelism <= 0 {
-		return len(over)
-	}
-	highest := -1
-	for _, pod := range pods {
-		if index, err := strconv.Atoi(pod.Metadata.Annotations[annotationIndex]); err == nil {
-			highest = max(highest, min(index, len(over)))
-		}
-	}
-	ended := make([]bool, len(over))
-	if errors.Join(mark(ended, o.Status.CompletedIndexes), mark(ended, o.Status.FailedIndexes)) != nil {
-		return len(over)
-	}
-	for index, is := range ended {
-		if is {
-			highest = max(highest, index)
-		}
-	}
-	gone := max(o.Status.Succeeded+o.Status.Failed-len(pods), 0)
-	return highest + 1 + min(gone, len(over)) + min(o.Spec.Parallelism, len(over))
 }
 
 // report is what the run said when its container ended.

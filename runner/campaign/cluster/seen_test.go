@@ -12,15 +12,15 @@ import (
 )
 
 // four is a wave of four targets.
-func four(t *testing.T) *campaign.Handout {
+func four(t *testing.T) []campaign.Claimed {
 	t.Helper()
-	return newWave(t, file, 4).Handout
+	return newWave(t, file, 4).Runs
 }
 
 // message is what the run of an index says when its container ends.
-func message(t *testing.T, h *campaign.Handout, index int, outcome, reason string) string {
+func message(t *testing.T, h []campaign.Claimed, index int, outcome, reason string) string {
 	t.Helper()
-	raw, err := campaign.Report{Target: h.Runs[index].Target.Key, Template: h.Template, Attempt: 1, Outcome: outcome, Reason: reason}.Encode()
+	raw, err := campaign.Report{Target: h[index].Target.Key, Template: h[index].Template, Attempt: 1, Outcome: outcome, Reason: reason}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func message(t *testing.T, h *campaign.Handout, index int, outcome, reason strin
 
 // listing is what kubectl get jobs,pods -o json prints for four: of 0 a change, of 1 a red check, of
 // 2 an outage and a pod that runs, of 3 one that was killed, and things of others.
-func listing(t *testing.T, h *campaign.Handout) map[string]any {
+func listing(t *testing.T, h []campaign.Claimed) map[string]any {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/kubectl.json")
 	if err != nil {
@@ -65,7 +65,7 @@ func ended(pod any) map[string]any {
 }
 
 // read says of each index how it ended: - where it goes on, ? where nobody knows.
-func read(t *testing.T, h *campaign.Handout, all any) string {
+func read(t *testing.T, h []campaign.Claimed, all any) string {
 	t.Helper()
 	raw, err := json.Marshal(all)
 	if err != nil {
@@ -76,7 +76,7 @@ func read(t *testing.T, h *campaign.Handout, all any) string {
 		return err.Error()
 	}
 	var words []string
-	for _, run := range h.Runs {
+	for _, run := range h {
 		word := "-"
 		if slices.Contains(s.Over, run.Target.Key) {
 			word = "?"
@@ -93,7 +93,7 @@ func TestWhatAClusterSays(t *testing.T) {
 	h := four(t)
 	const (
 		asItIs      = "pull_request red - ?"
-		withoutPods = "kubectl says nothing of the pods of the Job agent-ci-bump-3, which say what became of the runs; ask it with kubectl get jobs,pods -o json, and where they are gone for good, end wave 3 with --over alone"
+		withoutPods = "kubectl shows no pod of the Job agent-ci-bump-3, and the pods have the reports of the runs; ask it with kubectl get jobs,pods -o json, and if they are gone for good, end wave 3 with --over alone"
 	)
 	for name, test := range map[string]struct {
 		change func(all map[string]any)
@@ -168,48 +168,6 @@ func TestThePodThatCameLastCounts(t *testing.T) {
 	}
 }
 
-// What a Job that failed had not begun costs nothing. Pods that are gone may have been of the lowest
-// indexes that nothing is seen of, and so may those that were at work.
-func TestAJobThatFailsEarlyLeavesClaimsFree(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(job map[string]any)
-		free   int // of 20 indexes
-	}{
-		"all pods are seen":       {func(map[string]any) {}, 20 - 4 - 4},
-		"two pods are gone":       {func(job map[string]any) { part(job, "status")["failed"] = 6 }, 20 - 4 - 2 - 4},
-		"a higher one has failed": {func(job map[string]any) { part(job, "status")["failedIndexes"] = "1,9" }, 20 - 10 - 4},
-		"one at a time":           {func(job map[string]any) { part(job, "spec")["parallelism"] = 1 }, 20 - 4 - 1},
-		"all pods are gone":       {func(job map[string]any) { part(job, "status")["failed"] = 1 << 40 }, 0},
-		"it was suspended":        {func(job map[string]any) { part(job, "spec")["parallelism"] = 0 }, 0},
-		"it goes on":              {func(job map[string]any) { delete(part(job, "status"), "conditions") }, 0},
-	} {
-		h := newWave(t, file, 20).Handout
-		all := listing(t, h)
-		condition(all, "Failed", "True")
-		test.change(items(all)[0].(map[string]any))
-		raw, err := json.Marshal(all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := Read(raw, h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		free := 0
-		for _, r := range s.Reports {
-			if r.Reason != "no_result" {
-				continue
-			}
-			if free++; r.CostUSD == nil || *r.CostUSD != 0 || r.Tokens == nil || *r.Tokens != 0 || r.Attempt != 1 || r.Template != h.Template {
-				t.Errorf("%s: %+v", name, r)
-			}
-		}
-		if free != test.free {
-			t.Errorf("%s: %d of 20 never began, want %d", name, free, test.free)
-		}
-	}
-}
-
 func condition(all map[string]any, kind, status string) {
 	part(items(all)[0], "status")["conditions"] = []any{map[string]any{"type": kind, "status": status, "lastTransitionTime": "2026-03-02T10:09:00Z"}}
 }
@@ -228,16 +186,16 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"kind":"Job","metadata":{"name":"agent-ci-bump-3"},"status":{"completedIndexes":"0-9223372036854775807","failedIndexes":"9223372036854775807-0"}}`))
 	f.Add([]byte(`{"kind":"List","items":[{"kind":"Job","metadata":{"name":"agent-ci-bump-3"},"status":{"conditions":[{"type":"Complete","status":"True"}]}},{"kind":"Pod"}]}`))
 	f.Add([]byte(`{"kind":"List","items":null}`))
-	h := &campaign.Handout{Campaign: "bump", Wave: 3}
+	var h []campaign.Claimed
 	for n := range 4 {
-		h.Runs = append(h.Runs, campaign.Handed{Target: campaign.Target{Key: fmt.Sprint("bump-", n)}})
+		h = append(h, campaign.Claimed{Campaign: "bump", Wave: 3, Target: campaign.Target{Key: fmt.Sprint("bump-", n)}})
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s, err := Read(raw, h)
 		if err != nil && (s.Over != nil || s.Reports != nil) {
 			t.Errorf("%v, and %+v", err, s)
 		}
-		if len(s.Over) > len(h.Runs) || len(s.Reports) > len(s.Over) {
+		if len(s.Over) > len(h) || len(s.Reports) > len(s.Over) {
 			t.Errorf("of 4 runs %d are over, and %d told", len(s.Over), len(s.Reports))
 		}
 		for _, r := range s.Reports {

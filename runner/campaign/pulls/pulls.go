@@ -78,7 +78,7 @@ type Ended struct {
 }
 
 // Close closes the open pull requests of the campaign. One whose last commit is no run's has work of
-// somebody else, and stays open. drop, which may be nil, then deletes the branch.
+// somebody else, and stays open. drop then deletes the branch.
 func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *job.Campaign, p *campaign.Plan, drop func(ctx context.Context, repository, branch string) error) ([]Ended, error) {
 	all, err := Refresh(ctx, f, l, c, p)
 	if err != nil {
@@ -114,7 +114,7 @@ func closeOne(ctx context.Context, f Forge, l *campaign.Ledger, c *job.Campaign,
 	if err := l.Saw(c, seen.Target.Key, seen.Number, closed); err != nil {
 		return err
 	}
-	if drop == nil || seen.Branch == "" {
+	if seen.Branch == "" {
 		return nil
 	}
 	if err := drop(ctx, seen.Target.Repository, seen.Branch); err != nil {

@@ -44,7 +44,7 @@ func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
 	if err := ledger.Plan(plan); err != nil {
 		t.Fatal(err)
 	}
-	claimed, err := ledger.Claim(c, plan, plan.Targets)
+	claimed, err := ledger.Claim(c, plan, plan.Targets, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
 		r := campaign.Lost(claimed[i], context.Canceled)
 		r.Outcome, r.Commit, r.Branch = "changed", work.Git("rev-parse", "HEAD"), "agent-ci/"+key
 		r.PullRequest = campaign.PullRequest{Number: pull.Number, URL: pull.URL, Operation: "created"}
-		if err := ledger.Settle(c, r); err != nil {
+		if _, err := ledger.Settle(c, r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
 	if branches := (gittest.Repo{T: t, Dir: repository.Dir}).Git("for-each-ref", "--format=%(refname:short)", "refs/heads/agent-ci"); branches != "agent-ci/closed\nagent-ci/merged\nagent-ci/theirs" {
 		t.Errorf("branches left: %s", branches)
 	}
-	if ended, err = pulls.Close(t.Context(), client, ledger, c, plan, nil); err != nil || len(ended) != 1 {
+	if ended, err = pulls.Close(t.Context(), client, ledger, c, plan, drop); err != nil || len(ended) != 1 {
 		t.Errorf("once more: %+v, %v", ended, err)
 	}
 	if wrong := server.Undescribed(); len(wrong) > 0 {

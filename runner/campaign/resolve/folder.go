@@ -10,6 +10,8 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
 // Repositories is a folder of this machine with repositories in place of those of a forge. It has no
@@ -19,10 +21,25 @@ type Repositories string
 // Path returns the path of a repository: OWNER/REPO.git in the folder, or OWNER/REPO where that is missing.
 func (r Repositories) Path(repository string) string {
 	path := filepath.Join(string(r), filepath.FromSlash(repository))
-	if info, err := os.Stat(path + ".git"); err == nil && info.IsDir() {
+	if isFolder(path + ".git") {
 		return path + ".git"
 	}
 	return path
+}
+
+// CheckOut makes a checkout of a target. It reads the objects of the repository where they are. path is
+// the PATH on which git is found.
+func (r Repositories) CheckOut(ctx context.Context, t campaign.Target, dir, path string) error {
+	m := remote.Mirror{Remote: remote.Remote{URL: r.Path(t.Repository), Path: path}, Dir: r.Path(t.Repository)}
+	if inner := filepath.Join(m.Dir, ".git"); isFolder(inner) {
+		m.Dir = inner
+	}
+	return m.CheckOut(ctx, dir, t.Base, t.SHA)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // Survey reads the repositories' branches.

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"path"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 )
 
@@ -26,26 +24,16 @@ type Options struct {
 	File     string // the campaign file, as messages show it
 	Folder   string // it is in
 	Forge    Forge
-	Server   string   // of the forge's pages
-	Reads    bool     // runs push nothing: they say something alone
-	Environ  []string // of the command, which gets no more
-	Said     io.Writer
-
-	renames bool // the job names its branches itself
+	Server   string // of the forge's pages
+	Reads    bool   // runs push nothing: they say something alone
 }
-
-// branchKey is where a job gives its branch another name.
-const branchKey = "pull_request.branch"
 
 // candidate is a target on its way into the plan.
 type candidate struct {
 	campaign.Target
-	name    string // by which others wait
-	after   []string
-	at      job.Problem // where it stands
-	commit  string      // it is held to; empty for the newest
-	asked   bool        // by a query, so that it is left out where it does not fit
-	server  string      // of the issue's address; empty where none was given
+	commit  string // it is held to; empty for the newest
+	asked   bool   // by a query, so that an archived repository is left out
+	server  string // of the issue's address; empty if none was given
 	finding *forge.Finding
 	open    map[string]forge.OpenPull
 }
@@ -53,15 +41,11 @@ type candidate struct {
 // Targets are the targets of a campaign, frozen, in the order in which the file names them. The error
 // may be job.Problems.
 func Targets(ctx context.Context, o Options) ([]campaign.Target, error) {
-	o.renames = o.Campaign.Job.Text(branchKey, nil) != ""
 	all, err := o.gather(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, keys := distinct(o.Campaign.Name, all)
-	if problems := wait(all, keys); len(problems) > 0 {
-		return nil, problems
-	}
+	all = distinct(o.Campaign.Name, all)
 	if most := o.Campaign.Targets.Most; len(all) > most {
 		return nil, fmt.Errorf("the campaign comes to %d targets, more than the %d of targets.most; name less, or raise it", len(all), most)
 	}
@@ -71,75 +55,17 @@ func Targets(ctx context.Context, o Options) ([]campaign.Target, error) {
 	return settle(o, all), nil
 }
 
-// distinct gives each candidate its key, which is made of what stands in the file and so outlives
-// another default branch, and leaves out those that are there twice. keys are those of names.
-func distinct(name string, all []*candidate) (kept []*candidate, keys map[string]string) {
-	keys = map[string]string{}
-	seen := map[string]*candidate{}
+// distinct gives each candidate its key and leaves out those that are listed twice. The key is made of
+// what is in the file, so it survives another default branch.
+func distinct(name string, all []*candidate) (kept []*candidate) {
+	seen := map[string]bool{}
 	for _, c := range all {
-		c.Key = campaign.KeyOf(name, c.Target)
-		if c.name != "" {
-			keys[c.name] = c.Key
-		}
-		if first := seen[c.Key]; first != nil {
-			first.after = append(first.after, c.after...)
-			continue
-		}
-		seen[c.Key] = c
-		kept = append(kept, c)
-	}
-	return kept, keys
-}
-
-// wait makes keys of the names that targets wait for, and tells which wait for nobody or in a circle.
-func wait(all []*candidate, keys map[string]string) (problems job.Problems) {
-	byKey := map[string]*candidate{}
-	for _, c := range all {
-		byKey[c.Key] = c
-		for _, name := range c.after {
-			key, known := keys[name]
-			if !known {
-				problems = append(problems, c.mistake(fmt.Sprintf("waits for %q, and no target has that name", short(name))))
-				continue
-			}
-			c.After = append(c.After, key)
+		if c.Key = campaign.KeyOf(name, c.Target); !seen[c.Key] {
+			seen[c.Key] = true
+			kept = append(kept, c)
 		}
 	}
-	if len(problems) > 0 {
-		return problems
-	}
-	done := map[string]bool{}
-	for _, c := range all {
-		if circle := circleFrom(c, byKey, done, map[string]bool{}); circle != nil {
-			return job.Problems{circle.mistake("waits for itself, by way of the targets in its after")}
-		}
-	}
-	return nil
-}
-
-// circleFrom is a target that waits for itself, among those that one waits for; nil for none.
-func circleFrom(c *candidate, byKey map[string]*candidate, done, above map[string]bool) *candidate {
-	switch {
-	case above[c.Key]:
-		return c
-	case done[c.Key]:
-		return nil
-	}
-	above[c.Key] = true
-	defer delete(above, c.Key)
-	for _, key := range c.After {
-		if circle := circleFrom(byKey[key], byKey, done, above); circle != nil {
-			return circle
-		}
-	}
-	done[c.Key] = true
-	return nil
-}
-
-func (c *candidate) mistake(message string) job.Problem {
-	p := c.at
-	p.Message = message
-	return p
+	return kept
 }
 
 // short is a text for a message.
@@ -156,11 +82,11 @@ func (o Options) survey(ctx context.Context, all []*candidate) error {
 	var left []*candidate
 	var questions []forge.Question
 	for _, c := range all {
-		if c.finding != nil && !o.renames {
+		if o.nameBranch(c); c.finding != nil && c.Named == "" {
 			continue
 		}
 		left = append(left, c)
-		questions = append(questions, forge.Question{Repository: c.Repository, Branch: c.Base, Commit: c.commit, Issue: c.Issue, Head: o.branch(c)})
+		questions = append(questions, forge.Question{Repository: c.Repository, Branch: c.Base, Commit: c.commit, Issue: c.Issue, Head: c.Branch()})
 	}
 	if len(questions) == 0 {
 		return nil
@@ -175,14 +101,12 @@ func (o Options) survey(ctx context.Context, all []*candidate) error {
 	return nil
 }
 
-// branch is the branch of a target's change.
-func (o Options) branch(c *candidate) string {
-	if o.renames {
-		if named := o.Campaign.Job.Text(branchKey, c.Fields()); named != "" {
-			return named
-		}
+// nameBranch gives a target the branch that the job names.
+func (o Options) nameBranch(c *candidate) {
+	const key = "pull_request.branch"
+	if o.Campaign.Job.Sets(key) {
+		c.Named = o.Campaign.Job.Text(key, c.Fields())
 	}
-	return intake.BranchPrefix + c.Key
 }
 
 // settle makes targets of what is known. Two that come to the same, as by the old and the new name of
@@ -199,12 +123,13 @@ func settle(o Options, all []*candidate) []campaign.Target {
 			c.Repository, c.Base = f.Repository, cmp.Or(f.Branch, c.Base)
 		}
 		c.SHA = cmp.Or(c.commit, f.Tip)
+		o.nameBranch(c)
 		same := campaign.KeyOf("", c.Target) // places as they are, not as they were named
 		if seen[same] {
 			continue
 		}
 		seen[same] = true
-		if open, there := c.open[o.branch(c)]; there {
+		if open, there := c.open[c.Branch()]; there {
 			f.Open = &open
 		}
 		if f.Open != nil {
@@ -213,7 +138,7 @@ func settle(o Options, all []*candidate) []campaign.Target {
 		c.Lacks = lacks(o, c, f)
 		targets = append(targets, c.Target)
 	}
-	return inheritLacks(targets)
+	return targets
 }
 
 // lacks says why a target cannot run; empty where it can.
@@ -246,27 +171,6 @@ func lacks(o Options, c *candidate, f forge.Finding) string {
 		return fmt.Sprintf("the job's %s %s", problems[0].Key, problems[0].Message)
 	}
 	return ""
-}
-
-// inheritLacks tells of targets that wait for one which cannot run.
-func inheritLacks(targets []campaign.Target) []campaign.Target {
-	lacking := map[string]bool{}
-	for changed := true; changed; {
-		changed = false
-		for i, t := range targets {
-			if t.Lacks == "" {
-				for _, key := range t.After {
-					if lacking[key] {
-						targets[i].Lacks = fmt.Sprintf("it waits for %s, which cannot run", key)
-					}
-				}
-			}
-			if targets[i].Lacks != "" && !lacking[t.Key] {
-				lacking[t.Key], changed = true, true
-			}
-		}
-	}
-	return targets
 }
 
 // clean is the path of a target as every spelling of it has it.

@@ -67,7 +67,7 @@ func record(t *testing.T, dir string, c *job.Campaign) {
 	ledger, err := campaign.Open(dir, func() time.Time { return at })
 	must(err)
 	defer ledger.Close()
-	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "5ab1", Made: at, Claim: campaign.Claim{USD: 2.5, Tokens: 2_000_000}}
+	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "5ab1", Made: at, Limits: campaign.Claim{USD: 2, Tokens: 1_500_000}, Claim: campaign.Claim{USD: 2.5, Tokens: 2_000_000}}
 	for i := range 40 {
 		target := campaign.Target{Repository: fmt.Sprintf("octo-org/service-%02d", i), Base: "main", SHA: fmt.Sprintf("%040d", i)}
 		switch {
@@ -95,7 +95,7 @@ func record(t *testing.T, dir string, c *job.Campaign) {
 	for round := 0; round < 7; round++ {
 		at = at.Add(20 * time.Minute)
 		next, _ := ledger.Next(at, c, plan, 4)
-		claimed, err := ledger.Claim(c, plan, next)
+		claimed, err := ledger.Claim(c, plan, next, "")
 		must(err)
 		if round == 6 { // they run yet
 			break
@@ -104,15 +104,15 @@ func record(t *testing.T, dir string, c *job.Campaign) {
 			at = at.Add(3 * time.Minute)
 			r := ends[number%len(ends)]
 			usd, tokens := 0.4+float64(number%5)/10, int64(100_000+number)
-			r.Target, r.Template, r.Attempt, r.CostUSD, r.Tokens = claim.Target, claim.Template, claim.Attempt, &usd, &tokens
+			r.RunID, r.Target, r.Template, r.Attempt, r.CostUSD, r.Tokens = fmt.Sprintf("run-%d", number), claim.Target.Key, claim.Template, claim.Attempt, &usd, &tokens
 			if r.Outcome == string(outcome.Changed) {
-				target, _ := plan.Find(claim.Target)
-				r.Commit, r.Branch = fmt.Sprintf("%040d", number), "agent-ci/"+claim.Target
-				r.PullRequest = campaign.PullRequest{Number: 100 + number, URL: fmt.Sprintf("https://github.com/%s/pull/%d", target.Repository, 100+number), Operation: "created"}
+				r.Commit, r.Branch = fmt.Sprintf("%040d", number), "agent-ci/"+claim.Target.Key
+				r.PullRequest = campaign.PullRequest{Number: 100 + number, URL: fmt.Sprintf("https://github.com/%s/pull/%d", claim.Target.Repository, 100+number), Operation: "created"}
 			}
-			must(ledger.Settle(c, r))
+			_, err := ledger.Settle(c, r)
+			must(err)
 			if number == 6 {
-				must(ledger.Saw(c, claim.Target, 106, "merged"))
+				must(ledger.Saw(c, claim.Target.Key, 106, "merged"))
 			}
 			number++
 		}

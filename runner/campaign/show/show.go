@@ -1,98 +1,126 @@
-// Package show owns how people read the status of a campaign: as a table for a terminal, Markdown
-// for one tracking issue, CSV, and a page. It refuses to know where a status comes from.
+// Package show owns how people read the status of a campaign. One sheet says what is shown; a table
+// for a terminal, Markdown for a tracking issue and a page in HTML draw it. It refuses to know where a
+// status comes from.
 //
-// Names, addresses and messages in a status were written by strangers; what is written here leads
-// nowhere but to pages of the forge, and does nothing.
+// Names, addresses and messages in a status were written by strangers. Each of the three ways to draw
+// escapes them, and links lead to pages of the forge alone.
 package show
 
 import (
-	"encoding/csv"
 	"fmt"
-	"io"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
+	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// words are the classes as people read them.
-var words = map[campaign.Class]string{
-	campaign.Waiting: "waiting", campaign.Running: "running", campaign.Opened: "pull request open", campaign.Merged: "merged",
-	campaign.ClosedUnmerged: "closed by a person", campaign.Committed: "changed", campaign.NoChange: "nothing to change", campaign.NotApplicable: "does not apply",
-	campaign.Existing: "had a pull request", campaign.Skipped: "skipped", campaign.Red: "checks red", campaign.Budget: "out of budget",
-	campaign.Refused: "refused by the policy", campaign.NeedsPerson: "needs a person", campaign.Failed: "failed", campaign.Lacking: "cannot run",
+// looks are the classes as people read them, and the tone of each on the page.
+var looks = map[campaign.Class]struct{ words, tone string }{
+	campaign.Waiting: {"waiting", ""}, campaign.Running: {"running", "open"}, campaign.Opened: {"pull request open", "good"}, campaign.Merged: {"merged", "good"},
+	campaign.ClosedUnmerged: {"closed by a person", "open"}, campaign.Committed: {"changed", "good"}, campaign.NoChange: {"nothing to change", ""}, campaign.NotApplicable: {"does not apply", ""},
+	campaign.Existing: {"had a pull request", ""}, campaign.Skipped: {"skipped", ""}, campaign.Red: {"checks red", "bad"}, campaign.Budget: {"out of budget", "bad"},
+	campaign.Refused: {"refused by the policy", "bad"}, campaign.NeedsPerson: {"needs a person", "open"}, campaign.Failed: {"failed", "bad"}, campaign.Lacking: {"cannot run", "bad"},
 }
 
-// counts are the classes that there are, with how many targets each has.
-func counts(s campaign.Status) (all []string) {
+// sheet is what is shown of a campaign. Its texts are as strangers wrote them.
+type sheet struct {
+	Campaign       string
+	Settled, Total int
+	Counts         []count // of classes that have targets
+	Wait           string  // why targets wait; empty if none does
+	Lines          []string
+	Folder         string // of run directories
+	Rows           []row
+	Digests        []digest
+}
+
+// count is how many targets a class has.
+type count struct {
+	Words, Tone string
+	Targets     int
+	Waits       bool // nothing happened to them yet
+}
+
+type digest struct{ Name, Value string }
+
+// row is a target.
+type row struct {
+	Name, Words, Tone string
+	Pull              int    // number of its pull request; 0 for none
+	Link              string // of that
+	Run               string // run directory
+	Attempts          int
+	Cost, Since, Note string
+	Sort              struct {
+		Cost  float64
+		Since int64
+	}
+}
+
+func newSheet(s campaign.Status) *sheet {
+	p := &sheet{
+		Campaign: s.Campaign, Total: len(s.Targets), Settled: len(s.Targets) - s.Counts[campaign.Waiting] - s.Counts[campaign.Running],
+		Wait: waiting(s), Lines: append(spending(s), claims(s)...), Digests: []digest{{"job", s.Template}, {"plan", s.Plan}, {"ledger", s.Ledger}},
+	}
 	for _, class := range campaign.Classes() {
 		if n := s.Counts[class]; n > 0 {
-			all = append(all, fmt.Sprintf("%d %s", n, words[class]))
+			p.Counts = append(p.Counts, count{looks[class].words, looks[class].tone, n, class == campaign.Waiting})
 		}
 	}
-	return all
+	for _, r := range s.Targets {
+		p.Rows = append(p.Rows, newRow(s.Server, r))
+		if r.Directory != "" {
+			p.Folder = filepath.Dir(r.Directory)
+		}
+	}
+	return p
 }
 
-// spending are the lines that tell what was used.
-func spending(s campaign.Status) []string {
-	line := fmt.Sprintf("%d runs; %s spent", s.Runs, dollars(s.Spent.USD, s.Budget.USD))
-	if s.Claimed.USD > 0 {
-		line += fmt.Sprintf(", %.2f claimed", s.Claimed.USD)
+func newRow(server string, r campaign.Row) row {
+	to := row{Name: name(r.Target), Words: looks[r.Class].words, Tone: looks[r.Class].tone, Link: pullLink(server, r), Attempts: r.Attempts, Note: note(r)}
+	if r.Directory != "" {
+		to.Run = filepath.Base(r.Directory)
 	}
-	line += fmt.Sprintf("; %s tokens", transcript.Thousands(s.Spent.Tokens))
-	if s.Budget.Tokens > 0 {
-		line += " of " + transcript.Thousands(s.Budget.Tokens)
+	if r.Pull != nil {
+		to.Pull = r.Pull.Number
 	}
-	lines := []string{line}
-	if s.Budget.USDPerDay > 0 {
-		lines = append(lines, dollars(s.SpentDay, s.Budget.USDPerDay)+" spent today (UTC), by all campaigns of the ledger")
+	if r.Report != nil && r.Report.CostUSD != nil {
+		to.Sort.Cost = *r.Report.CostUSD
+		to.Cost = fmt.Sprintf("%.2f", to.Sort.Cost)
 	}
-	return lines
+	if r.Since != nil {
+		to.Since, to.Sort.Since = clock(*r.Since), r.Since.Unix()
+	}
+	return to
 }
 
-func dollars(spent, bound float64) string {
-	if bound == 0 {
-		return fmt.Sprintf("%.2f dollars", spent)
-	}
-	return fmt.Sprintf("%.2f of %.2f dollars", spent, bound)
-}
-
-// waiting tells why targets wait; empty where none does.
-func waiting(s campaign.Status) string {
-	if s.Wait.Why == "" {
-		return ""
-	}
-	line := "Waits: " + s.Wait.Words
-	if !s.Wait.Until.IsZero() {
-		line += ", until " + s.Wait.Until.UTC().Format("2006-01-02 15:04 UTC")
-	}
-	return line + "."
-}
+func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") }
 
 // name is a target as people call it.
-func name(r campaign.Row) string {
-	text := r.Repository
-	if r.Issue > 0 {
-		text += fmt.Sprintf("#%d", r.Issue)
+func name(t campaign.Target) string {
+	text := t.Repository
+	if t.Issue > 0 {
+		text += fmt.Sprintf("#%d", t.Issue)
 	}
-	if r.Path != "" {
-		text += " " + r.Path
+	if t.Path != "" {
+		text += " " + t.Path
 	}
 	return text
 }
 
-// why is what there is to say of a target beside its class.
-func why(r campaign.Row) string {
+// note is what there is to say of a target beside its class.
+func note(r campaign.Row) string {
 	switch {
 	case r.Class == campaign.Lacking:
 		return r.Lacks
+	case r.Report == nil && r.Existing != "":
+		return "has a pull request: " + r.Existing
+	case r.Report == nil && r.SHA != "":
+		return fmt.Sprintf("%s at %s", r.Base, transcript.ShortSHA(r.SHA))
 	case r.Report == nil:
 		return ""
 	case r.Report.Outcome == "changed" && r.Pull == nil && r.Report.Commit != "":
@@ -103,110 +131,6 @@ func why(r campaign.Row) string {
 		return r.Report.Outcome + "/" + r.Report.Reason + ": " + r.Report.Message
 	}
 	return r.Report.Outcome + "/" + r.Report.Reason
-}
-
-// Table writes the status for a terminal.
-func Table(w io.Writer, s campaign.Status) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "TARGET\tSTATE\tPULL REQUEST\tRUN\tNOTE")
-	folder := ""
-	for _, r := range s.Targets {
-		pull, run := "", ""
-		if r.Pull != nil {
-			pull = fmt.Sprintf("#%d", r.Pull.Number)
-		}
-		if r.Directory != "" {
-			folder, run = filepath.Dir(r.Directory), filepath.Base(r.Directory)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", progress.Printable(name(r)), words[r.Class], pull, progress.Printable(run), progress.Printable(markdown.Cut(why(r), 120)))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	lines := append([]string{fmt.Sprintf("%d targets: %s", len(s.Targets), strings.Join(counts(s), ", "))}, spending(s)...)
-	if folder != "" {
-		lines = append(lines, "The directories of RUN are in "+progress.Printable(folder))
-	}
-	if line := waiting(s); line != "" {
-		lines = append(lines, line)
-	}
-	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
-	return err
-}
-
-// bar is how many characters the bar of a burn-down has.
-const bar = 40
-
-// An issue's text has at most 65,536 UTF-16 units; the rest is room for people's edits.
-const (
-	mostRows  = 100 // targets of a class
-	mostUnits = 58_000
-)
-
-// Markdown writes the burn-down for one tracking issue.
-func Markdown(w io.Writer, s campaign.Status) error {
-	var out strings.Builder
-	total := len(s.Targets)
-	left := s.Counts[campaign.Waiting] + s.Counts[campaign.Running]
-	settled := total - left
-	full := 0
-	if total > 0 {
-		full = settled * bar / total
-	}
-	fmt.Fprintf(&out, "## Campaign %s\n\n`%s%s` %d of %d targets settled\n\n", markdown.Text(s.Campaign), strings.Repeat("█", full), strings.Repeat("░", bar-full), settled, total)
-	out.WriteString("| | targets |\n|---|--:|\n")
-	for _, class := range campaign.Classes() {
-		if n := s.Counts[class]; n > 0 {
-			fmt.Fprintf(&out, "| %s | %d |\n", words[class], n)
-		}
-	}
-	out.WriteString("\n")
-	for _, line := range append(spending(s), waiting(s)) {
-		if line != "" {
-			out.WriteString(markdown.Text(line) + "\n\n")
-		}
-	}
-	for _, class := range slices.Backward(campaign.Classes()) { // what asks for a person first
-		writeClass(&out, s, class)
-	}
-	_, err := io.WriteString(w, out.String())
-	return err
-}
-
-// writeClass writes the targets of a class, folded, as far as there is room for them.
-func writeClass(out *strings.Builder, s campaign.Status, class campaign.Class) {
-	total := s.Counts[class]
-	if total == 0 || class == campaign.Waiting {
-		return
-	}
-	fmt.Fprintf(out, "<details><summary>%s: %d</summary>\n\n", words[class], total)
-	written, units := 0, markdown.Units(out.String())
-	for _, r := range s.Targets {
-		if r.Class != class {
-			continue
-		}
-		line := markdownRow(s, r)
-		if units += markdown.Units(line); written == mostRows || units > mostUnits {
-			break
-		}
-		out.WriteString(line)
-		written++
-	}
-	if more := total - written; more > 0 {
-		fmt.Fprintf(out, "- and %d more\n", more)
-	}
-	out.WriteString("\n</details>\n\n")
-}
-
-func markdownRow(s campaign.Status, r campaign.Row) string {
-	line := "- " + markdown.Code(markdown.Cut(name(r), 200))
-	if link := pullLink(s.Server, r); link != "" {
-		line += fmt.Sprintf(" [#%d](%s)", r.Pull.Number, link)
-	}
-	if text := why(r); text != "" {
-		line += ": " + markdown.Text(markdown.Cut(text, 300))
-	}
-	return line + "\n"
 }
 
 // repository is what a repository is called in an address.
@@ -221,44 +145,67 @@ func pullLink(server string, r campaign.Row) string {
 	return transcript.Site{Server: strings.TrimSuffix(server, "/"), Repository: r.Repository}.Pull(r.Pull.Number)
 }
 
-// CSV writes a line for each target.
-func CSV(w io.Writer, s campaign.Status) error {
-	out := csv.NewWriter(w)
-	lines := [][]string{{"key", "repository", "issue", "path", "class", "outcome", "reason", "attempts", "cost_usd", "tokens", "commit", "branch", "pull_request", "run_id", "run_directory"}}
-	for _, r := range s.Targets {
-		lines = append(lines, csvLine(r))
+// spending are the lines that say what was used.
+func spending(s campaign.Status) []string {
+	line := fmt.Sprintf("%d runs; %s spent", s.Runs, dollars(s.Spent.USD, s.Budget.USD))
+	if s.Claimed.USD > 0 {
+		line += fmt.Sprintf(", %.2f claimed", s.Claimed.USD)
 	}
-	if err := out.WriteAll(lines); err != nil {
-		return fmt.Errorf("write CSV: %w", err)
+	line += fmt.Sprintf("; %s tokens", transcript.Thousands(s.Spent.Tokens))
+	if s.Budget.Tokens > 0 {
+		line += " of " + transcript.Thousands(s.Budget.Tokens)
 	}
-	return nil
+	lines := []string{line + "."}
+	if s.Budget.USDPerDay > 0 {
+		lines = append(lines, dollars(s.SpentDay, s.Budget.USDPerDay)+" spent today (UTC), by all campaigns of the ledger.")
+	}
+	return lines
 }
 
-func csvLine(r campaign.Row) []string {
-	line := []string{r.Key, r.Repository, "", r.Path, string(r.Class), "", "", strconv.Itoa(r.Attempts), "", "", "", "", "", "", r.Directory}
-	if r.Issue > 0 {
-		line[2] = strconv.Itoa(r.Issue)
+// claims explain what the runs that are left may use; none if nothing is left.
+func claims(s campaign.Status) (lines []string) {
+	left := s.Counts[campaign.Waiting]
+	if left == 0 {
+		return nil
 	}
-	if p := r.Report; p != nil {
-		line[5], line[6], line[10], line[11], line[12], line[13] = p.Outcome, p.Reason, p.Commit, p.Branch, p.PullRequest.URL, p.RunID
-		if p.CostUSD != nil {
-			line[8] = strconv.FormatFloat(*p.CostUSD, 'f', -1, 64)
-		}
-		if p.Tokens != nil {
-			line[9] = strconv.FormatInt(*p.Tokens, 10)
-		}
+	tokens := transcript.Thousands
+	cost, all := "The cost of a run is unknown: "+s.Unpriced+".", ""
+	if s.Unpriced == "" {
+		cost = fmt.Sprintf("A run may cost up to %.2f dollars: %.2f (limits.cost_usd) plus %.2f for requests under way when the limit is reached.", s.Claim.USD, s.Limits.USD, s.Claim.USD-s.Limits.USD)
+		all = fmt.Sprintf("cost up to %.2f dollars and ", float64(left)*s.Claim.USD)
 	}
-	for i, cell := range line {
-		line[i] = plain(cell)
+	lines = append(lines, cost,
+		fmt.Sprintf("A run may use up to %s tokens: %s (limits.tokens) plus %s for such requests.", tokens(s.Claim.Tokens), tokens(s.Limits.Tokens), tokens(s.Claim.Tokens-s.Limits.Tokens)),
+		fmt.Sprintf("The %d runs that are left may %suse up to %s tokens.", left, all, tokens(int64(left)*s.Claim.Tokens)))
+	if s.Unpriced == "" && s.Limits.USD > 0 && s.Claim.USD >= 2*s.Limits.USD || s.Limits.Tokens > 0 && s.Claim.Tokens >= 2*s.Limits.Tokens {
+		lines = append(lines, "Warning: requests under way can use up a whole limit, so that a killed run may be unable to resume. Raise the limit or set model.max_output_tokens.")
 	}
-	return line
+	if s.Estimate != nil {
+		lines = append(lines, fmt.Sprintf("By the runs so far, they will cost about %.2f dollars.", *s.Estimate))
+	}
+	return lines
 }
 
-// plain keeps a spreadsheet from taking a cell for a formula:
-// https://owasp.org/www-community/attacks/CSV_Injection
-func plain(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return "'" + cell
+func dollars(spent, bound float64) string {
+	if bound == 0 {
+		return fmt.Sprintf("%.2f dollars", spent)
 	}
-	return cell
+	return fmt.Sprintf("%.2f of %.2f dollars", spent, bound)
+}
+
+// waiting says why targets wait; empty if none does.
+func waiting(s campaign.Status) string {
+	if s.Wait.Why == "" {
+		return ""
+	}
+	line := "Waits: " + s.Wait.Words
+	if !s.Wait.Until.IsZero() {
+		line += ", until " + clock(s.Wait.Until) + " UTC"
+	}
+	return line + "."
+}
+
+// field is a text of a stranger, in one line.
+func field(s string, most int) string {
+	return markdown.Cut(strings.Join(strings.Fields(markdown.Show(markdown.Cut(s, 2*most))), " "), most)
 }
