@@ -18,7 +18,7 @@ func TestCheckOutOfAMirror(t *testing.T) {
 	git(t, o.work, "checkout", "--quiet", "-b", "later", o.side)
 	later := o.commit(t, "later")
 	git(t, o.work, "push", "--quiet", o.bare, "later") // which git writes to files of their own
-	mirror := remote.Mirror{Remote: remote.Remote{URL: o.bare}, Dir: o.bare}
+	mirror := remote.Mirror{Remote: remote.Remote{URL: o.bare, Path: os.Getenv("PATH")}, Dir: o.bare}
 	cloned := filepath.Join(t.TempDir(), "cloned")
 	git(t, o.root, "clone", "--quiet", "--template=", o.bare, cloned)
 	refs := []string{"refs/remotes/origin/later", "refs/remotes/origin/main", "refs/remotes/origin/side", "refs/tags/light", "refs/tags/v1"}
@@ -70,7 +70,7 @@ func TestGitStartsNoFilterInACheckoutOfAMirror(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
 	write(t, config, "[filter \"shout\"]\n\tsmudge = sh -c 'pwd >>"+proof+"; cat'\n\trequired = true\n")
 	t.Setenv("GIT_CONFIG_GLOBAL", config)
-	mirror := remote.Mirror{Remote: remote.Remote{URL: o.bare}, Dir: o.bare}
+	mirror := remote.Mirror{Remote: remote.Remote{URL: o.bare, Path: os.Getenv("PATH")}, Dir: o.bare}
 	if err := mirror.CheckOut(t.Context(), filepath.Join(t.TempDir(), "checkout"), "main", tip); err != nil {
 		t.Fatal(err)
 	}
