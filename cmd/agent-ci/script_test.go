@@ -308,11 +308,6 @@ func startForge(ts *testscript.TestScript, neg bool, args []string) {
 	w := worldOf(ts)
 	owner, name, _ := strings.Cut(args[0], "/")
 	w.forge = forgetest.New(w.t, options)
-	ts.Defer(func() {
-		if wrong := w.forge.Undescribed(); len(wrong) > 0 {
-			w.t.Errorf("GitHub's description does not have:\n%s", strings.Join(wrong, "\n"))
-		}
-	})
 	w.repo = w.forge.AddRepository(owner, name)
 	git(ts, ts.MkAbs(args[1]), "push", "--quiet", w.repo.Dir, "HEAD:refs/heads/main")
 	git(ts, ts.MkAbs(args[1]), "remote", "add", "origin", w.forge.URL+"/"+args[0]+".git")

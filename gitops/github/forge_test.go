@@ -39,11 +39,6 @@ goodbye
 func newForge(t *testing.T) (*forgetest.Forge, *forgetest.Repository, forge.Repository) {
 	t.Helper()
 	server := forgetest.New(t, forgetest.Options{})
-	t.Cleanup(func() {
-		if wrong := server.Undescribed(); len(wrong) > 0 {
-			t.Errorf("GitHub's description does not have:\n%s", strings.Join(wrong, "\n"))
-		}
-	})
 	repository := server.AddRepository("octo", "widgets")
 	git(t, repository, history, "fast-import", "--quiet")
 	return server, repository, forgeClient(t, server, server.Token).Repository("octo/widgets")

@@ -30,13 +30,6 @@ type artifact struct {
 // storePath is where the Forge keeps artifacts. Who comes there needs no token.
 const storePath = "/store/artifacts/"
 
-// AddWorkflowRun adds a run of a workflow, which has no artifact yet.
-func (r *Repository) AddWorkflowRun(run int64) {
-	r.forge.mu.Lock()
-	defer r.forge.mu.Unlock()
-	r.workflowRuns = append(r.workflowRuns, run)
-}
-
 // AddArtifact adds an artifact to a run of a workflow, and the run, where there is
 // none; it gives the artifact's id.
 func (r *Repository) AddArtifact(run int64, a Artifact) int64 {

@@ -69,8 +69,7 @@ type Forge struct {
 	after        func(Request)
 	signed       map[string]bool // commits that the forge signed
 	requests     []Request
-	undescribed  []string
-	wrong        []string // answers that are not as GitHub describes them
+	undescribed  []string    // requests and answers that are not as GitHub describes them
 	created      []time.Time // when content was created
 	limited      int         // requests that came too fast
 	lastID       int64
@@ -86,8 +85,8 @@ type Request struct {
 	Body       []byte // nil for those of git
 }
 
-// New starts a Forge without repositories. The end of the test stops it. The test fails if an answer
-// of the REST API does not fit GitHub's description.
+// New starts a Forge without repositories. The end of the test stops it. The test fails if a request
+// or an answer of the REST API does not fit GitHub's description.
 func New(t testing.TB, o Options) *Forge {
 	t.Helper()
 	git, err := exec.LookPath("git")
@@ -100,8 +99,8 @@ func New(t testing.TB, o Options) *Forge {
 	}
 	f.route()
 	t.Cleanup(func() {
-		for _, wrong := range f.wrong {
-			t.Error(wrong)
+		for _, wrong := range f.undescribed {
+			t.Error("GitHub describes it otherwise: " + wrong)
 		}
 	})
 	server := httptest.NewUnstartedServer(f)

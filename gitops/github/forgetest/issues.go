@@ -1,7 +1,6 @@
 package forgetest
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -81,19 +80,8 @@ func (r *Repository) commentByID(id int64) (*issue, *comment) {
 }
 
 // addLabels takes {"labels": […]} and, as github.com does, the list alone.
-func addLabels(f *Forge, c *call) answer {
-	var list []string
-	if json.Unmarshal(c.body, &list) == nil {
-		return c.label(f, list)
-	}
-	return reading(func(f *Forge, c *call, sent struct{ Labels []string }) answer { return c.label(f, sent.Labels) })(f, c)
-}
-
-func (c *call) label(f *Forge, labels []string) answer {
-	if slices.Contains(labels, "") {
-		return invalid(reason{Resource: "Label", Field: "name", Code: "missing_field"})
-	}
-	c.issue.Labels = union(c.issue.Labels, labels)
+func addLabels(f *Forge, c *call, sent struct{ Labels []string }) answer {
+	c.issue.Labels = union(c.issue.Labels, sent.Labels)
 	c.issue.updated = f.now()
 	return ok(f.showLabels(c.repository, c.issue.Labels))
 }

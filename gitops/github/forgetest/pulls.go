@@ -106,13 +106,8 @@ func (r *Repository) openPull(head, base string) *issue {
 
 func getPull(f *Forge, c *call) answer { return ok(f.showFullPull(c.repository, c.issue)) }
 
-func editPull(f *Forge, c *call, edit struct{ Title, Body, State, Base *string }) answer {
+func editPull(f *Forge, c *call, edit struct{ Title, Body, State *string }) answer {
 	i := c.issue
-	if edit.Base != nil {
-		if _, found := c.repository.branch(*edit.Base); !found {
-			return invalid(reason{Resource: "PullRequest", Field: "base", Code: "invalid"})
-		}
-	}
 	if reopens := edit.State != nil && *edit.State == "open" && i.State == "closed"; reopens {
 		if reply, bad := i.pull.cannotReopen(c.repository); bad {
 			return reply
@@ -120,9 +115,6 @@ func editPull(f *Forge, c *call, edit struct{ Title, Body, State, Base *string }
 	}
 	if reply, bad := i.edit(f, edit.Title, edit.Body, edit.State); bad {
 		return reply
-	}
-	if edit.Base != nil {
-		i.pull.base = *edit.Base
 	}
 	return getPull(f, c)
 }

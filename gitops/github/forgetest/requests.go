@@ -38,14 +38,6 @@ var requestsByRoute = sync.OnceValue(func() descriptions {
 	return all
 })
 
-// Undescribed are the requests so far that GitHub's description does not have,
-// each with what is wrong with it.
-func (f *Forge) Undescribed() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.undescribed)
-}
-
 // note compares a request with the description; the forge is locked.
 func (f *Forge) note(route string, c *call) {
 	for _, wrong := range requestsByRoute().wrong(route, c.Request, c.body) {

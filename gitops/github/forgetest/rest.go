@@ -44,7 +44,7 @@ var routes = map[string]handler{
 	"POST /repos/{owner}/{repo}/issues/{number}/comments":             ofIssue(reading(createComment)),
 	"PATCH /repos/{owner}/{repo}/issues/comments/{id}":                ofComment(reading(editComment)),
 	"DELETE /repos/{owner}/{repo}/issues/comments/{id}":               ofComment(deleteComment),
-	"POST /repos/{owner}/{repo}/issues/{number}/labels":               ofIssue(addLabels),
+	"POST /repos/{owner}/{repo}/issues/{number}/labels":               ofIssue(reading(addLabels)),
 	"POST /repos/{owner}/{repo}/issues/{number}/assignees":            ofIssue(reading(addAssignees)),
 	"GET /repos/{owner}/{repo}/pulls":                                 listPulls,
 	"POST /repos/{owner}/{repo}/pulls":                                reading(createPull),
@@ -208,7 +208,7 @@ func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
 	}
 	if err != nil {
 		f.mu.Lock()
-		f.wrong = append(f.wrong, fmt.Sprintf("the answer to %s %s: %v", c.Method, c.URL.Path, err))
+		f.undescribed = append(f.undescribed, fmt.Sprintf("the answer to %s %s: %v", c.Method, c.URL.Path, err))
 		f.mu.Unlock()
 	}
 }

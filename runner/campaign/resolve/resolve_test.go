@@ -71,9 +71,6 @@ func TestTenThousandTargetsTakeFewRequests(t *testing.T) {
 			keys[target.Repository] = target.Key
 		}
 	}
-	if wrong := server.Undescribed(); len(wrong) > 0 {
-		t.Error(wrong[0])
-	}
 }
 
 // An open pull request is found by the branch of the target, also among those that are listed.
