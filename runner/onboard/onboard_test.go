@@ -131,11 +131,6 @@ type world struct {
 func newWorld(t *testing.T) world {
 	t.Helper()
 	f := forgetest.New(t, forgetest.Options{})
-	t.Cleanup(func() {
-		if wrong := f.Undescribed(); len(wrong) > 0 {
-			t.Errorf("GitHub's description does not have:\n%s", strings.Join(wrong, "\n"))
-		}
-	})
 	client, err := github.New(github.Options{APIURL: f.APIURL, Token: f.Token, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
 	if err != nil {
 		t.Fatal(err)
@@ -167,64 +162,6 @@ func (w world) setup(t *testing.T) Setup {
 	t.Helper()
 	p, _ := Lookup("openrouter")
 	return Setup{Provider: p, Model: `qwen: "x"`, Key: "sk-or-1", Workflow: "issue", Read: read, Build: Build{Commit: commit}, Server: w.forge.URL}
-}
-
-func TestARepositoryIsSetUpAndCleared(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	report, err := w.setup(t).Do(t.Context(), w.hub)
-	if err != nil || len(report.Left) > 0 || report.URL == "" {
-		t.Fatalf("%+v, %v", report, err)
-	}
-	if value, _ := w.repo.Secret("OPENROUTER_API_KEY"); value != "sk-or-1" || !w.repo.WorkflowsMayOpenPullRequests() || !cmp.Equal(w.repo.Labels(), []string{"agent-ci"}) {
-		t.Errorf("secret %q, setting %v, labels %q", value, w.repo.WorkflowsMayOpenPullRequests(), w.repo.Labels())
-	}
-	if diff := cmp.Diff("A\t.github/agent-ci.yml\nA\t.github/workflows/agent-ci-issue.yml", w.git(t, "diff", "--name-status", "main", "agent-ci-setup")); diff != "" {
-		t.Error(diff)
-	}
-	var defaults struct {
-		Version int
-		Model   map[string]string
-	}
-	if err := yaml.Unmarshal([]byte(w.git(t, "show", "agent-ci-setup:.github/agent-ci.yml")), &defaults); err != nil || defaults.Version != 1 {
-		t.Errorf("%+v, %v", defaults, err)
-	}
-	if diff := cmp.Diff(map[string]string{"name": `qwen: "x"`, "base_url": "https://openrouter.ai/api/v1", "wire": "chat"}, defaults.Model); diff != "" {
-		t.Error(diff)
-	}
-	workflow := w.git(t, "show", "agent-ci-setup:.github/workflows/agent-ci-issue.yml")
-	if !strings.Contains(workflow, "agent-ci/agent-ci@"+commit) || !strings.Contains(workflow, "openai-api-key: ${{ secrets.OPENROUTER_API_KEY }}") {
-		t.Error(workflow)
-	}
-	pull := w.repo.PullRequests()[0]
-	for _, sent := range w.forge.Requests() {
-		if strings.Contains(string(sent.Body), "sk-or-1") {
-			t.Errorf("%s %s has the key in the clear", sent.Method, sent.Path)
-		}
-	}
-	w.push(t, "agent-ci-setup", map[string]string{".github/agent-ci.yml": w.git(t, "show", "agent-ci-setup:.github/agent-ci.yml") + "\n# verify\n"})
-	if again, err := w.setup(t).Do(t.Context(), w.hub); err != nil || again.URL != report.URL || len(w.repo.PullRequests()) != 1 {
-		t.Errorf("again: %+v, %v", again, err)
-	}
-
-	w.merge(t, pull.Number, "agent-ci-setup")
-	if there, err := w.setup(t).Do(t.Context(), w.hub); err != nil || there.URL != "" {
-		t.Errorf("all is there: %+v, %v", there, err)
-	}
-	removed, err := Remove(t.Context(), w.hub, w.forge.URL)
-	if err != nil || removed.URL == "" || len(removed.Left) != 3 || !strings.Contains(removed.Left[0], "OPENROUTER_API_KEY") {
-		t.Fatalf("%+v, %v", removed, err)
-	}
-	if diff := cmp.Diff("D\t.github/agent-ci.yml\nD\t.github/workflows/agent-ci-issue.yml", w.git(t, "diff", "--name-status", "main", "agent-ci-remove")); diff != "" {
-		t.Error(diff)
-	}
-	if again, err := Remove(t.Context(), w.hub, w.forge.URL); err != nil || again.URL != removed.URL {
-		t.Errorf("again: %+v, %v", again, err)
-	}
-	w.merge(t, w.repo.PullRequests()[1].Number, "agent-ci-remove")
-	if again, err := Remove(t.Context(), w.hub, w.forge.URL); err != nil || again.URL != "" || !strings.Contains(again.Done[0], "is there any more") {
-		t.Errorf("a third time: %+v, %v", again, err)
-	}
 }
 
 func TestWhatTheTokenMayNotIsLeftToAPerson(t *testing.T) {

@@ -223,27 +223,6 @@ func TestAllSetupsAreRemoved(t *testing.T) {
 	}
 }
 
-func TestTwoMergedSetupsAreRemoved(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for i, workflow := range []string{"issue", "comment"} {
-		s := w.setup(t)
-		s.Workflow = workflow
-		if _, err := s.Do(t.Context(), w.hub); err != nil {
-			t.Fatal(err)
-		}
-		w.merge(t, i+1, "agent-ci-setup")
-		w.git(t, "branch", "-D", "agent-ci-setup")
-	}
-	report, err := Remove(t.Context(), w.hub, w.forge.URL)
-	if err != nil || len(report.Left) != 3 {
-		t.Fatalf("%+v, %v", report, err)
-	}
-	if diff := cmp.Diff("D\t.github/agent-ci.yml\nD\t.github/workflows/agent-ci-comment.yml\nD\t.github/workflows/agent-ci-issue.yml", w.git(t, "diff", "--name-status", "main", "agent-ci-remove")); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // The key of a workflow that stays goes to no other provider when the rest is removed.
 func TestDefaultsThatAWorkflowNeedsStay(t *testing.T) {
 	t.Parallel()
