@@ -40,13 +40,20 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	n := flags.Int("n", 30, "how many mutants a package gets")
 	skip := flags.String("skip", "", "tests that are left out, as a regular expression")
 	slowest := flags.Duration("slowest", 20*time.Second, "tests that take longer than this alone are left out")
-	also := flags.String("also", "", "tests of another package for what the package's own tests do not kill: PACKAGE:REGEXP")
+	var also []*others
+	flags.Func("also", "PACKAGE:REGEXP, tests of another package for what the package's own tests do not kill; several times", func(value string) error {
+		if value == "" { // of make
+			return nil
+		}
+		pkg, run, ok := strings.Cut(value, ":")
+		if !ok {
+			return errors.New("want PACKAGE:REGEXP")
+		}
+		also = append(also, &others{pkg, run})
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		return err
-	}
-	var other *others
-	if pkg, run, ok := strings.Cut(*also, ":"); ok {
-		other = &others{pkg, run}
 	}
 	if flags.NArg() == 0 {
 		return errors.New("name at least one package")
@@ -60,7 +67,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("compile the mutants of %s: %w", pkg.ImportPath, err)
 		}
-		result, err := measure(ctx, pkg, bin, mutants, *skip, *slowest, other)
+		result, err := measure(ctx, pkg, bin, mutants, *skip, *slowest, also)
 		os.RemoveAll(filepath.Dir(bin))
 		if err != nil {
 			return fmt.Errorf("test the mutants of %s: %w", pkg.ImportPath, err)
@@ -75,7 +82,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 type result struct {
 	mutants []*mutant
 	tests   []*test
-	others  []string // their package
 	left    []string // tests left out, with the reason
 }
 
@@ -131,7 +137,7 @@ func (r *result) print(out io.Writer) {
 
 // byOthers reports whether only tests of another package kill a mutant.
 func (r *result) byOthers(m *mutant) bool {
-	return len(m.killers) > 0 && slices.Equal(m.killers, r.others)
+	return len(m.killers) > 0 && !slices.ContainsFunc(r.tests, func(t *test) bool { return slices.Contains(m.killers, t.name) })
 }
 
 // needed returns a small set of tests that kills all killed mutants: the test that kills most of

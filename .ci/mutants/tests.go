@@ -60,7 +60,7 @@ func testsOf(pkg *goPackage) ([]*test, error) {
 // measure runs each test alone on the code without a mutant, which tells what mutants it reaches
 // and how long it takes, and then for each mutant the tests that reach it. A mutant that no test
 // seems to reach may be reached by processes that could not tell: all tests run for it.
-func measure(ctx context.Context, pkg *goPackage, bin string, mutants []*mutant, skip string, slowest time.Duration, also *others) (*result, error) {
+func measure(ctx context.Context, pkg *goPackage, bin string, mutants []*mutant, skip string, slowest time.Duration, also []*others) (*result, error) {
 	tests, err := testsOf(pkg)
 	if err != nil {
 		return nil, err
@@ -115,9 +115,8 @@ func measure(ctx context.Context, pkg *goPackage, bin string, mutants []*mutant,
 			return nil, ctx.Err()
 		}
 	}
-	if also != nil {
-		r.others = []string{also.pkg}
-		if err := also.measure(ctx, filepath.Dir(bin), mutants); err != nil {
+	for _, o := range also {
+		if err := o.measure(ctx, filepath.Dir(bin), mutants); err != nil {
 			return nil, err
 		}
 	}
@@ -220,7 +219,8 @@ func (r *runner) start(ctx context.Context, tests []*test, limit time.Duration) 
 	return ended
 }
 
-// others are tests of another package, which run programs that contain the mutated one: scripts.
+// others are tests of another package, which contain the mutated one or build programs that do, as
+// scripts do.
 type others struct{ pkg, run string }
 
 // measure runs the others for each mutant that the package's own tests do not kill.
@@ -229,8 +229,8 @@ func (o *others) measure(ctx context.Context, dir string, mutants []*mutant) err
 	if err != nil {
 		return err
 	}
-	bin := filepath.Join(dir, "others.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-p=1", "-ldflags=-w", "-o", bin, pkg.ImportPath)
+	bin, overlay := filepath.Join(dir, "others.test"), filepath.Join(dir, "overlay.json")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-p=1", "-ldflags=-w", "-overlay", overlay, "-o", bin, pkg.ImportPath)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOMAXPROCS=1")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile the tests of %s: %w:\n%s", pkg.ImportPath, err, out)
@@ -241,7 +241,7 @@ func (o *others) measure(ctx context.Context, dir string, mutants []*mutant) err
 		}
 		cmd := exec.CommandContext(ctx, bin, "-test.run="+o.run, "-test.failfast", "-test.timeout=5m")
 		cmd.Dir = pkg.Dir
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -overlay="+filepath.Join(dir, "overlay.json"))
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -overlay="+overlay)
 		return cmd.Run()
 	}
 	if err := os.WriteFile(filepath.Join(dir, "reached"), nil, 0o666); err != nil {
