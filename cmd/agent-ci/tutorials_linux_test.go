@@ -1,0 +1,318 @@
+package main_test
+
+import (
+	"cmp"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+)
+
+// tutorials are the pages that a reader follows from an empty folder to a job, with the
+// answers of the model for their two runs.
+var tutorials = []struct {
+	page, name string
+	needs      []string
+	patch      string // for apply_patch
+	install    string // a command that the page's hook refuses
+	// Replaces a command that fetches from a registry which is not reached in CI.
+	offline [2]string
+}{
+	{
+		page: "docs/start/python.md", name: "python", needs: []string{"/usr/bin/python3"},
+		patch: `
+          *** Begin Patch
+          *** Update File: slugs.py
+          @@
+          -def slugify(title):
+          +import re
+          +
+          +
+          +def slugify(title):
+               """Turns a title into the last part of an address."""
+          -    return title.lower().replace(" ", "-")
+          +    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+          *** Update File: test_slugs.py
+          @@
+               assert slugify("Big News") == "big-news"
+          +
+          +
+          +def test_punctuation():
+          +    assert slugify("Hello, World!") == "hello-world"
+          *** End Patch`,
+		install: "pip install left-pad",
+		offline: [2]string{
+			"python3 -m venv .venv && .venv/bin/pip install -r requirements.txt",
+			"/usr/bin/python3 -m venv --system-site-packages .venv",
+		},
+	},
+	{
+		page: "docs/start/node.md", name: "node", needs: []string{"npm"},
+		patch: `
+          *** Begin Patch
+          *** Update File: slugs.js
+          @@
+           export function slugify(title) {
+          -  return title.toLowerCase().replaceAll(" ", "-");
+          +  return title
+          +    .toLowerCase()
+          +    .replace(/[^a-z0-9]+/g, "-")
+          +    .replace(/^-|-$/g, "");
+           }
+          *** Update File: slugs.test.js
+          @@
+             assert.equal(slugify("Big News"), "big-news");
+           });
+          +
+          +test("punctuation is dropped", () => {
+          +  assert.equal(slugify("Hello, World!"), "hello-world");
+          +});
+          *** End Patch`,
+		install: "npm install left-pad",
+	},
+	{
+		page: "docs/start/go.md", name: "go", needs: []string{"go"},
+		patch: `
+          *** Begin Patch
+          *** Update File: slugs.go
+          @@
+          -import "strings"
+          +import (
+          +	"regexp"
+          +	"strings"
+          +)
+          +
+          +var separators = regexp.MustCompile("[^a-z0-9]+")
+           
+           // Slugify turns a title into the last part of an address.
+           func Slugify(title string) string {
+          -	return strings.ReplaceAll(strings.ToLower(title), " ", "-")
+          +	return strings.Trim(separators.ReplaceAllString(strings.ToLower(title), "-"), "-")
+           }
+          *** Update File: slugs_test.go
+          @@
+           		t.Error(diff)
+           	}
+           }
+          +
+          +func TestPunctuationIsDropped(t *testing.T) {
+          +	if got := Slugify("Hello, World!"); got != "hello-world" {
+          +		t.Error(got)
+          +	}
+          +}
+          *** End Patch`,
+		install: "go get example.com/left-pad",
+	},
+}
+
+// TestTutorials follows each tutorial as a reader would: it saves the files, runs the commands in
+// one shell, adds the keys of section 4 to the job and runs that too. Answers are scripted.
+func TestTutorials(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("AGENT_CI_E2E") == "" {
+		t.Skip("tutorials fetch from npm and Go's module proxy, and are followed in make e2e only (AGENT_CI_E2E=1)")
+	}
+	way := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { proxytest.Tunnel(w, r.Host) }))
+	t.Cleanup(way.Close)
+	for _, tutorial := range tutorials {
+		t.Run(tutorial.name, func(t *testing.T) {
+			for _, program := range append(tutorial.needs, "npx") {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Fatalf("%s is needed: %v", program, err)
+				}
+			}
+			r := newReader(t, way.URL, tutorial.offline)
+			r.session(t, "session.yml", "version: 1\nturns:\n  - output:\n      - call: apply_patch\n        input: |"+tutorial.patch+"\n  - output: [{say: Punctuation is dropped. A test holds it.}]\n")
+			log := ""
+			for _, block := range blocksOf(documents(t)[tutorial.page]) {
+				switch {
+				case block.saveAs != "":
+					r.save(t, block.saveAs, block.text)
+				case block.language == "sh":
+					log += r.shell(t, block.text)
+				case block.language == "yaml":
+					r.append(t, block.text)
+				case block.language == "text":
+					seen := regexp.MustCompile(`[0-9a-f]{12}`)
+					for line := range strings.Lines(block.text) {
+						if want := seen.ReplaceAllString(line, "COMMIT"); !strings.Contains(seen.ReplaceAllString(log, "COMMIT"), want) {
+							t.Errorf("the page shows a line that was not printed: %s\n%s", line, log)
+						}
+					}
+				}
+			}
+			// The last commands of the page committed all of section 4.
+			r.session(t, "session.yml", "version: 1\nturns:\n  - output:\n      - {call: load_skill, arguments: {name: tests}}\n"+
+				"      - {call: mcp__everything__echo, arguments: {message: heard}}\n"+
+				"      - {call: exec_command, arguments: {cmd: "+tutorial.install+"}}\n  - output:\n      - call: apply_patch\n        input: |"+
+				tutorial.patch+"\n  - output: [{say: Punctuation is dropped. A test holds it.}]\n")
+			r.forgetSecrets(t)
+			if log := r.shell(t, "git commit --quiet --all -m 'Without the private registry'\nagent-ci run job.yml --publish none --out ../out"); !strings.Contains(log, "proven") {
+				t.Errorf("the second run proved nothing:\n%s", log)
+			}
+			raw, err := os.ReadFile(filepath.Join(r.home, "out", "transcript.jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{"Echo: heard", "Use one assert per test", "no_install"} {
+				if !strings.Contains(string(raw), want) {
+					t.Errorf("the transcript has no %q", want)
+				}
+			}
+		})
+	}
+}
+
+// TestJobsOfTutorialsAreValid needs no registry, so that make test sees a key that is gone.
+func TestJobsOfTutorialsAreValid(t *testing.T) {
+	t.Parallel()
+	for _, tutorial := range tutorials {
+		job := ""
+		for _, block := range blocksOf(documents(t)[tutorial.page]) {
+			if block.language == "yaml" {
+				job += block.text
+			}
+		}
+		path := filepath.Join(t.TempDir(), "job.yml")
+		if err := os.WriteFile(path, []byte(job), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(binary, "validate", path).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", tutorial.page, err, out)
+		}
+	}
+}
+
+// block is a fenced block of a page. saveAs is the file that the sentence before it names.
+type block struct{ language, text, saveAs string }
+
+var (
+	blockStart = regexp.MustCompile("^```([a-z]*)$")
+	saveAs     = regexp.MustCompile("Save (?:this|it) as `([^`]+)`:")
+)
+
+func blocksOf(page string) (blocks []block) {
+	before, open := "", false
+	for line := range strings.Lines(page) {
+		start := blockStart.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		switch {
+		case start != nil && !open:
+			next := block{language: start[1]}
+			if name := saveAs.FindStringSubmatch(before); name != nil {
+				next.saveAs = name[1]
+			}
+			blocks, open = append(blocks, next), true
+		case start != nil:
+			open, before = false, ""
+		case open:
+			blocks[len(blocks)-1].text += line
+		case strings.TrimSpace(line) != "":
+			before = line
+		}
+	}
+	return blocks
+}
+
+// reader follows a page in the folder that its commands lead to.
+type reader struct {
+	home, folder string
+	env          []string
+	offline      [2]string
+}
+
+func newReader(t *testing.T, proxy string, offline [2]string) *reader {
+	t.Helper()
+	home := t.TempDir()
+	bin := filepath.Join(home, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(binary, filepath.Join(bin, "agent-ci")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sandbox.RemoveScratch(home) })
+	return &reader{home: home, folder: home, offline: offline, env: []string{
+		"HOME=" + home, "PATH=" + bin + ":" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=reader", "GIT_AUTHOR_EMAIL=reader@example.invalid", "GIT_COMMITTER_NAME=reader", "GIT_COMMITTER_EMAIL=reader@example.invalid",
+		"AGENT_CI_REPLAY=" + filepath.Join(home, "session.yml"), "GOFLAGS=-modcacherw",
+		"HTTPS_PROXY=" + cmp.Or(os.Getenv("HTTPS_PROXY"), proxy), "NODE_EXTRA_CA_CERTS=" + os.Getenv("NODE_EXTRA_CA_CERTS"),
+		// Whoever starts agent-ci has these; the values go nowhere.
+		"PYPI_TOKEN=pypi-0123456789", "NPM_TOKEN=npm-0123456789", "GOPROXY_PASSWORD=goproxy-0123456789",
+	}}
+}
+
+func (r *reader) session(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(r.home, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// save writes a file of the page. The lists of hosts of a job hold, and are reached by the proxy of
+// the test, since a registry may have an address here that no list opens.
+func (r *reader) save(t *testing.T, path, text string) {
+	t.Helper()
+	path = filepath.Join(r.folder, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(r.here(text)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *reader) here(job string) string {
+	if r.offline[0] != "" {
+		job = strings.ReplaceAll(job, r.offline[0], r.offline[1])
+	}
+	return regexp.MustCompile(`network: \{allow: \[\{preset: [a-z]+\}\]`).ReplaceAllString(job, "$0, proxy: inherit")
+}
+
+func (r *reader) append(t *testing.T, keys string) {
+	t.Helper()
+	path := filepath.Join(r.folder, "job.yml")
+	job, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(job, r.here(keys)...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forgetSecrets takes the policy out of the job: its private registry is an example.
+func (r *reader) forgetSecrets(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(r.folder, "job.yml")
+	job, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, regexp.MustCompile(`(?m)^policy:\n(  .*\n)+`).ReplaceAll(job, nil), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shell runs commands of the page and remembers the folder that they end in.
+func (r *reader) shell(t *testing.T, script string) (printed string) {
+	t.Helper()
+	cmd := exec.Command("bash", "-e", "-c", script+"\npwd >"+filepath.Join(r.home, "folder"))
+	cmd.Dir, cmd.Env = r.folder, r.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	folder, err := os.ReadFile(filepath.Join(r.home, "folder"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.folder = strings.TrimSpace(string(folder))
+	return string(out)
+}
