@@ -174,19 +174,23 @@ func TestTutorials(t *testing.T) {
 func TestJobsOfTutorialsAreValid(t *testing.T) {
 	t.Parallel()
 	for _, tutorial := range tutorials {
-		job := ""
-		for _, block := range blocksOf(documents(t)[tutorial.page]) {
-			if block.language == "yaml" {
-				job += block.text
+		t.Run(tutorial.name, func(t *testing.T) {
+			t.Parallel()
+			r := newReader(t, "", [2]string{})
+			for _, block := range blocksOf(documents(t)[tutorial.page]) {
+				switch {
+				case block.saveAs != "":
+					r.save(t, block.saveAs, block.text)
+				case block.language == "yaml":
+					r.append(t, block.text)
+				}
 			}
-		}
-		path := filepath.Join(t.TempDir(), "job.yml")
-		if err := os.WriteFile(path, []byte(job), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.Command(binary, "validate", path).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", tutorial.page, err, out)
-		}
+			// Hooks are read from the base commit.
+			out := r.shell(t, "git init --quiet -b main && git add . && git commit --quiet -m all\nagent-ci validate job.yml")
+			if !strings.Contains(out, "job.yml: ok") {
+				t.Error(out)
+			}
+		})
 	}
 }
 
