@@ -17,7 +17,6 @@ SLOW   := $(SLOW)|^TestChangesInALayerAreThoseOfACopy$$|^TestRebaseAsGit$$|^Test
 SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof|hooks_replay|mcp_setup|lessons|kept_baseline|drift|repair_tests)$$
 # FRESH=-count=1 has make test run what the cache has results of.
 FRESH   ?=
-# The scripts about the work tree. What the others hold is the same wherever commands work.
 # How long the tests of one package may take. Where others use the cores, those of
 # cmd/agent-ci take more than the 10 minutes that go test gives them.
 LIMIT   ?= 20m
@@ -57,14 +56,14 @@ lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, methods that the l
 first-minutes: ## the demo and the tests that need it most, from a fresh clone with nothing cached, closed folders for temporary files and busy cores; as an ordinary user too if you are root
 	@.ci/first-minutes
 
-e2e: race build ## what takes longer: race detector, the slowest tests, some kills, the whole battery, a minute of soak, a release, the action by act, databases as services, package managers with secrets, real bug fixes with the arms that agents come with, MCP servers and the conformance suite from npm, Ajv on the examples, the report in a browser, the image
+e2e: race build ## what takes longer: race detector, the slowest tests, some kills, the whole battery, a minute of soak, a release, the action by act, databases as services, package managers with secrets, real bug fixes with the arms that agents come with, MCP servers and the conformance suite from npm, Ajv on the examples, the tutorials, the report in a browser, the image
 	$(GO) test -count=1 -timeout 30m -run '^TestKilled|$(SLOW)' -skip '$(BATTERY)|^TestAnOverlay|^TestToolchains' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestProofs$$' ./runner/verify
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestAnOverlay|^TestToolchains|^TestDatabases' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '^TestInstances$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 AGENT_CI_CLIENTS='$(CLIENTS)' $(GO) test -count=1 -run '^TestClients$$' ./cmd/agent-ci
-	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestNPMServers$$|^TestConformance$$|^TestAjvTakesExamples$$' ./cmd/agent-ci
+	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestNPMServers$$|^TestConformance$$|^TestAjvTakesExamples$$|^TestTutorials$$' ./cmd/agent-ci
 	@AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(MAKE) --no-print-directory soak SOAK=60s
 	.ci/release --dry-run
 	@.ci/browser bin/agent-ci
