@@ -84,7 +84,7 @@ var roomKnows = map[string][]string{
 	"tools/agents":                {"tools"},
 	"tools/dialect":               nil,
 	"tools/code/declare":          {"tools"},
-	"tools/code/engine":           {"tools/code/internal/message"},
+	"tools/code/engine":           {"tools/script/message"},
 	"policy/sandbox":              {"policy/outside"},
 	"policy/sandbox/attached":     {"policy/sandbox"},
 	"policy/sandbox/filter":       {"policy/sandbox/stage"},

@@ -14,7 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
 const (

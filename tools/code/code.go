@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code/declare"
-	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
 // EngineCommand is the argument with which agent-ci runs as the engine of a script.

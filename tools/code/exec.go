@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
 // How long a call waits for its script, as the reference implementation has it, and the most.

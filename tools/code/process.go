@@ -7,7 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
-	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
 // engine is a process that runs one script.

@@ -1,14 +1,11 @@
 package repl
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"io"
-)
 
-// mostLine is how many bytes a line of the kernel may have: more than an image of the largest size.
-const mostLine = 32 << 20
+	"github.com/agent-ci/agent-ci/tools/script/message"
+)
 
 // frame is a line of the kernel.
 type frame struct {
@@ -43,37 +40,17 @@ var frameTypes = map[string]bool{"tool": true, "image": true, "done": true}
 // receive hands on what the kernel sends, until that is no frame.
 func (k *kernel) receive(from io.Reader) error {
 	defer close(k.frames)
-	lines := bufio.NewReaderSize(from, 64<<10)
-	for {
-		line, err := nextLine(lines)
-		if err != nil {
-			k.broke = errors.Is(err, errLongLine)
-			return nil
-		}
+	for lines := message.NewReader(from); ; {
 		var f frame
-		if json.Unmarshal(line, &f) != nil || !frameTypes[f.Type] {
-			k.broke = true
+		err := lines.Read(&f)
+		if err != nil || !frameTypes[f.Type] {
+			k.broke = !errors.Is(err, io.EOF)
 			return nil
 		}
 		select {
 		case k.frames <- f:
 		case <-k.left:
 			return nil
-		}
-	}
-}
-
-var errLongLine = errors.New("the line is too long")
-
-func nextLine(from *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := from.ReadSlice('\n')
-		if len(line)+len(part) > mostLine {
-			return nil, errLongLine
-		}
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
 		}
 	}
 }

@@ -1,15 +1,16 @@
 package repl
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
 const (
@@ -176,9 +177,9 @@ func (r *running) show(f frame) {
 
 // tell sends a line to the kernel.
 func (r *running) tell(line any) {
-	raw, err := json.Marshal(line)
-	if err != nil { // of an object that is no JSON
-		raw, _ = json.Marshal(answer{Type: "answer", Call: line.(answer).Call, Failed: true, Text: err.Error()})
+	var text bytes.Buffer
+	if err := message.Write(&text, line); err != nil { // of an object that is no JSON
+		_ = message.Write(&text, answer{Type: "answer", Call: line.(answer).Call, Failed: true, Text: err.Error()})
 	}
-	r.send(r.ctx, append(raw, '\n'))
+	r.send(r.ctx, text.Bytes())
 }

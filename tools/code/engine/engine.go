@@ -10,7 +10,7 @@ import (
 
 	"modernc.org/quickjs"
 
-	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
 const (

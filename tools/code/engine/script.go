@@ -13,7 +13,7 @@ import (
 	"modernc.org/quickjs"
 	"modernc.org/quickjs/intl"
 
-	"github.com/agent-ci/agent-ci/tools/code/internal/message"
+	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
 //go:embed prelude.js

@@ -1,5 +1,5 @@
-// Package message owns what the engine of scripts and its host tell each other, one JSON
-// object a line, and how long a line may be. It knows neither of them.
+// Package message owns the lines of JSON by which programs that run JavaScript and their host talk to each
+// other, and how long a line may be; and the messages and limits of code mode. It knows neither side.
 package message
 
 import (
