@@ -177,7 +177,7 @@ func (w *campaigning) status() campaign.Status {
 	return state.Status(time.Now(), w.campaign, w.plan)
 }
 
-// allOpened makes sure that each target has its pull request.
+// allOpened makes sure that each target has its pull request, and that no clone is left behind.
 func (w *campaigning) allOpened() {
 	w.t.Helper()
 	if s := w.status(); s.Counts[campaign.Opened] != len(w.plan.Targets) {
@@ -185,6 +185,9 @@ func (w *campaigning) allOpened() {
 	}
 	if n := w.published(); n != len(w.plan.Targets) {
 		w.t.Errorf("there are %d pull requests", n)
+	}
+	if names, _ := filepath.Glob(filepath.Join(w.ledger(), "bump", "runs", "*", record.CheckoutFolder)); len(names) > 0 {
+		w.t.Errorf("left behind: %v", names)
 	}
 }
 

@@ -197,7 +197,7 @@ func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error
 	if err != nil {
 		return exitInvalid, err
 	}
-	o, _, err := c.runOptions(p)
+	o, err := c.runOptions(p)
 	if err != nil {
 		return exitFailed, err
 	}

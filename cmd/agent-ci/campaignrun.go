@@ -59,15 +59,15 @@ func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, 
 }
 
 // runOptions say how a run of the campaign is made, wherever that is, and where its change goes.
-func (c *openedCampaign) runOptions(p process) (o here.Options, publish string, err error) {
+func (c *openedCampaign) runOptions(p process) (o here.Options, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return here.Options{}, "", fmt.Errorf("find the program: %w", err)
+		return here.Options{}, fmt.Errorf("find the program: %w", err)
 	}
-	publish = c.publish
+	publish := c.publish
 	switch {
 	case c.Targets.Folder != "" && publish == "github":
-		return here.Options{}, "", errors.New("the repositories of targets.folder are not on GitHub; leave --publish github out")
+		return here.Options{}, errors.New("the repositories of targets.folder are not on GitHub; leave --publish github out")
 	case publish == "" && c.Targets.Folder == "" && settings.Environment(p.environ).Token() != "":
 		publish = "github"
 	case publish == "":
@@ -77,23 +77,23 @@ func (c *openedCampaign) runOptions(p process) (o here.Options, publish string, 
 	if c.replay != "" {
 		session, err := filepath.Abs(c.replay)
 		if err != nil {
-			return here.Options{}, "", fmt.Errorf("find the session: %w", err)
+			return here.Options{}, fmt.Errorf("find the session: %w", err)
 		}
 		args = append(args, "--replay", session)
 	}
 	j, err := c.sampleJob(p)
 	if err != nil {
-		return here.Options{}, "", err
+		return here.Options{}, err
 	}
 	return here.Options{
 		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.stderr, Spare: spareTime, Farewell: farewell, Resumable: runner.Resumable,
-		Models: runner.ModelsOf(j, p.environ),
-	}, publish, nil
+		Models: runner.ModelsOf(j, p.environ), Discard: publish == "github",
+	}, nil
 }
 
 // hereOptions say how targets are run here.
 func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
-	o, publish, err := c.runOptions(p)
+	o, err := c.runOptions(p)
 	if err != nil {
 		return here.Options{}, err
 	}
@@ -120,7 +120,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 			return resolve.Repositories(repositories).CheckOut(ctx, t, dir, p.variable("PATH"))
 		}
 	}
-	if publish != "github" {
+	if !o.Discard { // nothing goes to the forge
 		return o, nil
 	}
 	api, server := github.Addresses(p.variable)

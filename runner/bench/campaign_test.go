@@ -2,9 +2,7 @@ package bench
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,9 +21,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/model/modeltest"
 )
 
-// mostOverhead is what a target of a campaign may cost more than a run that is started alone.
-const mostOverhead = 20 * time.Millisecond
-
 // BenchmarkTargetsAtOnce has the model answer nobody before all runs of a campaign have asked it.
 func BenchmarkTargetsAtOnce(b *testing.B) {
 	const atOnce, mostOfAll = 64, 2 << 30
@@ -39,36 +34,6 @@ func BenchmarkTargetsAtOnce(b *testing.B) {
 	}
 	results.memoryOf(fmt.Sprintf("%d targets of a campaign at once, the memory of all processes (sum of PSS) while all wait for the model", atOnce), waiting, mostOfAll)
 	results.memoryOf("  the most that was seen from start to exit", most, mostOfAll)
-}
-
-// BenchmarkTarget compares targets of a campaign, one after the other, with the same runs started alone.
-func BenchmarkTarget(b *testing.B) {
-	const targets, rounds = 20, 5
-	repositories := make([]string, targets)
-	for i := range targets {
-		repositories[i] = fmt.Sprintf("octo/r%03d", i)
-	}
-	var together, alone []sighting
-	for b.Loop() {
-		together, alone = nil, nil
-		for range rounds {
-			c := newCampaign(b, smallRepository(b), repositories, 1)
-			together = append(together, c.run(b)) // writes the jobs of the others
-			alone = append(alone, c.alone(b))
-		}
-	}
-	results.overhead("a target of a campaign, over the run alone with its clone, processor time", lowest(together, sighting.cpu)/targets, lowest(alone, sighting.cpu)/targets)
-	results.overhead("  start to exit", lowest(together, sighting.total)/targets, lowest(alone, sighting.total)/targets)
-}
-
-func (t *table) overhead(figure string, together, alone time.Duration) {
-	t.time(fmt.Sprintf("%s (of %s)", figure, milliseconds(together)), together-alone, mostOverhead)
-}
-
-// lowest is how long it takes where nothing else works on the machine, or next to nothing: a difference
-// of a few percent would be lost in medians.
-func lowest(seen []sighting, of func(sighting) time.Duration) time.Duration {
-	return of(slices.MinFunc(seen, func(a, b sighting) int { return cmp.Compare(of(a), of(b)) }))
 }
 
 // campaignRun is a campaign that was not run yet, over targets of a forge.
@@ -129,92 +94,38 @@ job:
 	return c
 }
 
-// runTargets are the arguments that run the campaign.
-var runTargets = []string{"campaign", "run", "campaign.yml", "--ledger", "ledger", "--publish", "local"}
-
-func (c *campaignRun) run(b *testing.B) sighting {
-	b.Helper()
-	seen := c.start(b, runTargets...).wait(b)
-	c.model.complain(b)
-	return seen
-}
-
-// alone has the jobs of the campaign run one by one, and adds up what they took.
-func (c *campaignRun) alone(b *testing.B) (all sighting) {
-	b.Helper()
-	jobs, err := filepath.Glob(filepath.Join(c.dir, "ledger", "bump", "runs", "*.yml"))
-	if err != nil || len(jobs) != len(c.repositories) {
-		b.Fatalf("the campaign had %d jobs, want %d: %v", len(jobs), len(c.repositories), err)
-	}
-	c.model.begin(b, len(jobs))
-	for i, job := range jobs {
-		seen := c.start(b, "run", "--job", job, "--quiet", "--publish", "local", "--out", "run"+numberOf(i)).wait(b)
-		all.Wall, all.CPU = all.Wall+seen.Wall, all.CPU+seen.CPU
-	}
-	c.model.complain(b)
-	return all
-}
-
 // memory runs the campaign with a model that answers when all targets have asked it, and says what all
 // processes take then, and the most that they took.
 func (c *campaignRun) memory(b *testing.B) (waiting, most int64) {
 	b.Helper()
 	asked, answer := make(chan struct{}), make(chan struct{})
 	c.model.asked, c.model.answer = asked, answer
-	run := c.start(b, runTargets...)
+	run, said := exec.CommandContext(b.Context(), c.program, "campaign", "run", "campaign.yml", "--ledger", "ledger", "--publish", "local"), bytes.Buffer{}
+	run.Dir, run.Env, run.Stderr = c.dir, c.environ, &said
+	if err := run.Start(); err != nil {
+		b.Fatal(err)
+	}
 	ended := make(chan error, 1)
-	go func() { ended <- run.watch.Wait() }()
+	go func() { ended <- run.Wait() }()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
 	for asking := 0; ; {
 		select {
 		case <-asked:
 			if asking++; asking == len(c.repositories) {
-				waiting = memoryBelow(b, run.watch.Process.Pid)
+				waiting = memoryBelow(b, run.Process.Pid)
 				close(answer)
 			}
 		case <-look.C:
-			most = max(most, memoryBelow(b, run.watch.Process.Pid))
+			most = max(most, memoryBelow(b, run.Process.Pid))
 		case err := <-ended:
-			run.check(b, err)
+			if err != nil {
+				b.Fatalf("agent-ci campaign run: %v\n%s", err, said.Bytes())
+			}
 			c.model.complain(b)
 			return waiting, max(most, waiting)
 		}
 	}
-}
-
-// watchedRun is agent-ci below a process that watches it.
-type watchedRun struct {
-	watch  *exec.Cmd
-	answer bytes.Buffer
-	said   bytes.Buffer
-}
-
-func (c *campaignRun) start(b *testing.B, args ...string) *watchedRun {
-	b.Helper()
-	r := &watchedRun{watch: exec.CommandContext(b.Context(), os.Args[0], append([]string{c.program}, args...)...)}
-	r.watch.Dir, r.watch.Env, r.watch.Stdout, r.watch.Stderr = c.dir, append(slices.Clone(c.environ), watchVariable+"=1"), &r.answer, &r.said
-	if err := r.watch.Start(); err != nil {
-		b.Fatal(err)
-	}
-	return r
-}
-
-func (r *watchedRun) wait(b *testing.B) sighting {
-	b.Helper()
-	return r.check(b, r.watch.Wait())
-}
-
-// check makes sure that all went well.
-func (r *watchedRun) check(b *testing.B, err error) (seen sighting) {
-	b.Helper()
-	if err == nil {
-		err = json.Unmarshal(r.answer.Bytes(), &seen)
-	}
-	if err != nil || seen.Status != 0 {
-		b.Fatalf("%q ended with status %d: %v\n%s", r.watch.Args[1:], seen.Status, err, r.said.Bytes())
-	}
-	return seen
 }
 
 // sessions answer each target by a session of its own.

@@ -32,6 +32,8 @@ type Options struct {
 	Output io.Writer
 	// CheckOut makes the checkout of a target; nil if each run clones its repository.
 	CheckOut func(ctx context.Context, t campaign.Target, dir string) error
+	// Discard removes the clones of runs that are settled: their changes are on the forge.
+	Discard bool
 	// Spare is how much longer than its job allows a run may take before it is killed as hung.
 	Spare time.Duration
 	// Farewell is how long a process has to exit after SIGTERM.
@@ -43,6 +45,7 @@ type Options struct {
 
 	// The rest is for Run alone.
 
+	// Ledger books the runs; nil on another host.
 	Ledger *campaign.Ledger
 	Plan   *campaign.Plan
 	// Refresh notes the states of the campaign's pull requests; nil for nothing to ask.

@@ -42,6 +42,9 @@ func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (
 	if report == nil {
 		return nil, settled, nil
 	}
+	if settled && w.Discard && (w.Ledger != nil || !report.MayGoOn()) { // on another host, a later start may resume it
+		_ = os.RemoveAll(filepath.Join(w.directory(), record.CheckoutFolder))
+	}
 	raw, err := report.Encode()
 	if err == nil {
 		err = os.WriteFile(w.directory()+campaign.ReportSuffix, raw, 0o600)
