@@ -213,7 +213,7 @@ func TestAllSetupsAreRemoved(t *testing.T) {
 		t.Error(diff)
 	}
 	left := strings.Join(report.Left, "\n")
-	for _, want := range []string{"delete the secret OPENROUTER_API_KEY", "delete the branch agent-ci-setup if you want to: it has commits that others pushed", "look at .github/agent-ci.yml before"} {
+	for _, want := range []string{"delete the secret OPENROUTER_API_KEY", "turn off \"Allow GitHub Actions", "delete the label agent-ci", "delete the branch agent-ci-setup if you want to: it has commits that others pushed", "look at .github/agent-ci.yml before"} {
 		if strings.Count(left, want) != 1 || !strings.Contains(w.repo.PullRequests()[2].Body, want) {
 			t.Errorf("%q is not left, or the pull request does not say so:\n%s", want, left)
 		}
