@@ -93,26 +93,6 @@ func TestSwitchRefusesABranchName(t *testing.T) {
 	}
 }
 
-func TestSwitchToAPackChecksItOut(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	from := newRepo(t)
-	from.Write("run", "#!\n")
-	from.Chmod("run", 0o755)
-	from.Commit("change")
-	c := r.open()
-	cs, err := c.ReadPack(t.Context(), packOf(from, "HEAD^{tree}", "HEAD:run"), gitops.Tree(from.Git("rev-parse", "HEAD^{tree}")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "work tree", map[string]string{"run": "x #!\n"}, r.Files())
-	gittest.Same(t, "status", nil, r.status())
-}
-
 func TestTip(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
@@ -229,33 +209,6 @@ func TestSwitchRefusesBeforeItMovesAnything(t *testing.T) {
 			gittest.Same(t, "HEAD", head, r.Git("symbolic-ref", "HEAD"))
 		})
 	}
-}
-
-// A second run starts where the first has left HEAD: on the task's branch.
-func TestRunningTwice(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	main := r.Git("rev-parse", "main")
-	for _, content := range []string{"first\n", "second\n"} {
-		c := r.open()
-		if _, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "main"}); err != nil {
-			t.Fatal(err)
-		}
-		tree, in, snap, _ := private(t, c)
-		tree.Write("new", content)
-		tree.Git("add", "-A")
-		tree.Git("commit", "-q", "-m", "by the agent, on whatever branch HEAD is")
-		cs := changes(t, in, snap)
-		gittest.Same(t, "change", []string{"A new"}, nameStatus(cs))
-		if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err != nil {
-			t.Fatal(err)
-		}
-		gittest.Same(t, "status", nil, r.status())
-		gittest.Same(t, "parent", main, r.Git("rev-parse", "HEAD~1"))
-		gittest.Same(t, "content", content, r.Git("cat-file", "blob", "HEAD:new")+"\n")
-	}
-	gittest.Same(t, "base branch", main, r.Git("rev-parse", "main"))
 }
 
 func TestHolds(t *testing.T) {

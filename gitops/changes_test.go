@@ -48,28 +48,6 @@ func TestChangesCountsLines(t *testing.T) {
 	gittest.Same(t, "insertions and deletions", [2]int{3, 3}, [2]int{cs.Insertions, cs.Deletions})
 }
 
-func TestChangesAgain(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	c := r.open()
-	tree, in, snap, _ := private(t, c)
-	if cs := changes(t, in, snap); !cs.Empty() {
-		t.Errorf("a change before any: %q", nameStatus(cs))
-	}
-	edit(tree)
-	first := changes(t, in, snap)
-	tree.Write("README", "one\ntwo\n")
-	tree.Write("other", "o\n")
-	second := changes(t, in, snap)
-	gittest.Same(t, "first", []string{"M README"}, nameStatus(first))
-	gittest.Same(t, "second", []string{"A other"}, nameStatus(second))
-	if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, second), second); err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "status", nil, r.status())
-}
-
 func TestAnEmptyChangeSet(t *testing.T) {
 	t.Parallel()
 	var none *gitops.ChangeSet

@@ -12,33 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
-func TestOpenRefuses(t *testing.T) {
-	t.Parallel()
-	plain := t.TempDir()
-	bare := newRepo(t)
-	bare.Seed()
-	bare.Git("clone", "-q", "--bare", ".", "../bare.git")
-	unborn := newRepo(t)
-	for name, c := range map[string]struct {
-		dir  string
-		want error
-	}{
-		"no repository":     {plain, gitops.ErrNotRepository},
-		"no such folder":    {filepath.Join(plain, "none"), gitops.ErrNotRepository},
-		"a bare repository": {bare.Path("../bare.git"), gitops.ErrBare},
-		"no commit":         {unborn.Dir, gitops.ErrNoCommit},
-	} {
-		t.Run(name, func(t *testing.T) {
-			state := t.TempDir()
-			_, err := gitops.Open(t.Context(), gitops.Options{Dir: c.dir, Git: gittest.Program(t), State: state})
-			if !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
-			gittest.Same(t, "left behind", nil, sortedKeys(at(t, state).Files()))
-		})
-	}
-}
-
 // A filter of the repository's own configuration came with the checkout, whoever made that.
 func TestFiltersOfTheRepositoryAreRefused(t *testing.T) {
 	t.Parallel()
@@ -209,38 +182,6 @@ func TestSetBaseOnAnotherBranch(t *testing.T) {
 	gittest.Same(t, "work tree", before, r.Files())
 	gittest.Same(t, "status after", []string{"?? untracked"}, r.status())
 	gittest.Same(t, "HEAD after", "refs/heads/main "+main, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
-}
-
-func TestSetBaseToACommitAndSwitch(t *testing.T) {
-	t.Parallel()
-	r := twoBranches(t)
-	older := r.Git("rev-parse", "older")
-	c := r.open()
-	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{SHA: older}); err != nil {
-		t.Fatal(err)
-	}
-	tree, in, snap, _ := private(t, c)
-	tree.Write("new", "n\n")
-	cs := changes(t, in, snap)
-	if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "status", nil, r.status())
-	gittest.Same(t, "diff", []string{"A new"}, r.diffNameStatus("older", "HEAD"))
-}
-
-func TestSetBaseOfTheRemote(t *testing.T) {
-	t.Parallel()
-	r := twoBranches(t)
-	clone := at(t, r.Path("../clone"))
-	r.Git("clone", "-q", r.Dir, clone.Dir)
-	c := clone.open()
-	base, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "base", r.Git("rev-parse", "older"), base.SHA)
-	gittest.Same(t, "branches", "main", clone.Git("for-each-ref", "--format=%(refname:short)", "refs/heads"))
 }
 
 func TestSetBaseRefuses(t *testing.T) {

@@ -94,26 +94,6 @@ func TestMaterialiseWithALinkForAFolder(t *testing.T) {
 	}
 }
 
-func TestMaterialiseWithFilters(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Git("config", "filter.caps.clean", "tr A-Z a-z")
-	r.Git("config", "filter.caps.smudge", "tr a-z A-Z")
-	r.Write(".gitattributes", "*.caps filter=caps\n")
-	r.Write("a.caps", "HELLO\n")
-	r.Seed()
-	c := r.open()
-	snap := snapshot(t, c)
-	r.Write("a.caps", "BYE\n")
-	cs := changes(t, c, snap)
-	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Shown: gitops.Shown{Tree: cs.Tree}}); err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "file", "BYE\n", fresh.Files()["a.caps"])
-	gittest.Same(t, "status", []string{"M  a.caps"}, fresh.status())
-}
-
 func TestSnapshotPassesOverItsOwnState(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

@@ -140,38 +140,6 @@ func TestReadingTheKey(t *testing.T) {
 	}
 }
 
-func TestSigningWithAKey(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Env = append(w.Env, "KEY="+sshKey(t))
-	p := w.proposal("hello.txt", "Hello.\n")
-	var err error
-	p.Key, err = Prepare(t.Context(), w.toLocal(), taskBranch, p.Base, &job.Job{PullRequest: job.PullRequest{Commit: job.Commit{Sign: signSSH, KeyEnv: "KEY"}}})
-	w.must(err)
-	out := w.publish(w.toLocal(), p)
-	if raw := w.git(w.dir, "cat-file", "commit", out.Commit); !strings.Contains(raw, "gpgsig -----BEGIN SSH SIGNATURE-----") {
-		t.Errorf("commit:\n%s", raw)
-	}
-}
-
-func TestTheForgeSigns(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.proposal("a/hello.txt", "Hello.\n")
-	p.Job.PullRequest.Commit.Sign = signGitHub
-	out := w.publish(w.toForge(), p)
-	if w.tipOn(w.repo.Dir, taskBranch) != out.Commit || w.tipOn(w.dir, taskBranch) != out.Commit || w.warned("unsigned") || w.warned("checkout_not_switched") {
-		t.Errorf("publication: %+v, warnings %v", out, w.Record.Warnings())
-	}
-	w.git(w.dir, "checkout", "--quiet", "main")
-	w.run("20260301T100000Z-00000002")
-	p = w.proposal("a/hello.txt", "Hello again.\n") // over a branch that is there
-	p.Job.PullRequest.Commit.Sign = signGitHub
-	if out = w.publish(w.toForge(), p); w.tipOn(w.repo.Dir, taskBranch) != out.Commit || w.warned("unsigned") {
-		t.Errorf("publication: %+v, warnings %v", out, w.Record.Warnings())
-	}
-}
-
 // What the forge cannot sign is committed here, and the pull request says so.
 func TestWhatTheForgeCannotSign(t *testing.T) {
 	t.Parallel()

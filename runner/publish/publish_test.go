@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,57 +83,6 @@ func (w *world) inside() string {
 	return dir
 }
 
-// A run that was killed after the branch had moved goes on with its own commit.
-func TestGoingOnWithARelease(t *testing.T) {
-	t.Parallel()
-	for name, to := range map[string]func(*world) Destination{
-		"forge": func(w *world) Destination { return w.toForge() },
-		"here":  func(w *world) Destination { return w.toLocal() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			if name == "here" {
-				w.here()
-			}
-			before := w.publish(to(w), w.proposal("hello.txt", "Hello.\n")).Commit
-			w.git(w.dir, "checkout", "--quiet", "main")
-			w.run("20260301T100000Z-00000002")
-			p := w.proposal("hello.txt", "Hello.\n")
-			p.Committed = before
-			out := w.publish(to(w), p)
-			if out.Unchanged || out.Commit == "" || w.tipOn(w.repo.Dir, taskBranch) != out.Commit || w.tipOn(w.dir, taskBranch) != out.Commit {
-				t.Errorf("publication: %+v", out)
-			}
-			if again := name == "here"; (out.Commit == before) != again {
-				t.Errorf("commit %s, before %s", out.Commit, before)
-			}
-		})
-	}
-}
-
-func TestWhatWasPublishedBefore(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	first := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
-	w.git(w.dir, "checkout", "--quiet", "main")
-
-	w.run("20260301T100000Z-00000002")
-	again := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
-	if !again.HeldAlready() || again.Commit != first.Commit || again.Operation != "none" {
-		t.Errorf("the same change: %+v", again)
-	}
-	if _, err := os.Stat(filepath.Join(w.dir, "hello.txt")); !os.IsNotExist(err) {
-		t.Errorf("the checkout was not put back: %v", err)
-	}
-
-	w.run("20260301T110000Z-00000003")
-	other := w.publish(w.toForge(), w.proposal("hello.txt", "Hello again.\n"))
-	if other.Unchanged || other.Commit == first.Commit || other.Operation != "updated" || len(w.repo.PullRequests()) != 1 {
-		t.Errorf("another change: %+v", other)
-	}
-}
-
 // The pull request of the same change is opened where somebody took it away.
 func TestAPullRequestThatIsMissing(t *testing.T) {
 	t.Parallel()
@@ -147,23 +95,6 @@ func TestAPullRequestThatIsMissing(t *testing.T) {
 	if !out.Unchanged || out.HeldAlready() || out.Operation != "created" || out.Pull.Number != 2 {
 		t.Errorf("publication: %+v", out)
 	}
-}
-
-func TestABranchOfAPerson(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
-	p := w.proposal("hello.txt", "Hello.\n")
-	out, stop := w.refused(w.toForge(), p, "foreign_commit")
-	if out.Commit != "" || !strings.Contains(stop.Message, "by A <a@example.org>") {
-		t.Errorf("%+v: %s", out, stop.Message)
-	}
-	_, err := Prepare(t.Context(), w.toForge(), taskBranch, p.Base, w.job())
-	wantStop(t, err, "foreign_commit")
-	w = newWorld(t)
-	w.here()
-	w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
-	_, _ = w.refused(w.toLocal(), w.proposal("hello.txt", "Hello.\n"), "foreign_commit")
 }
 
 func TestPreparing(t *testing.T) {

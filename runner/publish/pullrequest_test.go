@@ -2,13 +2,11 @@ package publish
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -29,21 +27,6 @@ func (w *world) asked() Proposal {
 		Title: "A title of the job's", Labels: []string{"bug"}, Assignees: []string{"ada"}, Reviewers: []string{"grace", "nobody", "octo/core"},
 	}
 	return p
-}
-
-func TestMetadataIsAdded(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.repo.Collaborators = []string{"ada", "grace"}
-	w.publish(w.toForge(), w.asked())
-	pull := w.pull()
-	if pull.Title != "A title of the job's" || !slices.Equal(pull.Labels, []string{"bug"}) || !slices.Equal(pull.Assignees, []string{"ada"}) {
-		t.Errorf("pull request: %+v", pull)
-	}
-	if !slices.Equal(pull.Reviewers, []string{"grace"}) || !slices.Equal(pull.Teams, []string{"core"}) {
-		t.Errorf("asked for reviews: %q, %q", pull.Reviewers, pull.Teams)
-	}
-	w.wantWarning("pull_request_reviewers") // of nobody
 }
 
 // What cannot be set is a warning: the pull request is there, and says so.
@@ -259,42 +242,4 @@ func TestCommentsAreReplaced(t *testing.T) {
 	if !strings.HasPrefix(alone.Body, intake.UncommentedMark) {
 		t.Errorf("the body does not stand alone:\n%s", alone.Body)
 	}
-}
-
-// A commit on a person's pull request is told of in a comment.
-func TestJoiningAPersonsPullRequest(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	theirs := w.onForge("feature", "theirs.txt", "Theirs.\n", "By hand")
-	w.git(w.dir, "fetch", "--quiet", "forge", "feature")
-	w.git(w.dir, "checkout", "--quiet", "-b", "feature", theirs)
-	w.run("20260301T100000Z-00000002")
-	p := w.proposal("hello.txt", "Hello.\n")
-	p.Base.Branch = "main"
-	pull, err := w.toForge().repository().CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Theirs", Body: "My words.", Head: "feature", Base: "main"})
-	w.must(err)
-	p.Task.Mode, p.Task.Pull, p.Task.Branch = intake.Join, pull, "feature"
-	w.onForge("main", "moved.txt", "Moved.\n", "Go on")       // which is not followed
-	w.Env = append(w.Env, "GITHUB_REPOSITORY=octo/elsewhere") // where the run goes on, it may be
-	out := w.publish(w.toForge(), p)
-	message := w.git(w.repo.Dir, "show", "--no-patch", "--format=%P %B", "feature")
-	if !strings.HasPrefix(message, theirs) || strings.Contains(message, "Agent-CI-Base") {
-		t.Errorf("commit: %s", message)
-	}
-	if got := w.pull(); out.Operation != "updated" || got.Body != "My words." || got.Title != "Theirs" {
-		t.Errorf("%s: %+v", out.Operation, got)
-	}
-	if said := w.repo.Comments(pull.Number); len(said) != 1 || !strings.HasPrefix(said[0].Body, intake.JoinMark) {
-		t.Errorf("comments: %+v", said)
-	}
-
-	p.Change = nil // nothing is left of it
-	out = Publication{}
-	w.must(Publish(t.Context(), w.toForge(), p, &out))
-	if w.pull().State != "open" {
-		t.Error("a person's pull request was closed")
-	}
-	w.forge.On(http.MethodPost, "/repos/octo/widgets/issues/*/comments", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}, 1)
-	w.toForge().tellOfJoin(t.Context(), pull, "Done.")
-	w.wantWarning("pull_request_comment")
 }

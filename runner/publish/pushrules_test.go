@@ -25,6 +25,13 @@ func TestRulesOnPushes(t *testing.T) {
 	)
 	signed := job.PullRequest{Commit: job.Commit{Sign: signSSH, KeyEnv: "KEY"}}
 	byForge := job.PullRequest{Commit: job.Commit{Sign: signGitHub}}
+	worlds := map[string]*world{absent: newWorld(t), earlier: newWorld(t), joined: newWorld(t)}
+	worlds[earlier].onForge(taskBranch, "hello.txt", "Hello.\n", "Greet\n\n"+gitops.TrailerRun+": other\n"+gitops.TrailerBase+": "+worlds[earlier].Workspace.Base().SHA)
+	worlds[joined].git(worlds[joined].repo.Dir, "branch", taskBranch, "main")
+	key := "KEY=" + sshKey(t)
+	for _, w := range worlds {
+		w.Env = append(w.Env, key)
+	}
 	seen := map[string]bool{}
 	for _, test := range []struct {
 		kind       string
@@ -77,18 +84,9 @@ func TestRulesOnPushes(t *testing.T) {
 	} {
 		seen[test.kind] = true
 		t.Run(test.kind+" "+test.branch+" "+test.says, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.Env = append(w.Env, "KEY="+sshKey(t))
-			base := w.Workspace.Base()
-			switch test.branch {
-			case earlier:
-				w.onForge(taskBranch, "hello.txt", "Hello.\n", "Greet\n\n"+gitops.TrailerRun+": other\n"+gitops.TrailerBase+": "+base.SHA)
-			case joined:
-				w.git(w.repo.Dir, "branch", taskBranch, "main")
-			}
+			w := worlds[test.branch]
 			w.repo.Rules = []forgetest.Rule{{Type: test.kind, Parameters: test.parameters, Bypass: "never", Ruleset: "Ours"}}
-			_, err := Prepare(t.Context(), w.toForge(), taskBranch, base, &job.Job{PullRequest: test.pull})
+			_, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), &job.Job{PullRequest: test.pull})
 			if test.reason == "" {
 				w.must(err)
 				return
@@ -97,7 +95,7 @@ func TestRulesOnPushes(t *testing.T) {
 				t.Error(stop)
 			}
 			w.repo.Rules[0].Bypass = "always"
-			_, err = Prepare(t.Context(), w.toForge(), taskBranch, base, &job.Job{PullRequest: test.pull})
+			_, err = Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), &job.Job{PullRequest: test.pull})
 			w.must(err)
 		})
 	}
@@ -117,29 +115,5 @@ func TestRulesThatAreNotTold(t *testing.T) {
 		w.forge.On("GET", path, forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)
 		_, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), w.job())
 		w.must(err)
-	}
-}
-
-// A token whose pushes the server lets in by nothing ends the run before the model, whatever the reason.
-func TestTokensThatMayNotPush(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(*forgetest.Repository){
-		"Write access to repository not granted":           func(r *forgetest.Repository) { r.SetRole("helper[bot]", "read") },
-		"This repository was archived so it is read-only.": func(r *forgetest.Repository) { r.Archived = true },
-		"not granted": func(r *forgetest.Repository) { r.SetRole("helper[bot]", "triage") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			change(w.repo)
-			_, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), w.job())
-			answer := &job.Job{Task: job.Task{Expects: "answer"}}
-			if _, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), answer); err != nil {
-				t.Errorf("a task that expects an answer: %v", err)
-			}
-			if stop := wantStop(t, err, "forbidden"); !strings.Contains(stop.Message, name) || !strings.Contains(stop.Message, "contents: write") {
-				t.Error(stop)
-			}
-		})
 	}
 }

@@ -109,15 +109,6 @@ func TestACheckoutThatCannotBeWorkedIn(t *testing.T) {
 	}
 }
 
-func TestOneRunAtATimeWorksInACheckout(t *testing.T) {
-	repo := seeded(t)
-	first, second := opened(t, repo.Dir), opened(t, repo.Dir)
-	ok(t, first.Prepare(t.Context(), Preparation{Path: "."}))
-	wantStop(t, second.Prepare(t.Context(), Preparation{Path: "."}), "checkout_in_use")
-	ok(t, first.Close())
-	ok(t, second.Prepare(t.Context(), Preparation{Path: "."}))
-}
-
 func TestACloneIsOpenedInTheRunDirectory(t *testing.T) {
 	repo := seeded(t)
 	repo.Git("branch", "dev")
