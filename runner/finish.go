@@ -211,13 +211,7 @@ func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) rec
 	result.BaseSHA, result.HeadSHA, result.Branch, result.PullRequest = p.Base.SHA, p.Commit, p.Branch, pullRequestOf(p)
 	result.Feedback = so.said.Result()
 	result.Plan = append(result.Plan, work.Plan.Steps...)
-	for _, row := range p.Table.Rows {
-		result.Verify = append(result.Verify, record.VerifyRow{
-			Name: row.Name, Before: row.Before, After: row.After, Seconds: row.Seconds, Log: row.Log, NotRun: row.NotRun, Runs: row.Runs,
-			Proof: row.Proof, OldTests: row.OldTests, OldTestsUnknown: row.OldTestsUnknown, From: row.From,
-			Failing: row.Failing, FailingMore: row.FailingMore, Mended: row.Mended, Worse: row.Worse,
-		})
-	}
+	result.Verify = append(result.Verify, p.Table.Rows...)
 	result.Warnings = append(result.Warnings, rec.Warnings()...)
 	result.Sandbox = so.confined()
 	if so.boxes != nil {

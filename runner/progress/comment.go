@@ -190,7 +190,7 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 		return nil
 	}
 	c.plan, c.trace = end.Plan, end.Trace
-	said := body.Own{Site: end.Site}.Sentence(markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
+	said := body.Sentence(end.Site, markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
 	if pull := end.PullRequest; pull.Operation == "created" || pull.Operation == "updated" {
 		name := fmt.Sprintf("#%d", pull.Number)
 		said = fmt.Sprintf("%s was %s.\n", markdown.Link{Name: name, Address: end.Site.Pull(pull.Number)}, pull.Operation)

@@ -169,7 +169,7 @@ func (t Told) summary() string {
 	if links := t.links(); links != "" {
 		below = links + "\n\n"
 	}
-	said := markdown.Text(result.Reason) + ": " + body.Own{Site: t.Site}.Sentence(result.Message) + "\n"
+	said := markdown.Text(result.Reason) + ": " + body.Sentence(t.Site, result.Message) + "\n"
 	if t.Record.Directory == nil || t.Refused {
 		return head + below + said
 	}

@@ -26,7 +26,7 @@ type Result struct {
 	Usage            transcript.Usage        `json:"usage"`
 	Models           []transcript.ModelUse   `json:"models,omitempty"` // that were asked, in their order
 	CostUSD          *float64                `json:"cost_usd"`         // null: no price is known
-	Verify           []VerifyRow             `json:"verify"`
+	Verify           []transcript.VerifyRow  `json:"verify"`
 	Sandbox          Confinement             `json:"sandbox"`
 	Denied           int                     `json:"denied"`                // calls and hosts that the policy refused
 	MCPServers       []ToolServer            `json:"mcp_servers,omitempty"` // that were started or asked
@@ -52,7 +52,7 @@ func NewResult(id string, stop *outcome.Stop) Result {
 	return Result{
 		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(),
 		RunID: id, PullRequest: PullRequest{Operation: "none"},
-		Plan: []transcript.PlanStep{}, Verify: []VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: Unconfined(),
+		Plan: []transcript.PlanStep{}, Verify: []transcript.VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: Unconfined(),
 	}
 }
 
@@ -84,31 +84,6 @@ type Feedback struct {
 	Findings  int      `json:"findings"`  // of a review, on lines of the diff
 	Beside    int      `json:"beside"`    // findings in the text of a review
 	Labels    []string `json:"labels"`    // that were added
-}
-
-// VerifyRow is one verify command in result.json.
-type VerifyRow struct {
-	Name    string  `json:"name"`
-	Before  string  `json:"before"` // green, red, timeout, flaky; empty: not run
-	After   string  `json:"after"`
-	Seconds float64 `json:"seconds"` // of the run that decided
-	Log     string  `json:"log"`     // of that, below the run directory
-	// Proof has the classes of the test files of the change, OldTests what became of tests of
-	// the base; From is the run that a kept baseline is from.
-	Proof    []transcript.Proof   `json:"proof,omitempty"`
-	OldTests []transcript.OldTest `json:"old_tests,omitempty"`
-	From     string               `json:"from,omitempty"`
-	// OldTestsUnknown is why more is not known of tests of the base.
-	OldTestsUnknown string `json:"old_tests_unknown,omitempty"`
-	// NotRun is why the check was not run: when, needs.
-	NotRun string `json:"not_run,omitempty"`
-	// Runs are those on the tree of the change, as they came.
-	Runs []transcript.CheckRun `json:"runs,omitempty"`
-
-	Failing     []transcript.FailingTest `json:"failing,omitempty"`
-	FailingMore int                      `json:"failing_more,omitempty"` // beyond those of Failing
-	Mended      []string                 `json:"mended,omitempty"`
-	Worse       string                   `json:"worse,omitempty"` // in what the check is worse than on a red base
 }
 
 // Confinement says how commands were confined.

@@ -466,11 +466,11 @@ type VerifyRow struct {
 	// Tail has the last lines of Log; empty for a check that is green.
 	Tail string `json:"tail,omitempty"`
 	// Failing are the tests that fail by the red runs, and FailingMore how many
-	// there are beyond those; of a check that is green there are none. Mended are those
+	// there are beyond those; of a check that is green there are none. Fixed are those
 	// that failed before and pass now, as the output tells.
 	Failing     []FailingTest `json:"failing,omitempty"`
 	FailingMore int           `json:"failing_more,omitempty"`
-	Mended      []string      `json:"mended,omitempty"`
+	Fixed       []string      `json:"fixed,omitempty"`
 	// BeforePartial says that more tests may have failed before than were told, so that
 	// none that fails now is called new.
 	BeforePartial bool `json:"before_partial,omitempty"`
@@ -532,8 +532,8 @@ func (r VerifyRow) Tests() string {
 	} else if rest > 0 {
 		parts = append(parts, Count(rest, "failure"))
 	}
-	if len(r.Mended) > 0 {
-		parts = append(parts, Thousands(int64(len(r.Mended)))+" fixed")
+	if len(r.Fixed) > 0 {
+		parts = append(parts, Thousands(int64(len(r.Fixed)))+" fixed")
 	}
 	if r.Worse != "" && fresh == 0 {
 		parts = append(parts, r.Worse)

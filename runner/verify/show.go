@@ -41,7 +41,7 @@ func (c Checks) showChange(ctx context.Context, row *transcript.VerifyRow, i int
 	if err != nil {
 		return fmt.Errorf("look for what was mended: %w", err)
 	}
-	row.Mended = append(became.Mended, silent...)
+	row.Fixed = append(became.Mended, silent...)
 	c.list(row, tests, became)
 	row.Worse, err = c.worse(was, r, tests, became)
 	return err
@@ -103,7 +103,7 @@ type toldTests struct {
 // ran. Where several are red, one may have failed for another reason than the next.
 func (c Checks) put(ctx context.Context, row *transcript.VerifyRow, i int, r result) (*toldTests, error) {
 	r.put(row)
-	row.Tail, row.Failing, row.FailingMore, row.Mended = "", nil, 0, nil
+	row.Tail, row.Failing, row.FailingMore, row.Fixed = "", nil, 0, nil
 	if len(r.runs) == 0 {
 		return nil, nil
 	}
@@ -158,8 +158,8 @@ func (c Checks) redact(row *transcript.VerifyRow) {
 		t := &row.Failing[i]
 		t.Name, t.File, t.Message = c.Record.Redact(t.Name), c.Record.Redact(t.File), c.Record.Redact(t.Message)
 	}
-	for i := range row.Mended {
-		row.Mended[i] = c.Record.Redact(row.Mended[i])
+	for i := range row.Fixed {
+		row.Fixed[i] = c.Record.Redact(row.Fixed[i])
 	}
 }
 
@@ -171,7 +171,7 @@ func testsBefore(row transcript.VerifyRow) testresults.Before {
 			before.Failing = append(before.Failing, t.Name)
 		}
 	}
-	before.Failing = append(before.Failing, row.Mended...)
+	before.Failing = append(before.Failing, row.Fixed...)
 	return before
 }
 

@@ -93,8 +93,8 @@ func TestTestsAreComparedWithTheBase(t *testing.T) {
 					fresh = append(fresh, test.Name)
 				}
 			}
-			if row.Tests() != c.want || !cmp.Equal(fresh, c.fresh) || !cmp.Equal(row.Mended, c.mended) {
-				t.Errorf("%q, new %q, mended %q", row.Tests(), fresh, row.Mended)
+			if row.Tests() != c.want || !cmp.Equal(fresh, c.fresh) || !cmp.Equal(row.Fixed, c.mended) {
+				t.Errorf("%q, new %q, fixed %q", row.Tests(), fresh, row.Fixed)
 			}
 			if green := c.outputs[len(c.outputs)-1] == ""; green != (row.Tail == "") {
 				t.Errorf("its last lines are %q", row.Tail)
@@ -115,7 +115,7 @@ func TestWhatIsShownHasNoSecrets(t *testing.T) {
 }
 
 func TestTheAgentIsToldWhichTestsFail(t *testing.T) {
-	row := transcript.VerifyRow{FailingMore: 5, Mended: []string{"x.TestA"}}
+	row := transcript.VerifyRow{FailingMore: 5, Fixed: []string{"x.TestA"}}
 	if got := testWords(transcript.VerifyRow{}); got != "" {
 		t.Errorf("of nothing: %q", got)
 	}

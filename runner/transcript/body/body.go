@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
 
 // Mode says how much of the transcript a pull request's body shows.
@@ -50,7 +51,7 @@ type Options struct {
 	Facts []string
 	// Earlier are the requests that the change came of before this one, the newest
 	// first.
-	Earlier []Request
+	Earlier []sections.Request
 	// Remember has the body keep its request and the earlier ones for a later body.
 	Remember bool
 	// Closing stands below the verdict, as it is: "Fixes #7", where the task came
@@ -84,19 +85,13 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 			o.Head += strings.TrimSuffix(line, "\n") + "\n\n"
 		}
 	}
-	own := ownOf(v, transcript.Site{})
-	own.Site = o.Site
 	calls := v.Calls - planCalls(v)
 	most := ending{comments: o.Comments, hidden: calls}
 	first := &page{left: o.Limit - markdown.Units(o.Head+most.body(v, o))}
 	if first.left < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
 	}
-	for _, s := range append([]section{scripted(v), request(v), summary(v), notes(o.Notes)}, account(v, own, o.Draft, o.Facts)...) {
-		first.section(s)
-	}
-	first.section(earlierRequests(o.Earlier, own))
-	first.section(untold(o.Earlier))
+	first.draw(o.source(v).On(sections.PullRequest))
 	first.form(o.Template)
 	pages := &book{[]*strings.Builder{&first.Builder}, room{left: first.left, page: o.Limit - commentFrame(v), following: o.Comments}}
 	shown := 0
@@ -109,6 +104,13 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 		end.hidden = calls - shown
 	}
 	return Posts{Body: o.Head + strings.TrimLeft(first.String(), "\n") + end.body(v, o), Comments: pages.comments(v, end)}, nil
+}
+
+// source is the run with what the body is told beside it. Its links go to the site of the body alone.
+func (o Options) source(v *transcript.View) *sections.Source {
+	links := sections.LinksOf(v, transcript.Site{})
+	links.Site = o.Site
+	return &sections.Source{View: v, Links: links, Draft: o.Draft, Notes: o.Notes, Facts: o.Facts, Earlier: o.Earlier}
 }
 
 // ending is what has to be said after the last call that is shown.
@@ -125,23 +127,16 @@ func (e ending) body(v *transcript.View, o Options) string {
 	case e.comments > 1:
 		s += fmt.Sprintf("The transcript continues in %d comments below. ", e.comments)
 	case e.hidden > 0:
-		s += e.notShown() + " "
+		s += sections.NotShown(e.hidden) + " "
 	}
 	digest := ""
 	if v.Events > 0 {
 		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.Events, code(transcript.ShortSHA(v.Head)))
 	}
-	if page := (Own{Site: o.Site}).artifacts(v); page != "" {
+	if page := o.Site.Page(v.Started.Artifacts); page != "" {
 		return s + fmt.Sprintf("The report and the whole transcript%s are among the %s.\n", digest, markdown.Link{Name: "artifacts of the workflow's run", Address: page})
 	}
 	return s + "The whole transcript is " + markdown.Code(markdown.Cut(o.RunDir, fieldWidth)+"/transcript.jsonl") + digest + ".\n"
-}
-
-func (e ending) notShown() string {
-	if e.hidden == 1 {
-		return "1 more call is not shown here."
-	}
-	return transcript.Thousands(int64(e.hidden)) + " more calls are not shown here."
 }
 
 // Title is the pull request's title where the job names none: the task's, else

@@ -44,7 +44,7 @@ func TestBodyGolden(t *testing.T) {
 
 func TestDocumentGolden(t *testing.T) {
 	for golden, run := range map[string][]transcripttest.Happening{
-		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_hostile.md": hostile(),
+		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_hostile.md": hostile(), "document_rich.md": transcripttest.Rich(),
 	} {
 		t.Run(golden, func(t *testing.T) {
 			view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.Cut{})
@@ -270,7 +270,7 @@ func TestBodyTellsWhatIsNotWell(t *testing.T) {
 		{"a row that did not run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| ⚠️ not run | green | – |"},
 		{"ended otherwise", []transcripttest.Happening{{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: "model_failed", Reason: "quota", Message: "No money left."}}}, "> - The run ended as `model_failed/quota`: No money left.\n"},
 		{"unconfined", []transcripttest.Happening{{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: "none"}}}, "> - Commands ran unconfined"},
-		{"scripted", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Scripted: "session.json"}}}, "> This run was scripted: the answers come from the session file `session.json`, no model was asked.\n"},
+		{"scripted", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Scripted: "session.json"}}}, "> - This run was scripted: the answers come from the session file `session.json`, no model was asked.\n"},
 		{"no summary", nil, "The agent left no summary.\n"},
 		{"no plan", nil, "## Plan\n\nThe agent made no plan.\n"},
 		{"no verification", nil, "## Verification\n\nNo check ran"},

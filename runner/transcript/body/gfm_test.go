@@ -16,6 +16,7 @@ import (
 	source "github.com/yuin/goldmark/text"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
@@ -187,7 +188,7 @@ func everywhere(s string) []transcripttest.Happening {
 	}
 	run = append(run, transcripttest.CalledBy(1, 9, 0, s, "exec", s), transcripttest.CalledBy(1, 1, 9, s, s, s), transcripttest.EndedBy(1, 1, 9, s, s, s))
 	return append(run, transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}}}},
-		transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s, Passed: true}, {Name: s, Run: s, Before: s, After: s, Tail: s, Failing: []transcript.FailingTest{{Name: s, File: s, Line: 1, Message: s, New: true}}, Mended: []string{s}}}}},
+		transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s, Passed: true}, {Name: s, Run: s, Before: s, After: s, Tail: s, Failing: []transcript.FailingTest{{Name: s, File: s, Line: 1, Message: s, New: true}}, Fixed: []string{s}}}}},
 		transcripttest.Happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}}, transcripttest.Happening{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, HeadSHA: s, Remote: s, URL: s}},
 		transcripttest.Happening{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: s, Reason: s, Message: s}})
 }
@@ -293,7 +294,7 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	o := Options{
 		Mode: mode, Limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7",
 		Site:     []transcript.Site{{Server: s, Repository: s}, {Server: "https://github.com", Repository: "o/r"}}[len(s)%2],
-		Remember: true, Earlier: []Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s, Plan: []transcript.PlanStep{{Step: s}}, Calls: []RequestCall{{s, s, s}}, More: 1}},
+		Remember: true, Earlier: []Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s, Plan: []transcript.PlanStep{{Step: s}}, Calls: []sections.RequestCall{{Tool: s, Topic: s, End: s}}, More: 1}},
 	}
 	posts, err := composed(v, o)
 	if err != nil {
@@ -311,8 +312,8 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 			t.Errorf("post %d has %d UTF-16 units, the limit is %d", i, units, limit)
 		}
 	}
-	wantCode(t, v, all, mode, strings.Count(posts.Body, "\n<summary>The last lines of <b>")+
-		strings.Count(posts.Body, "\n<summary>Tests of <b>")+strings.Count(posts.Body, "\n<summary>Asked for"))
+	wantCode(t, v, all, mode, strings.Count(posts.Body, "\n<summary>The last lines of ")+
+		strings.Count(posts.Body, "\n<summary>Tests of ")+strings.Count(posts.Body, "\n<summary>Asked for"))
 	if kept := KeepTicks(posts.Body, strings.ReplaceAll(posts.Body, "[ ]", "[x]")); len(kept) != len(posts.Body) {
 		t.Errorf("ticks make another body of %q:\n%s", posts.Body, kept)
 	}

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
 func TestSentencesLinkToWhatTheRunMade(t *testing.T) {
-	own := Own{
+	own := sections.Links{
 		Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"}, Issue: "octo/widgets#1", Pulls: []int{2},
 		Commits: []string{strings.Repeat("c", 40)},
 	}
@@ -19,9 +21,12 @@ func TestSentencesLinkToWhatTheRunMade(t *testing.T) {
 		"Red. Pull request #2 was updated: https://github.com/octo/widgets/pull/2.":                       "Red. [Pull request #2](https://github.com/octo/widgets/pull/2) was updated.",
 		"The issue octo/widgets#1 is closed.":                                                             "The issue [octo/widgets#1](https://github.com/octo/widgets/issues/1) is closed.",
 		"The change is commit cccccccccccc on b.":                                                         "The change is commit [`cccccccccccc`](https://github.com/octo/widgets/commit/" + strings.Repeat("c", 40) + ") on b.",
+		"See !octo/widgets#1, (octo/widgets#1)":                                                           "See !&#8203;[octo/widgets#1](https://github.com/octo/widgets/issues/1), ([octo/widgets#1](https://github.com/octo/widgets/issues/1))",
+		"octo/widgets#12 éocto/widgets#1":                                                                 "octo/widgets#&#8203;12 éocto/widgets#&#8203;1",
+		"<b> [octo/widgets#1](https://e.example)":                                                         "&lt;b> \\[[octo/widgets#1](https://github.com/octo/widgets/issues/1)\\](https:&#8203;//e.example)",
 		"The label \"pull request #9\" of https://github.com/octo/widgets/pull/9 is none, @octocat":       "The label \"pull request #&#8203;9\" of https:&#8203;//github.com/octo/widgets/pull/9 is none, @&#8203;octocat",
 	} {
-		if got := own.Sentence(s); got != want {
+		if got := markdown.Line(own.Sentence(s)); got != want {
 			t.Errorf("%q is\n%s\nwant\n%s", s, got, want)
 		}
 	}
@@ -56,7 +61,7 @@ func TestAnOutlineLinksToTheCommitThatWasPushed(t *testing.T) {
 	commit := "[`cccccccccccc`](https://github.com/example/greet/commit/" + strings.Repeat("c", 40) + ")"
 	for _, want := range []string{
 		"- pull request [#8](https://github.com/example/greet/pull/8) created `agent-ci/issue-7` " + commit + "\n",
-		"- push `agent-ci/issue-7` " + commit + " `https://github.com/example/greet`\n",
+		"- push `agent-ci/issue-7` " + commit + " [`https://github.com/example/greet`](https://github.com/example/greet)\n",
 		"Outcome: `changed/pull_request`, exit 0. [Pull request #8](https://github.com/example/greet/pull/8) was created.\n",
 	} {
 		if !strings.Contains(outline, want) {

@@ -6,13 +6,16 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
 
 // page is Markdown of limited length. What is put on it is put whole or not at
 // all, so that nothing is ever cut within a fence or an element.
 type page struct {
 	strings.Builder
-	left int // UTF-16 code units
+	left  int  // UTF-16 code units
+	share int  // that a block may take at most; 0 for what the block says
+	whole bool // nothing is left out
 }
 
 // put adds s if there is room for it.
@@ -37,8 +40,8 @@ type section struct {
 
 // section adds as many of a section's rows as fit in its share, and says how
 // many there are more. A section without a row, or without room for one, is
-// left out.
-func (p *page) section(s section) {
+// left out. It reports whether the section was added.
+func (p *page) section(s section) bool {
 	part := page{left: p.left}
 	if s.share > 0 {
 		part.left = min(part.left, s.share)
@@ -46,7 +49,7 @@ func (p *page) section(s section) {
 	reserve := markdown.Units(s.moreLine(len(s.rows)))
 	part.left -= reserve
 	if len(s.rows) == 0 || part.left < 0 || !part.put(s.head) {
-		return
+		return false
 	}
 	shown := 0
 	for shown < len(s.rows) && (s.most == 0 || shown < s.most) && part.put(s.rows[shown]) {
@@ -56,7 +59,7 @@ func (p *page) section(s section) {
 	if shown < len(s.rows) {
 		part.put(s.moreLine(len(s.rows) - shown))
 	}
-	p.put(part.String())
+	return p.put(part.String())
 }
 
 // rowsOf are the rows of a section about all of something.
@@ -101,7 +104,7 @@ func (b *book) comments(v *transcript.View, end ending) []string {
 	for i, p := range b.pages[1:] {
 		text := commentHead(v, i+2, len(b.pages)) + p.String()
 		if i+2 == len(b.pages) && end.hidden > 0 {
-			text += "\n" + end.notShown() + "\n"
+			text += "\n" + sections.NotShown(end.hidden) + "\n"
 		}
 		all = append(all, text)
 	}
@@ -115,5 +118,5 @@ func commentHead(v *transcript.View, part, parts int) string {
 // commentFrame is the room that a comment needs beside its blocks.
 func commentFrame(v *transcript.View) int {
 	parts := 1 + MaxComments
-	return markdown.Units(commentHead(v, parts, parts) + "\n" + ending{hidden: v.Calls}.notShown() + "\n")
+	return markdown.Units(commentHead(v, parts, parts) + "\n" + sections.NotShown(v.Calls) + "\n")
 }

@@ -12,29 +12,11 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
 
-// Request is what a later pull request's body tells of an earlier request for work on
-// it, and of what came of that.
-type Request struct {
-	Run     string                `json:"run"` // id
-	Link    string                `json:"link,omitempty"`
-	Asked   string                `json:"asked"` // in whose words it was asked for, or the title
-	Actor   string                `json:"actor,omitempty"`
-	Summary string                `json:"summary,omitempty"`
-	Plan    []transcript.PlanStep `json:"plan,omitempty"`
-	Calls   []RequestCall         `json:"calls,omitempty"`
-	More    int                   `json:"more,omitempty"` // calls that are not listed
-	// Before is how many requests before the oldest of all are not told; it is that one's.
-	Before int `json:"before,omitempty"`
-}
-
-// RequestCall is a call in a line.
-type RequestCall struct {
-	Tool  string `json:"tool"`
-	Topic string `json:"topic,omitempty"`
-	End   string `json:"end"`
-}
+// Request is what a later pull request's body tells of an earlier request for work on it.
+type Request = sections.Request
 
 // How much of a request is kept for the bodies after its own, in UTF-16 code units and
 // in numbers.
@@ -57,7 +39,7 @@ func requestOf(v *transcript.View) Request {
 	}
 	for _, e := range v.Entries {
 		if c := e.Call; c != nil && !isPlan(e) && len(r.Calls) < keptCalls {
-			r.Calls = append(r.Calls, RequestCall{markdown.Cut(c.Tool, keptCall), markdown.Cut(c.Topic, keptCall), callEnd(c)})
+			r.Calls = append(r.Calls, sections.RequestCall{Tool: markdown.Cut(c.Tool, keptCall), Topic: markdown.Cut(c.Topic, keptCall), End: callEnd(c)})
 		}
 	}
 	r.More = v.Calls - planCalls(v) - len(r.Calls)
@@ -182,54 +164,4 @@ func Requests(body string) []Request {
 		return nil
 	}
 	return all
-}
-
-// request says what was asked for, where that is more than the pull request's title.
-func request(v *transcript.View) section {
-	if v.Task.Request == "" {
-		return section{}
-	}
-	by := ""
-	if v.Task.Actor != "" {
-		by = " by " + text(v.Task.Actor)
-	}
-	return section{head: "\n", rows: []string{"**Asked for**" + by + ": " + remark(v.Task.Request) + "\n"}}
-}
-
-// earlierRequests are those before the last one, folded, the newest first.
-func earlierRequests(all []Request, own Own) section {
-	return section{head: "\n## Earlier requests\n\n", rows: rowsOf(all, own.earlierRequest), most: 20, share: 14_000, more: "request"}
-}
-
-// untold counts the requests that the body before did not tell any more.
-func untold(all []Request) section {
-	if len(all) == 0 || all[len(all)-1].Before <= 0 {
-		return section{}
-	}
-	count, are := all[len(all)-1].Before, "are"
-	if count == 1 {
-		are = "is"
-	}
-	return section{head: "\n", rows: []string{transcript.Count(count, "earlier request") + " " + are + " not shown.\n"}}
-}
-
-// requestShare is the most that an earlier request takes, in UTF-16 code units.
-const requestShare = 5_000
-
-func (o Own) earlierRequest(r Request) string {
-	by := ""
-	if r.Actor != "" {
-		by = ", by " + htmlText(r.Actor)
-	}
-	p := &page{left: requestShare}
-	p.section(section{head: "\n", rows: []string{"Run " + o.run(r.Run, r.Link) + "\n"}})
-	p.section(section{head: "\n", rows: markdown.Prose(r.Summary), share: 1_500, more: "paragraph"})
-	p.section(section{head: "\n", rows: rowsOf(r.Plan, planStep), share: 1_500, more: "step"})
-	p.section(section{head: "\n", rows: rowsOf(r.Calls, func(c RequestCall) string {
-		return strings.TrimSuffix("- **"+text(c.Tool)+"** "+code(c.Topic), " ") + " · " + text(c.End) + "\n"
-	}), more: "call"})
-	if r.More > 0 {
-		p.put("\n" + ending{hidden: r.More}.notShown() + "\n")
-	}
-	return "<details>\n<summary>Asked for" + by + ": " + htmlText(r.Asked) + "</summary>\n" + p.String() + "\n</details>\n"
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
@@ -96,7 +97,7 @@ func TestEarlierRequestsThatAreHostile(t *testing.T) {
 	earlier := []Request{{
 		Run: evil, Link: "javascript:alert(1)", Asked: evil, Actor: evil, Summary: evil, More: -3,
 		Plan:  []transcript.PlanStep{{Step: evil, Status: evil}},
-		Calls: []RequestCall{{Tool: evil, Topic: evil, End: evil}},
+		Calls: []sections.RequestCall{{Tool: evil, Topic: evil, End: evil}},
 	}}
 	posts, err := composed(projected(t, bare()), Options{Remember: true, Earlier: Requests(rememberStart + pack(earlier) + rememberEnd)})
 	if err != nil {
@@ -112,7 +113,7 @@ func TestWhatABodyRemembersIsBounded(t *testing.T) {
 		for i := range rapid.IntRange(0, 80).Draw(t, "requests") {
 			r := Request{Run: fmt.Sprint(i), Asked: rapid.StringN(0, 300, -1).Draw(t, "asked"), Summary: rapid.StringN(0, 2000, -1).Draw(t, "summary")}
 			for j := range rapid.IntRange(0, 100).Draw(t, "calls") {
-				r.Calls = append(r.Calls, RequestCall{Tool: fmt.Sprint(j * 7919 % 1000), Topic: fmt.Sprint(j * 104729 % 99991), End: "ok"})
+				r.Calls = append(r.Calls, sections.RequestCall{Tool: fmt.Sprint(j * 7919 % 1000), Topic: fmt.Sprint(j * 104729 % 99991), End: "ok"})
 			}
 			earlier = append(earlier, r)
 		}

@@ -95,7 +95,9 @@ func (a *assembler) await(n *entry) {
 }
 
 func (a *assembler) ended(n *entry, seq int64) {
-	n.open, n.Until = false, seq
+	if n.open = false; n.Seq != seq { // its beginning is recorded
+		n.Until = seq
+	}
 	delete(a.waiting, n.Seq)
 }
 

@@ -206,17 +206,6 @@ func fileField(path string) string {
 	return field(markdown.FileName(path))
 }
 
-// shownOf is what the page shows of a list that may be too long.
-func shownOf[T any](all []T) []T { return all[:min(len(all), mostRows)] }
-
-// moreRows tells what shownOf leaves out of a list of so many; "" for nothing.
-func moreRows(name string, all int) string {
-	if all <= mostRows {
-		return ""
-	}
-	return "… and " + transcript.Count(all-mostRows, "more "+name) + "."
-}
-
 // shownText is a text of a sentence or a few, of at most so many UTF-16 units.
 func shownText(s string, most int) string {
 	return strings.TrimSpace(markdown.Show(markdown.Cut(s, most)))

@@ -285,7 +285,7 @@ func hostile() []happening {
 		called(1, 2, "apply_patch", patch),
 		ended(1, 2, "apply_patch", evil, map[string]any{"denied": evil}),
 		{Kind: transcript.TypeChange, Data: transcript.Change{Patch: evil, DiffCut: true, Diff: "diff --git a/x b/x\n--- a/a\n+++ b/a\n@@ -1 +1 @@ " + evil + "\n-" + evil + "\n+" + evil + "\n" + block, Files: []transcript.ChangeFile{{Path: evil, Status: evil}, {Path: "a", Status: "M"}}}},
-		{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: evil, Run: evil, Must: evil, Before: evil, After: evil, Log: evil, Tail: block, Failing: []transcript.FailingTest{{Name: evil, File: evil, Line: 7, Message: block, New: true}}, Mended: []string{evil}}}}},
+		{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: evil, Run: evil, Must: evil, Before: evil, After: evil, Log: evil, Tail: block, Failing: []transcript.FailingTest{{Name: evil, File: evil, Line: 7, Message: block, New: true}}, Fixed: []string{evil}}}}},
 		{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: evil, Message: block}},
 		{Kind: transcript.TypePublish, Data: transcript.Publish{Step: evil, Branch: evil, HeadSHA: evil, Remote: evil, URL: "data:text/html," + evil, Operation: evil}},
 		{Kind: transcript.Type("new<kind>"), Data: map[string]any{evil: block}},

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
 
 // telling says how an event of each type gets into the timeline; others are
@@ -217,10 +218,6 @@ func (a *assembler) compaction(n *entry, d transcript.Compaction) {
 	a.part(n, "The conversation from here on", items.String())
 }
 
-var stepSign = map[string]string{"completed": "✓", "in_progress": "◐"}
-
-func signOf(status string) string { return cmp.Or(stepSign[status], "○") }
-
 func (a *assembler) plan(n *entry, d transcript.Plan) {
 	done := 0
 	var b strings.Builder
@@ -228,7 +225,9 @@ func (a *assembler) plan(n *entry, d transcript.Plan) {
 		if step.Status == "completed" {
 			done++
 		}
-		b.WriteString(signOf(step.Status) + " " + step.Step + "\n")
+	}
+	for _, step := range sections.Steps(d).Items {
+		b.WriteString(boxes[step.Box].sign + " " + step.Text.String() + "\n")
 	}
 	n.Topic = fmt.Sprintf("%d of %s done", done, transcript.Count(len(d.Steps), "step"))
 	a.part(n, "Why", d.Explanation)

@@ -2,10 +2,8 @@ package report
 
 import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
-
-// mostRows is the most that a list or table of the overview shows.
-const mostRows = 200
 
 // overview is what the first reading finds: what the page says around the timeline.
 type overview struct {
@@ -13,22 +11,10 @@ type overview struct {
 	limit   int
 	endless map[int64]bool
 
+	sections.Timeline
 	entries   int
 	Problems  int
-	refused   int                // calls and hosts
-	hosts     int                // of these
-	Refusals  []reference        // the first ones
-	Patches   map[string][]int64 // the events of calls, by path
-	thinking  float64            // seconds
-	working   float64
-	checking  float64
 	lastEvent string
-}
-
-// reference is an entry named elsewhere on the page.
-type reference struct {
-	Seq               int64
-	Tool, Topic, Rule string
 }
 
 // mostPatches is how many calls are named beside a file.
@@ -46,24 +32,25 @@ func (o *overview) note(e *entry) {
 	}
 	switch {
 	case e.Kind == "turn":
-		o.thinking += e.seconds
+		o.Thinking += e.seconds
 	case e.Kind == "call":
 		if !e.Nested {
-			o.working += e.seconds
+			o.Working += e.seconds
 		}
 		o.call(e)
 	case e.Name == "Verification":
-		o.checking += e.seconds
+		o.Checking += e.seconds
 	}
 }
 
 func (o *overview) refuse(e *entry) {
-	o.refused++
-	if e.Kind != "call" {
-		o.hosts++
+	if e.Kind == "call" {
+		o.RefusedCalls++
+	} else {
+		o.RefusedHosts++
 	}
 	if len(o.Refusals) < mostRows {
-		o.Refusals = append(o.Refusals, reference{e.Seq, e.Name, e.Topic, e.refused})
+		o.Refusals = append(o.Refusals, sections.Refusal{Event: e.Seq, Tool: e.Name, Topic: e.Topic, Rule: e.refused})
 	}
 }
 

@@ -5,9 +5,14 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
 
 var (
@@ -19,27 +24,21 @@ var (
 
 // page is the whole page. entries writes those of the timeline while the page is written.
 func (o *overview) page(entries g.Node) g.Node {
+	diffed := o.changed()
+	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), Told: o.View.Finished != nil, Timeline: &o.Timeline}
+	before, behind := source.On(sections.Report), source.On(sections.Details)
+	var alerts []document.Section
+	if len(before) > 0 && before[0].ID == "alerts" {
+		alerts, before = before[:1], before[1:]
+	}
+	places := slices.Concat(before, []document.Section{{ID: "timeline", Title: "Timeline"}}, behind)
 	return h.Doctype(h.HTML(
 		h.Lang("en"),
 		Head(o.title()+" · agent-ci", style, script),
 		h.Body(
 			h.A(h.Class("skip"), h.Href("#timeline"), g.Text("Skip to the timeline")),
-			o.header(),
-			h.Main(
-				o.summarySection(),
-				o.taskSection(),
-				g.If(o.setupFailed(), o.setupSection()),
-				o.planSection(),
-				o.verificationSection(),
-				o.filesSection(),
-				o.publishedSection(),
-				o.warningsSection(),
-				o.timelineSection(entries),
-				h.Div(h.Class("pair"), o.confinementSection(), o.usageSection()),
-				o.runSection(),
-				g.If(!o.setupFailed(), o.setupSection()),
-				o.settingsSection(),
-			),
+			o.header(source.Links, alerts, places),
+			h.Main(draw(before, diffed), o.timelineSection(entries), draw(behind, nil)),
 			h.Footer(h.P(g.Text("Rendered from the transcript alone. This page loads nothing and sends nothing."))),
 			h.Script(g.Raw(script)),
 		),

@@ -9,6 +9,7 @@ import (
 	g "maragu.dev/gomponents"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
 
 // Write reads a transcript twice from its start and writes it as an HTML page.
@@ -39,7 +40,7 @@ func survey(log io.ReadSeeker) (*overview, error) {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	room := &scale{}
-	first := &overview{Patches: map[string][]int64{}}
+	first := &overview{Timeline: sections.Timeline{Patches: map[string][]int64{}, Diffs: map[string]string{}}}
 	entries := newAssembler(room.most, nil, first.note)
 	view, err := transcript.Survey(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
 	if err != nil {

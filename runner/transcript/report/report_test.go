@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
 // rendered is the page of a log.
@@ -49,20 +50,20 @@ func unchained(t testing.TB, run []happening) string {
 	return b.String()
 }
 
-// document is a page as a browser reads it.
-type document struct {
+// readPage is a page as a browser reads it.
+type readPage struct {
 	elements []*html.Node
 	ids      map[string]int
 	text     string // outside of script and style
 }
 
-func parsed(t testing.TB, page string) document {
+func parsed(t testing.TB, page string) readPage {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := document{ids: map[string]int{}}
+	d := readPage{ids: map[string]int{}}
 	var text strings.Builder
 	for n := range root.Descendants() {
 		switch n.Type {
@@ -93,7 +94,7 @@ func attribute(n *html.Node, name string) (string, bool) {
 }
 
 // all are the elements of a name.
-func (d document) all(name string) []*html.Node {
+func (d readPage) all(name string) []*html.Node {
 	var found []*html.Node
 	for _, n := range d.elements {
 		if n.Data == name {
@@ -109,16 +110,16 @@ var (
 		section table thead tbody tr th td code b i br pre del ins mark details summary label input button footer`)
 	ourAttributes = strings.Fields(`lang charset http-equiv content name class href id aria-label aria-labelledby aria-describedby
 		aria-hidden role tabindex hidden scope data-name type autocomplete spellcheck placeholder open rel`)
-	ourClasses = strings.Fields(`skip brand ending badge good bad open figures notices prose quote source pair plan sign state
-		stack plus minus facts tools find check buttons entries turn call note seq at body agent about end line cut h li d0 d1 d2 d3
+	ourClasses = strings.Fields(`skip brand verdict severe ending badge good bad open figures notices prose quote plan sign state
+		stack facts tools find check buttons entries turn call note seq at body agent about end line cut h li d0 d1 d2 d3
 		diff name place keep change part long file word nested`)
 )
 
 // madePage is the page of the repository or a commit, of which the page makes the address itself.
-var madePage = regexp.MustCompile(`^https://github\.com/octo-org/widgets(?:/commit/[0-9a-f]{40})?$`)
+var madePage = regexp.MustCompile(`^https://github\.com/(?:octo-org/widgets|example/greet)(?:/commit/[0-9a-f]{40})?$`)
 
 // harmless fails when anything stands in a page that it is not written with.
-func (d document) harmless(t testing.TB) {
+func (d readPage) harmless(t testing.TB) {
 	t.Helper()
 	for _, n := range d.elements {
 		if !slices.Contains(ourElements, n.Data) {
@@ -135,7 +136,7 @@ func (d document) harmless(t testing.TB) {
 				t.Errorf("<%s> has a class %q", n.Data, c)
 			}
 		}
-		if href, ok := attribute(n, "href"); ok && !strings.HasPrefix(href, "#") && link(href) == "" && !madePage.MatchString(href) {
+		if href, ok := attribute(n, "href"); ok && !strings.HasPrefix(href, "#") && (transcript.Site{}).Page(href) == "" && !madePage.MatchString(href) {
 			t.Errorf("a link leads to %q", href)
 		}
 	}
@@ -148,11 +149,11 @@ func (d document) harmless(t testing.TB) {
 }
 
 func fixture(name string) []happening {
-	return map[string][]happening{"ordinary": ordinary(), "hostile": hostile(), "red": red(), "setup": failedSetup()}[name]
+	return map[string][]happening{"ordinary": ordinary(), "hostile": hostile(), "red": red(), "setup": failedSetup(), "rich": transcripttest.Rich()}[name]
 }
 
 func TestPagesAreWhole(t *testing.T) {
-	for _, name := range []string{"ordinary", "hostile", "red", "setup"} {
+	for _, name := range []string{"ordinary", "hostile", "red", "setup", "rich"} {
 		t.Run(name, func(t *testing.T) {
 			run := fixture(name)
 			d := parsed(t, rendered(t, recorded(t, run)))
@@ -203,7 +204,7 @@ func TestPageTells(t *testing.T) {
 	for _, want := range []string{
 		"Greet people politely", "changed/pull_request", "Pull request #8 was created", "blanks around a name do not count",
 		"red before too", "namespaces, landlock, seccomp", "The policy refused 1 call.", "by no_push",
-		"25,800 tokens, 12,400 of them cached", "2 min 31 s", "+1,204 −9", "I should look at the test", "exit 1 · 0.8 s",
+		"25,800 in (12,400 cached)", "2 min 31 s", "+1,204 −9", "I should look at the test", "exit 1 · 0.8 s",
 		"The whole output, 1,234,567 bytes, is outputs/call-6.txt", "HTTP 503", "Farewell", "名前", "from 120,000 tokens to", "web_search_call",
 		"comments_left_out", "go mod download", "Turn 4", "4.4 s · 5,100 in, 310 out", "26 entries",
 	} {

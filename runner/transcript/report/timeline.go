@@ -8,6 +8,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
 
 // longTimeline is from how many entries on only those that can be seen are laid out.
@@ -63,8 +64,8 @@ func (e *entry) node() g.Node {
 	number := fmt.Sprint(e.Seq)
 	return g.Group{
 		h.Li(
-			h.Class(class), h.ID(eventID(e.Seq)),
-			h.A(h.Class("seq"), h.Href("#"+eventID(e.Seq)), h.Aria("label", "Event "+number), g.Text(number)),
+			h.Class(class), h.ID(sections.EventID(e.Seq)),
+			h.A(h.Class("seq"), h.Href("#"+sections.EventID(e.Seq)), h.Aria("label", "Event "+number), g.Text(number)),
 			h.Span(h.Class("at"), g.Text(e.At)),
 			h.Div(h.Class("body"), body()),
 		),
@@ -80,7 +81,7 @@ func (e *entry) turn() g.Node {
 	}
 	var until, parts g.Node
 	if e.Until != 0 {
-		until = h.Span(h.ID(eventID(e.Until)))
+		until = h.Span(h.ID(sections.EventID(e.Until)))
 	}
 	if len(e.Parts) > 0 {
 		var titles []string
@@ -129,7 +130,7 @@ func (e *entry) folded() g.Node {
 // node has the place of the event that the part came with.
 func (p part) node() g.Node {
 	return g.Group{
-		h.P(h.Class("part"), g.If(p.Seq != 0, h.ID(eventID(p.Seq))), g.Text(p.Title)),
+		h.P(h.Class("part"), g.If(p.Seq != 0, h.ID(sections.EventID(p.Seq))), g.Text(p.Title)),
 		p.Text.node(),
 	}
 }

@@ -162,7 +162,7 @@ func Greeting() []Happening {
 			{Path: "logo.png", Status: "A", Binary: true},
 		}}},
 		{transcript.TypeVerify, transcript.Verify{Attempt: 1, Passed: true, Rows: []transcript.VerifyRow{
-			{Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", After: "green", Passed: true, Seconds: 1.3, Mended: []string{"example.com/greet.TestGreet"}},
+			{Name: "tests", Run: "go test ./...", Must: "pass", Before: "red", After: "green", Passed: true, Seconds: 1.3, Fixed: []string{"example.com/greet.TestGreet"}},
 			{Name: "lint", Run: "make lint | tee lint.txt", Must: "no_worse", Before: "red", After: "red", Passed: true, Seconds: 12.4},
 		}}},
 		{transcript.TypeWarning, transcript.Warning{Code: "comments_left_out", Message: "2 comments by people without a role in the repository were not read."}},
@@ -193,4 +193,47 @@ func Long(events int) []Happening {
 			Called(i+1, id, "exec_command", `{"cmd":"go test ./...","workdir":"."}`), Ended(i+1, id, "exec_command", Numbered(60), 0))
 	}
 	return run[:events]
+}
+
+// Rich is a run that has something to tell in every section.
+func Rich() []Happening {
+	digest := strings.Repeat("0123456789abcdef", 4)
+	var run []Happening
+	for _, h := range Greeting() {
+		switch d := h.Data.(type) {
+		case transcript.RunStarted:
+			d.Job = json.RawMessage(`{"tools":{"dynamic":[{"name":"lookup","run":["./a|b","c"]},{"name":"long","run":"one\ntwo\n"},{"name":"short","run":"echo <b>"}]}}`)
+			d.Set = json.RawMessage(`{"limits":{"turns":7},"policy":{"protect":[]}}`)
+			h.Data = d
+		case transcript.Verify:
+			if d.Attempt > 0 {
+				d.Passed = false
+				d.Rows[0].Proof = []transcript.Proof{{File: "a_test.go", Class: transcript.Proven, Tests: []string{"TestA"}}, {File: "b|_test.go", Class: transcript.NotRed, Shared: true}}
+				d.Rows[0].OldTests = []transcript.OldTest{{Name: "TestOld", File: "c_test.go", Line: 3, Gone: true}, {File: "check.sh", Script: true, Fails: true}}
+				d.Rows[1].Passed, d.Rows[1].Failing, d.Rows[1].FailingMore, d.Rows[1].Tail = false, []transcript.FailingTest{{Name: "lint.B", File: "b.go", Line: 4, Message: "got <1>", New: true}}, 7, "b.go:4: got <1>"
+				h.Data = d
+			}
+		}
+		run = append(run, h)
+	}
+	happened := func(kind transcript.Type, data any) { run = append(run, Happening{Kind: kind, Data: data}) }
+	happened(transcript.TypeSetup, transcript.Setup{Name: "tools", Run: "make tools", ExitCode: 3, Tail: "no rule\nto make tools"})
+	happened(transcript.TypeHooks, transcript.Hooks{Hooks: []transcript.HookActive{{Name: "operator/audit", On: "PreToolUse", SHA256: digest, Trusted: true}, {Name: "guard", On: "PreToolUse", SHA256: digest}}})
+	for _, decision := range []string{transcript.HookPass, transcript.HookDeny, transcript.HookFailed} {
+		happened(transcript.TypeHook, transcript.Hook{Name: "guard", On: "PreToolUse", Decision: decision})
+	}
+	happened(transcript.TypeSecretUsed, transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 1204, Ended: true})
+	happened(transcript.TypeNetwork, transcript.Network{By: "agent", Target: "npm.example.com:443", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "It is for GET alone.", Request: "PUT /a|b`<b>"})
+	happened(transcript.TypeMCPServer, transcript.MCPServer{
+		Name: "docs", State: transcript.MCPReady, Command: "docs-server", Revision: "2025-11-25", Server: "Docs|<b>", Version: "1.0", File: "extensions/docs.json",
+		Tools: []transcript.MCPTool{{Name: "mcp__docs__search", Tool: "search", SHA256: "aa11"}, {Name: "mcp__docs__fetch", Tool: "fetch|x", SHA256: "bb22"}},
+	})
+	happened(transcript.TypeMCPServer, transcript.MCPServer{Name: "docs", State: transcript.MCPChanged, Why: "others"})
+	happened(transcript.TypeMCPServer, transcript.MCPServer{Name: "late", State: transcript.MCPFailed, Host: "late.example.com", Why: "It did not come."})
+	happened(transcript.TypeSkills, transcript.Skills{File: "skills.json", Skills: []transcript.Skill{{Name: "re|lease", Path: ".agents/skills/`x`/SKILL.md", SHA256: digest}, {Name: "unused", Path: "u/SKILL.md", SHA256: digest}}})
+	happened(transcript.TypeToolFinished, transcript.ToolFinished{Tool: "load_skill", Detail: map[string]any{transcript.SkillDetail: "re|lease"}})
+	happened(transcript.TypeToolFinished, transcript.ToolFinished{Turn: 9, CallID: "nine", Tool: "lookup", Failed: true, Output: "no"})
+	happened(transcript.TypeLessons, transcript.Lessons{File: "LESSONS.md", In: transcript.LessonsInChange, Lessons: []transcript.Lesson{{ID: "greet", Claim: "Greetings need a comma.", Evidence: []string{"greet.go:3", "run r"}}}})
+	happened(transcript.TypeModelFallback, transcript.ModelFallback{Turn: 3, From: "gpt-5.1-codex", To: "gpt-5-mini", Reason: "quota"})
+	return run
 }

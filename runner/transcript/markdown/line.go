@@ -1,0 +1,98 @@
+package markdown
+
+import (
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/transcript/document"
+)
+
+// How much of a name and of a sentence is shown, in UTF-16 units before escaping.
+const (
+	nameUnits     = 300
+	sentenceUnits = 2000
+)
+
+// signs stand before the results of checks.
+var signs = map[document.Tone]string{document.Good: "✅ ", document.Doubtful: "⚠️ ", document.Bad: "❌ "}
+
+// Sign is the sign for how something came out.
+func Sign(tone document.Tone) string { return signs[tone] }
+
+// Line is a text as one line of Markdown, also within a list or a table. What leads to another place of a
+// page is left out: Markdown has no such places.
+func Line(t document.Text) string {
+	var b strings.Builder
+	for _, span := range t {
+		if span.Paged {
+			continue
+		}
+		piece := inLine(span, b.Len() == 0)
+		if span.Link != "" {
+			if piece = (Link{piece, span.Link}).String(); strings.HasSuffix(b.String(), "!") { // an image else
+				piece = apart + piece
+			}
+		}
+		writeApart(&b, piece)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+var amount = lazily(`^\$[0-9]+\.[0-9]+$`)
+
+func inLine(span document.Span, first bool) string {
+	s := shortened(span)
+	switch {
+	case s == "":
+		return ""
+	case span.Style == document.Monospace:
+		return CellCode(s)
+	case span.Style == document.Amount && amount().MatchString(s): // which is no mathematics
+		return s
+	case span.Style == document.Result && span.Tone != document.Bad:
+		return Sign(span.Tone) + between(s, false)
+	case span.Style == document.Strong || span.Style == document.Result:
+		if s = escaped(oneLine(s)); s == "" {
+			return ""
+		}
+		if span.Style == document.Result {
+			return Sign(span.Tone) + "**" + s + "**"
+		}
+		return "**" + s + "**"
+	case span.Link != "":
+		return escapedName(s)
+	}
+	return between(s, first)
+}
+
+// escapedName is the name of a link, in which a reference to an issue does nothing.
+func escapedName(s string) string { return strings.ReplaceAll(escaped(oneLine(s)), "#"+apart, "#") }
+
+func shortened(span document.Span) string {
+	if span.Long {
+		return Cut(span.Text, sentenceUnits)
+	}
+	return Cut(span.Text, nameUnits)
+}
+
+// HTMLLine is a text inside an element of an HTML block, on one line.
+func HTMLLine(t document.Text) string {
+	var b strings.Builder
+	for _, span := range t {
+		raw := shortened(span)
+		s := HTML(raw)
+		if s == "" {
+			continue
+		}
+		switch span.Style {
+		case document.Strong:
+			s = "<b>" + s + "</b>"
+		case document.Monospace:
+			s = "<code>" + s + "</code>"
+		}
+		if strings.HasPrefix(raw, " ") {
+			s = " " + s
+		}
+		b.WriteString(s + trailingBlank(raw))
+	}
+	return b.String()
+}
