@@ -16,8 +16,8 @@ var ofAgents = []string{"multi_agent_v1", "collaboration"}
 // Named is the name by which a call of a tool in a namespace is answered. The wait of one that
 // leads agents is not that for a script.
 func Named(namespace, name string) string {
-	if name == "wait" && slices.Contains(ofAgents, namespace) {
-		return "wait_agent"
+	if name == dialect.Wait && slices.Contains(ofAgents, namespace) {
+		return dialect.WaitAgent
 	}
 	return name
 }

@@ -3,8 +3,9 @@ package tools
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
+
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Ref tells a call from the others of its run.
@@ -116,9 +117,6 @@ func (d *Dispatcher) whyNotNested(call Call, group string) string {
 // nothing.
 const NotFromScript = " cannot be called from a script. Call it yourself."
 
-// directOnly are tools beside those with Scripts and those of a Namespace that a model has to call itself.
-var directOnly = []string{"request_user_input"}
-
 // Direct says whether only the model itself may call the tool of that name, and no script.
 func (r *Registry) Direct(name string) bool {
 	e := r.byName[name]
@@ -126,5 +124,5 @@ func (r *Registry) Direct(name string) bool {
 }
 
 func (e *entry) onlyDirect() bool {
-	return e.Scripts || e.Spec.Namespace.Name != "" || slices.Contains(directOnly, e.Spec.Name)
+	return e.Scripts || e.Spec.Namespace.Name != "" || e.Spec.Name == dialect.RequestUserInput
 }

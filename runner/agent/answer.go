@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // outputItem has the fields of the model's items that the loop reads. All
@@ -42,11 +43,11 @@ func (i outputItem) call() (call tools.Call, ours bool) {
 	case "custom_tool_call":
 		return tools.Call{ID: i.CallID, Name: i.Name, Input: i.Input, Form: tools.Freeform}, true
 	case "apply_patch_call":
-		return tools.Call{ID: i.CallID, Name: "apply_patch", Input: string(i.Operation), Form: tools.Operation}, true
+		return tools.Call{ID: i.CallID, Name: dialect.ApplyPatch, Input: string(i.Operation), Form: tools.Operation}, true
 	case "shell_call":
-		return tools.Call{ID: i.CallID, Name: "shell", Input: string(i.Action), Form: tools.ShellAction}, !i.hosted()
+		return tools.Call{ID: i.CallID, Name: dialect.Shell, Input: string(i.Action), Form: tools.ShellAction}, !i.hosted()
 	case "local_shell_call":
-		return tools.Call{ID: i.CallID, Name: "shell", Input: string(i.Action), Form: tools.LocalShellAction}, true
+		return tools.Call{ID: i.CallID, Name: dialect.Shell, Input: string(i.Action), Form: tools.LocalShellAction}, true
 	case "tool_search_call":
 		return tools.Call{ID: i.CallID, Name: "tool_search", Input: i.arguments(), Form: tools.Search}, !i.hosted()
 	}

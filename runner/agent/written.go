@@ -10,14 +10,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Writing takes apart what a model writes that has no tools: the calls that stand for it, in the
 // order in which they run. They have no ids yet.
 type Writing func(text string) []tools.Call
-
-// patchTool is the tool by which files are changed, whatever the model wrote for it.
-const patchTool = "apply_patch"
 
 // written are the calls that stand in the words of an answer.
 func (w Writing) written(said answer) []tools.Call {
@@ -26,7 +24,7 @@ func (w Writing) written(said answer) []tools.Call {
 	}
 	text := strings.Join(said.words, "\n")
 	if len(text) > tools.MaxInput {
-		return []tools.Call{{Name: patchTool, Form: tools.Written, Refused: fmt.Sprintf(
+		return []tools.Call{{Name: dialect.ApplyPatch, Form: tools.Written, Refused: fmt.Sprintf(
 			"Nothing was edited or run: the answer has %d bytes, more than the %d that it may have. Write it in several smaller ones.", len(text), tools.MaxInput)}}
 	}
 	calls := w(text)
@@ -83,7 +81,9 @@ func (c *Conversation) inTurn(ctx context.Context, calls []tools.Call, failed bo
 const writtenCutWords = "Your last answer was stopped before its end (%s), and nothing of it was done. Write a shorter one: a few edits or one file, and the rest in answers to come."
 
 // isEdit says whether a call is the edits that a model wrote.
-func isEdit(call tools.Call) bool { return call.Form == tools.Written && call.Name == patchTool }
+func isEdit(call tools.Call) bool {
+	return call.Form == tools.Written && call.Name == dialect.ApplyPatch
+}
 
 // mostTries is how often in a row a model is told that its edits failed.
 const mostTries = 3

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // session is a command that several calls of an agent told of.
@@ -43,7 +44,7 @@ func polls(d transcript.ToolStarted) (id float64) {
 	var a struct {
 		Session float64 `json:"session_id"`
 	}
-	if d.Tool == "write_stdin" && json.Unmarshal([]byte(d.Input), &a) == nil {
+	if d.Tool == dialect.WriteStdin && json.Unmarshal([]byte(d.Input), &a) == nil {
 		return a.Session
 	}
 	return 0

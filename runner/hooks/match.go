@@ -71,7 +71,7 @@ func (h Hook) runs(tool string, call tools.Call) bool {
 		switch {
 		case each.Script != "":
 			return h.among(shell.ReadScript(each.Script))
-		case tool == "exec_command" && !shell.IsShell(each.Argv[0]): // which the model had in the place of a shell
+		case tool == dialect.ExecCommand && !shell.IsShell(each.Argv[0]): // which the model had in the place of a shell
 			return true
 		}
 		return h.among(shell.ReadArgv(each.Argv))

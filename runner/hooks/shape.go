@@ -250,7 +250,7 @@ func setCommand(t dialect.Tool, form tools.Form, input map[string]any, text stri
 	switch {
 	case form == tools.ShellAction:
 		input["commands"] = []string{text}
-	case form == tools.LocalShellAction, t.Name == "shell":
+	case form == tools.LocalShellAction, t.Name == dialect.Shell:
 		input[t.Command] = []string{"bash", "-lc", text}
 	default:
 		input[t.Command] = text

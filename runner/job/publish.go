@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Publish says as what the work of a job is published.
@@ -23,9 +25,6 @@ const (
 // Feedback says whether the job publishes what is said of an issue or a pull request,
 // and no change.
 func (p Publish) Feedback() bool { return p.As != "" && p.As != AsPullRequest }
-
-// patchTool is the tool that changes files by itself, whatever commands may do.
-const patchTool = "apply_patch"
 
 // fitPublish refuses what a job has no use for that publishes no change. Checks among
 // the repository's defaults are for its other jobs: they are left out, and so is the
@@ -52,8 +51,8 @@ func (d *decoder) fitPublish() {
 	}
 	d.job.Memory.Propose = "off"
 	d.job.Task.Expects, d.job.Verify = "answer", []VerifyCheck{}
-	if deny := d.job.Tools.Deny; !slices.Contains(deny, patchTool) {
-		d.job.Tools.Deny = append(slices.Clone(deny), patchTool)
+	if deny := d.job.Tools.Deny; !slices.Contains(deny, dialect.ApplyPatch) {
+		d.job.Tools.Deny = append(slices.Clone(deny), dialect.ApplyPatch)
 	}
 }
 

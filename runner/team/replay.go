@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Recorded is when agents of a run that is replayed heard of others: how fast each works is not of
@@ -39,12 +40,6 @@ func NewRecorded() *Recorded {
 		asked: map[string]int{}, sent: map[transcript.CallRef]bool{}, sending: map[transcript.CallRef]string{},
 	}
 }
-
-// waitName is the tool that waits for agents, and taskName that which starts one and waits for it.
-const (
-	waitName = "wait_agent"
-	taskName = "task"
-)
 
 // sendNames are those that give an agent a message by which it goes on.
 var sendNames = []string{"send_input", "followup_task"}
@@ -89,7 +84,7 @@ func (r *Recorded) called(by string, d transcript.ToolStarted) {
 
 func (r *Recorded) answered(by string, d transcript.ToolFinished) {
 	d.Agent = by
-	if d.Tool == waitName || d.Tool == taskName {
+	if d.Tool == dialect.WaitAgent || d.Tool == dialect.Task {
 		r.answers[d.Ref()] = d
 	}
 	if delete(r.sending, d.Ref()); d.Failed {
@@ -158,7 +153,7 @@ func (r *Recorded) brokeOff(ctx context.Context) bool {
 	}
 	call, _ := tools.CallOf(ctx)
 	was, known := r.answers[transcript.CallRef(call.Ref())]
-	return known && was.Tool == taskName && was.Detail[agents.TaskDetail] == nil
+	return known && was.Tool == dialect.Task && was.Detail[agents.TaskDetail] == nil
 }
 
 // waitAgain waits for the agents that a wait was over by before. The caller has the lock.

@@ -2,6 +2,8 @@ package transcript
 
 import (
 	"slices"
+
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Skills are the skills that the model is told of, as it can load them for the whole run.
@@ -21,7 +23,7 @@ type Skill struct {
 
 // LoadedSkill is the name of the skill that a call gave to the model; empty for none.
 func (d ToolFinished) LoadedSkill() string {
-	if d.Tool != "load_skill" || d.Failed {
+	if d.Tool != dialect.LoadSkill || d.Failed {
 		return ""
 	}
 	name, _ := d.Detail[SkillDetail].(string)

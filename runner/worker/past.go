@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/question"
 	"github.com/agent-ci/agent-ci/tools/repl"
 )
@@ -170,11 +171,11 @@ func (e *Earlier) gone() string {
 func (e *Earlier) interrupted(call tools.Call) tools.Result {
 	const head = "The runner was killed while this call ran, and was started again. "
 	switch {
-	case call.Name == "exec":
+	case call.Name == dialect.Exec:
 		return tools.Refuse(head + "The script is gone, with what it stored, and was not run again. What its calls did stands: look at what is there before you make them again.")
 	case tools.LeadsAgents(call.Name):
 		return tools.Refuse(head + "All agents are gone, and nothing of it was done again.")
-	case call.Name == "wait":
+	case call.Name == dialect.Wait:
 		return tools.Refuse(head + "All scripts are gone, and none was run again.")
 	case changesFiles(call.Name):
 		return tools.Refuse(head + "Some of its files may be changed, and others not: look at them, and send what is missing if it is still right.")

@@ -10,10 +10,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // scriptTools are the tools of a model that calls all others in scripts.
-var scriptTools = []string{"exec", "wait"}
+var scriptTools = []string{dialect.Exec, dialect.Wait}
 
 // inScripts is the registry of a model that calls tools in scripts: of those that are offered, and
 // of those that it would have to look for, which a script finds by itself.
@@ -50,7 +51,7 @@ type scriptsLeft struct {
 func (s *scriptsLeft) started(raw json.RawMessage) error {
 	var call transcript.ToolStarted
 	err := json.Unmarshal(raw, &call)
-	if call.Caller == 0 && call.Tool == scriptTools[0] {
+	if call.Caller == 0 && call.Tool == dialect.Exec {
 		s.cells++
 	}
 	return err

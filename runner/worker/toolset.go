@@ -58,14 +58,14 @@ func toolsetOf(p model.Profile, form string) toolset {
 	s := toolset{runs: dialect.Together(p.Commands), shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
 	switch {
 	case form == "code", form == "auto" && p.Code:
-		s.code, s.runs, s.shell, s.patch = true, dialect.Together("exec_command"), tools.Function, tools.Freeform
+		s.code, s.runs, s.shell, s.patch = true, dialect.Together(dialect.ExecCommand), tools.Function, tools.Freeform
 		return s
 	}
 	switch form {
 	case "freeform", "function":
 		s.patch = patchForms[form]
 	case "builtin":
-		s.patch, s.runs = tools.Operation, dialect.Together("shell")
+		s.patch, s.runs = tools.Operation, dialect.Together(dialect.Shell)
 		if s.shell == tools.Function {
 			s.shell = tools.ShellAction
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/memory"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/skill"
@@ -89,7 +90,7 @@ func callsOf(a editformat.Answer, text string) []tools.Call {
 }
 
 // writtenCommands runs what a model wrote for a shell, to its end.
-const writtenCommands = "shell_command"
+const writtenCommands = dialect.ShellCommand
 
 // shown are the files that a model which writes its edits has seen: those that it read, and those
 // that it changed.

@@ -73,8 +73,16 @@ const (
 // Names of tools that agent-ci treats by themselves.
 const (
 	ApplyPatch       = "apply_patch"
+	ExecCommand      = "exec_command"
+	Shell            = "shell"
+	ShellCommand     = "shell_command"
 	WriteStdin       = "write_stdin"
 	RequestUserInput = "request_user_input"
+	LoadSkill        = "load_skill"
+	Exec             = "exec"
+	Wait             = "wait"
+	WaitAgent        = "wait_agent"
+	Task             = "task"
 )
 
 var (
@@ -124,10 +132,10 @@ var Tools = []Tool{
 		Name: "view_image", Names: []string{"read_image", "open_image"}, Claude: "Read", Renamed: map[string]string{"path": "file_path"}, Path: "path",
 		Takes: []Argument{also("path", "file_path", "filePath", "image_path")},
 	},
-	{Name: "exec_command", Kind: Commands, Names: shells, Claude: "Bash", Command: "cmd", Takes: commands("cmd", Line, "command", "script")},
-	{Name: WriteStdin, Kind: Commands, Claude: "Bash", Command: "chars", With: "exec_command"},
-	{Name: "shell_command", Kind: Commands, Names: shells, Claude: "Bash", Command: "command", Takes: commands("command", Line, "cmd", "script")},
-	{Name: "shell", Kind: Commands, Names: shells, Claude: "Bash", Command: "command", Takes: commands("command", Vector, "cmd", "script")},
+	{Name: ExecCommand, Kind: Commands, Names: shells, Claude: "Bash", Command: "cmd", Takes: commands("cmd", Line, "command", "script")},
+	{Name: WriteStdin, Kind: Commands, Claude: "Bash", Command: "chars", With: ExecCommand},
+	{Name: ShellCommand, Kind: Commands, Names: shells, Claude: "Bash", Command: "command", Takes: commands("command", Line, "cmd", "script")},
+	{Name: Shell, Kind: Commands, Names: shells, Claude: "Bash", Command: "command", Takes: commands("command", Vector, "cmd", "script")},
 	{
 		Name: "bash", Kind: Commands, Family: OpenCode, Names: shells, Claude: "Bash", Command: "command",
 		Takes: []Argument{shaped(Line, "command", "cmd", "script"), also("workdir", "cwd"), also("timeout", "timeout_ms")},
@@ -137,9 +145,9 @@ var Tools = []Tool{
 		Name: RequestUserInput, Names: []string{"askuserquestion", "ask_user_question", "ask_user", "ask", "question", "ask_followup_question"},
 		Takes: []Argument{shaped(Questions, "questions", "question")},
 	},
-	{Name: "load_skill", Names: []string{"skill", "use_skill", "activate_skill"}, Takes: []Argument{also("name", "skill", "skill_name")}},
-	{Name: "exec", Kind: Scripts},
-	{Name: "wait"},
+	{Name: LoadSkill, Names: []string{"skill", "use_skill", "activate_skill"}, Takes: []Argument{also("name", "skill", "skill_name")}},
+	{Name: Exec, Kind: Scripts},
+	{Name: Wait},
 	{Name: "js_repl", Kind: Scripts},
 	{Name: "js_repl_reset"},
 	{Name: "tool_search"},
@@ -152,14 +160,14 @@ var Tools = []Tool{
 	{Name: "spawn_agent", Kind: Leads, Takes: []Argument{also("message", "prompt", "task"), also("agent_type", "role", "subagent_type")}},
 	{Name: "send_input", Kind: Leads, Takes: []Argument{also("target", agent...)}},
 	{Name: "resume_agent", Kind: Leads, Takes: byID},
-	{Name: "wait_agent", Kind: Leads, Names: []string{"wait"}, Takes: []Argument{shaped(List, "targets", "ids", "agent_ids", "target", "id", "agent_id")}},
+	{Name: WaitAgent, Kind: Leads, Names: []string{"wait"}, Takes: []Argument{shaped(List, "targets", "ids", "agent_ids", "target", "id", "agent_id")}},
 	{Name: "close_agent", Kind: Leads, Takes: []Argument{also("target", agent...)}},
 	{Name: "merge_agent", Kind: Leads, Takes: byID},
 	{Name: "send_message", Kind: Leads, Takes: named},
 	{Name: "followup_task", Kind: Leads, Takes: named},
 	{Name: "interrupt_agent", Kind: Leads, Takes: named},
 	{Name: "list_agents", Kind: Leads},
-	{Name: "task", Kind: Leads, Family: OpenCode, Claude: "Task", Takes: []Argument{also("prompt", "message", "task"), also("subagent_type", "agent_type", "role")}},
+	{Name: Task, Kind: Leads, Family: OpenCode, Claude: "Task", Takes: []Argument{also("prompt", "message", "task"), also("subagent_type", "agent_type", "role")}},
 	{
 		Name: "edit", Kind: Edits, Family: OpenCode, Claude: "Edit", Path: "filePath",
 		Renamed: map[string]string{"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "replaceAll": "replace_all"},
