@@ -44,7 +44,6 @@ func load(ctx context.Context, name string) (*goPackage, error) {
 // mutant is one fault. It only inserts text, so faults nest, and no line moves.
 type mutant struct {
 	file, where, what string
-	line              int
 	edits             []edit
 	reached           bool
 	killers           []string
@@ -252,7 +251,7 @@ type finder struct {
 func (f *finder) add(n ast.Node, what string, edits ...edit) {
 	line := f.files.Position(n.Pos()).Line
 	f.found = append(f.found, &mutant{
-		file: f.path, line: line, where: fmt.Sprintf("%s:%d", filepath.Base(f.path), line), what: what, edits: edits,
+		file: f.path, where: fmt.Sprintf("%s:%d", filepath.Base(f.path), line), what: what, edits: edits,
 	})
 }
 
