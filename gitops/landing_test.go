@@ -176,6 +176,40 @@ func TestFilteredFilesLandAsTheyAre(t *testing.T) {
 	}
 }
 
+// A filter that fails leaves every file of the checkout where it is.
+func TestAFilterThatFailsRemovesNoFile(t *testing.T) {
+	t.Parallel()
+	for way, land := range ways {
+		r := newRepo(t)
+		r.Git("config", "filter.caps.clean", "cat")
+		r.Git("config", "filter.caps.smudge", "false")
+		r.Git("config", "filter.caps.required", "true")
+		r.Write(".gitattributes", "*.caps filter=caps\n")
+		r.Write("a.caps", "old\n")
+		r.Write("b", "old\n")
+		r.Seed()
+		c := r.open()
+		tree := gittest.New(t)
+		tree.Write(".gitattributes", "*.caps filter=caps\n")
+		tree.Write("a.caps", "new\n")
+		tree.Write("b", "new\n")
+		tree.Seed()
+		r.Git("fetch", "-q", tree.Dir, "HEAD")
+		base, err := c.SetBase(t.Context(), gitops.BaseSpec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs, err := c.Between(t.Context(), base, gitops.Tree(tree.Git("rev-parse", "HEAD^{tree}")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := land(t, c, cs); !as[*gitops.FilterError](err) {
+			t.Errorf("%s: %v", way, err)
+		}
+		gittest.Same(t, way, "old\nold\n", r.Read("a.caps")+r.Read("b"))
+	}
+}
+
 func as[E error](err error) bool {
 	_, is := errors.AsType[E](err)
 	return is

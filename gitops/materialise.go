@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
@@ -51,6 +52,11 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	return c.linkModules(root)
 }
 
+// moduleLink is the content of the file .git by which a submodule finds its repository.
+func moduleLink(m repository.Module) string {
+	return "gitdir: " + strings.Repeat("../", strings.Count(m.Path, "/")+1) + ".git/" + m.Name + "\n"
+}
+
 // linkModules has the files of submodules find their repositories in the git folder of a fresh tree.
 func (c *Checkout) linkModules(root *os.Root) error {
 	for _, m := range c.repo.Modules() {
@@ -58,7 +64,6 @@ func (c *Checkout) linkModules(root *os.Root) error {
 		if info, err := root.Lstat(m.Path); err != nil || !info.IsDir() {
 			continue // the tree has something else there
 		}
-		to := strings.Repeat("../", strings.Count(m.Path, "/")+1) + ".git/" + m.Name
 		f, err := root.OpenFile(link, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -66,7 +71,7 @@ func (c *Checkout) linkModules(root *os.Root) error {
 		if err != nil {
 			return err
 		}
-		if _, err := f.WriteString("gitdir: " + to + "\n"); err != nil {
+		if _, err := f.WriteString(moduleLink(m)); err != nil {
 			return errors.Join(err, f.Close())
 		}
 		if err := f.Close(); err != nil {

@@ -68,15 +68,16 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 		return nil, nil, err
 	}
 	defer root.Close()
-	copied, err := c.work.DuplicateInto(ctx, root, o.Snapshot.index)
+	links, err := c.moduleLinks(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	copied, err := c.work.DuplicateInto(ctx, root, o.Snapshot.index, links)
 	if err != nil {
 		return nil, nil, err
 	}
 	if tracked := trackedOf(o.Snapshot.index, copied.Unread); len(tracked) > 0 {
 		return nil, nil, &UnreadableError{tracked}
-	}
-	if err := c.linkPrivateModules(ctx, root); err != nil {
-		return nil, nil, err
 	}
 	if snap, err = c.copiedSnapshot(o.Snapshot, copied.Stats); err != nil {
 		return nil, nil, err
@@ -90,18 +91,21 @@ func trackedOf(ix *index.File, paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(name string) bool { return !ix.Tracks(strings.TrimSuffix(name, "/")) })
 }
 
-// linkPrivateModules has the submodules of a copy find their repositories in its own git folder, and none
-// elsewhere.
-func (c *Checkout) linkPrivateModules(ctx context.Context, root *os.Root) error {
-	if err := c.UnlinkSubmodules(ctx, Layer{Tree: root}); err != nil {
-		return err
+// moduleLinks are the files by which the submodules of a copy find their repositories in its own git folder,
+// and none elsewhere.
+func (c *Checkout) moduleLinks(ctx context.Context) (map[string]string, error) {
+	paths, err := c.Submodules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	links := map[string]string{}
+	for _, submodule := range paths {
+		links[path.Join(submodule, ".git")] = ""
 	}
 	for _, m := range c.repo.Modules() {
-		if err := root.Remove(path.Join(m.Path, ".git")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("part a submodule from its repository: %w", err)
-		}
+		links[path.Join(m.Path, ".git")] = moduleLink(m)
 	}
-	return c.linkModules(root)
+	return links, nil
 }
 
 // copiedSnapshot is a snapshot for a copy, with the stat data of its files.

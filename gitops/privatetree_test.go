@@ -197,6 +197,26 @@ func TestAPrivateTreeHasSubmodules(t *testing.T) {
 	gittest.Same(t, "the submodule of the checkout", lib.Git("rev-parse", "HEAD"), r.Git("-C", "lib", "rev-parse", "HEAD"))
 }
 
+func TestAPrivateTreeHasSubmodulesInReadOnlyFolders(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write to all folders")
+	}
+	lib, r := newRepo(t), rich(t)
+	lib.Write("lib.c", "int x;\n")
+	lib.Seed()
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
+	r.Commit("with a submodule")
+	folder := filepath.Join(r.Dir, "lib")
+	if err := os.Chmod(folder, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	tree, _, _, _ := private(t, r.open())
+	t.Cleanup(func() { _ = errors.Join(os.Chmod(folder, 0o700), os.Chmod(filepath.Join(tree.Dir, "lib"), 0o700)) })
+	if dir := tree.Git("-C", "lib", "rev-parse", "--absolute-git-dir"); !strings.HasPrefix(dir, tree.Dir) {
+		t.Errorf("the submodule's repository is %s", dir)
+	}
+}
+
 func TestPrivateTreeNeedsTrackedFiles(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read all files")

@@ -28,10 +28,11 @@ type Duplicate struct {
 
 // DuplicateInto copies the files of the work tree into the empty folder to, with times, modes, symbolic and
 // hard links, but for its .git and what is hidden. Sockets, pipes and devices are passed over. It notes the
-// copies of files that ix knows with the stat data that they have here.
-func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.File) (*Duplicate, error) {
+// copies of files that ix knows with the stat data that they have here. Of the files in links it writes these
+// contents instead; none for an empty one.
+func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.File, links map[string]string) (*Duplicate, error) {
 	d := &duplicator{
-		ctx: ctx, work: w, top: to, index: ix, done: &Duplicate{Stats: map[string]index.Stat{}}, linked: map[[2]uint64]string{}, leftOut: w.leftOut(),
+		ctx: ctx, work: w, top: to, index: ix, done: &Duplicate{Stats: map[string]index.Stat{}}, linked: map[[2]uint64]string{}, leftOut: w.leftOut(), links: links,
 	}
 	if err := d.folder(w.dir, to, ""); err != nil {
 		return nil, fmt.Errorf("copy the files: %w", err)
@@ -47,6 +48,7 @@ type duplicator struct {
 	done    *Duplicate
 	linked  map[[2]uint64]string // where a file with several names was copied to, by device and inode
 	leftOut map[string]bool
+	links   map[string]string
 	depth   int
 }
 
@@ -93,6 +95,9 @@ func (d *duplicator) entry(from, to *os.Root, prefix string, e fs.DirEntry) erro
 	case info.Mode()&fs.ModeSymlink != 0:
 		err = d.link(from, to, name, info)
 	case info.Mode().IsRegular():
+		if content, is := d.links[full]; is {
+			return writeLink(to, name, content)
+		}
 		err = d.file(from, to, full, info)
 	default:
 		return nil
@@ -101,6 +106,13 @@ func (d *duplicator) entry(from, to *os.Root, prefix string, e fs.DirEntry) erro
 		return d.unread(full, err)
 	}
 	return d.note(from, to, full, info)
+}
+
+func writeLink(to *os.Root, name, content string) error {
+	if content == "" {
+		return nil
+	}
+	return to.WriteFile(name, []byte(content), 0o666)
 }
 
 // unread notes a path that may not be read or vanished; other errors end the copy.

@@ -3,8 +3,8 @@ package worktree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -47,9 +47,9 @@ func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes 
 }
 
 // land has git make changes in the checkout. Git compares every file with the stat data
-// that is known of it before it writes the first. It knows no filter: files that need
-// one are written when it is done.
-func (w *Worktree) land(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (map[string]index.Stat, error) {
+// that is known of it before it writes the first. It knows no filter: what filters make
+// of files is there before git begins, and is put into its places when git is done.
+func (w *Worktree) land(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (_ map[string]index.Stat, err error) {
 	if len(changes) == 0 {
 		return map[string]index.Stat{}, nil
 	}
@@ -65,14 +65,53 @@ func (w *Worktree) land(ctx context.Context, to plumbing.Hash, changes []objects
 			return nil, err
 		}
 	}
-	stats, err := l.run(ctx)
-	if err != nil || len(l.others) == 0 {
-		return stats, err
+	if len(l.others) == 0 {
+		return l.run(ctx)
 	}
-	s := smudger{Worktree: w, dir: w.dir, attributes: l.attributes, landing: true}
-	more, err := s.write(ctx, l.others)
-	maps.Copy(stats, more)
-	return stats, err
+	made, err := w.newStage()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, made.remove()) }()
+	s := smudger{Worktree: w, dir: made.root, attributes: l.attributes, landing: true}
+	if _, err := s.write(ctx, l.others); err != nil {
+		return nil, err
+	}
+	stats, err := l.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s = smudger{Worktree: w, dir: w.dir, landing: true, folders: map[string]bool{}, stats: stats}
+	return stats, s.place(ctx, l.others, made.root)
+}
+
+// place puts files and folders where they belong as another folder has them.
+func (s *smudger) place(ctx context.Context, list []objects.Difference, from *os.Root) error {
+	for _, d := range list {
+		err := s.folder(path.Dir(d.Path))
+		switch {
+		case err != nil:
+		case d.New.Mode == index.Gitlink:
+			_, err = s.one(ctx, d)
+		default:
+			err = s.placeFile(ctx, d, from)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			err = s.obstructed(d.Path)
+		}
+		if err != nil {
+			return fmt.Errorf("write %q: %w", d.Path, err)
+		}
+	}
+	return nil
+}
+
+func (s *smudger) placeFile(ctx context.Context, d objects.Difference, from *os.Root) error {
+	made, err := regularfile.OpenIn(from, d.Path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.create(d, regularfile.Until(ctx, made)), made.Close())
 }
 
 // LandFrom says in which tree the change was made that is to land: files with a filter land as they are
