@@ -81,7 +81,7 @@ func (s *Sandboxes) OpenBeside(ctx context.Context, box *sandbox.Sandbox, b Besi
 		defer o.Borrowed.Close()
 	}
 	o.Readable = append(o.Readable, b.Reads...)
-	o.Held = heldOfGit(o.Folders, o.Workspace != s.Root) // else it is the tree of the base, or empty
+	o.Held = heldOfGit(o.Folders, o.Workspace != s.Root || o.Git != "") // else it is the tree of the base, or empty
 	if b.Bare {
 		o.Below = nil
 	}
@@ -129,6 +129,7 @@ func (s *Sandboxes) showWorkspace(o *sandbox.Options, box *sandbox.Sandbox, b Be
 	default:
 		// Nobody takes the changes of the agent from here: what is written is this sandbox's own.
 		o.Frozen = slices.Concat(s.changed(Agent()), s.frozen(Agent()))
+		s.useGit(&o.Folders, Agent())
 	}
 	return nil
 }

@@ -225,7 +225,9 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 	if err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", err)
 	}
-	do := func() error { return layer.Copy(ctx, s.overlay(parent), s.overlay(fork)) }
+	do := func() error {
+		return errors.Join(s.copyGit(ctx, parent, fork), layer.Copy(ctx, s.overlay(parent), s.overlay(fork)))
+	}
 	if !s.Overlaid() {
 		fork.Root = filepath.Join(s.scratch(fork), overlayFolder)
 		do = func() error { return s.copyTree(ctx, parent, fork.Root) }
@@ -304,13 +306,28 @@ func (s *Sandboxes) LayerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error)
 	return gitops.Layer{Tree: tree, Upper: upper}, nil
 }
 
-// GitFolder is where a git folder of a place's own belongs.
+// GitFolder is where the .git of a place in an overlay belongs. Commands may write to it, so that nothing of
+// ours reads it, but to copy it for other commands.
 func (s *Sandboxes) GitFolder(p Place) string {
-	return filepath.Join(s.scratch(p), "repository", ".git")
+	return s.Record.Join(ScratchFolder, p.changes(), "repository", ".git")
+}
+
+// copyGit gives a place in an overlay a .git like that of another one, none of whose commands runs.
+func (s *Sandboxes) copyGit(ctx context.Context, from, to Place) error {
+	if _, err := os.Lstat(s.GitFolder(from)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	old, made := s.GitFolder(from), s.GitFolder(to)
+	if err := layer.CopyFolder(ctx, filepath.Dir(old), filepath.Dir(made), filepath.Base(old)); err != nil {
+		return fmt.Errorf("copy .git: %w", err)
+	}
+	return nil
 }
 
 // DropChanges forgets what commands of a place changed of the checkout.
-func (s *Sandboxes) DropChanges(p Place) error { return sandbox.RemoveScratch(s.overlay(p)) }
+func (s *Sandboxes) DropChanges(p Place) error {
+	return errors.Join(sandbox.RemoveScratch(s.overlay(p)), sandbox.RemoveScratch(filepath.Dir(s.GitFolder(p))))
+}
 
 // Changed says whether the work tree of a place may have any changes.
 func (s *Sandboxes) Changed(p Place) bool {

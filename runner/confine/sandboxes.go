@@ -60,7 +60,7 @@ type Sandboxes struct {
 	NoOverlay func(ctx context.Context) (why string, err error)
 	// Found is the backing of the work tree that a run which goes on has left; empty for none.
 	Found string
-	// Lend gives the folders of objects that a private tree borrows, each by where the tree expects it.
+	// Lend gives the folders of objects that a work tree's .git borrows, each by where the tree expects it.
 	Lend func(tree string) map[string]string
 	// CopyTree copies a private tree.
 	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
@@ -95,17 +95,16 @@ type Sandboxes struct {
 
 // Place says where commands run and with what.
 type Place struct {
-	Scratch string            // name below ScratchFolder
-	Root    string            // folder that they may write to; empty for the work tree, or else Sandboxes.Root
-	Network job.Network       // zero for that of the job's policy
-	Key     string            // of the job, where Network stands
-	Lent    map[string]string // folders to read, by where Root borrows them
-	Changes string            // scratch of the place whose overlay of the checkout it works in; empty for Scratch
+	Scratch string      // name below ScratchFolder
+	Root    string      // folder that they may write to; empty for the work tree, or else Sandboxes.Root
+	Network job.Network // zero for that of the job's policy
+	Key     string      // of the job, where Network stands
+	Changes string      // scratch of the place whose overlay of the checkout it works in; empty for Scratch
 	// Caches names what KeepCaches kept, with which commands begin; empty for the caches of setup
 	// commands. Leftovers says that they see what it kept of the tree, too.
 	Caches    string
 	Leftovers bool
-	Git       string // the folder that commands find as .git of the overlay, and may write; empty for the checkout's
+	Fresh     bool // nobody needs what commands change of the overlay: a check
 	// Services says that commands find the services of the job, which Serve starts.
 	Services bool
 	// Lends says that what OpenBeside opens sees the workspace as these commands do.
@@ -277,7 +276,7 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 func (s *Sandboxes) folders(p Place) grants.Folders {
 	policy := s.Job.Policy
 	f := grants.Folders{
-		Mode: grants.Mode(policy.Sandbox), Workspace: s.rootOf(p), Lent: p.Lent, Unlent: []string{guard.Alternates},
+		Mode: grants.Mode(policy.Sandbox), Workspace: s.rootOf(p), Unlent: []string{guard.Alternates},
 		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: s.unreadable(), Secrets: s.hidden,
 		Readable: []string{s.Record.Join(record.OutputsFolder), s.Record.Join(ProgramsFolder)},
 		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Commands: s.env(), Set: slices.Collect(maps.Keys(policy.Env.Set)),
@@ -286,14 +285,13 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 		f.Twin = s.Root
 	}
 	if s.Private() {
-		if s.Lend != nil { // which it is before there is a tree
-			f.Lent = s.Lend(f.Workspace)
-		}
+		f.Lent = s.lent(f.Workspace)
 		f.Writable = slices.DeleteFunc(f.Writable, func(path string) bool { return below(path, []string{s.Root}) })
 		f.DenyRead = append(f.DenyRead, s.deniedIn(f.Workspace)...)
 	}
 	if s.Overlaid() && f.Workspace == s.Root {
-		f.Overlay, f.Frozen, f.Git, f.Absent = s.overlay(p), s.frozen(p), p.Git, p.Git != "" && p.Scratch != SetupScratch
+		f.Overlay, f.Frozen, f.Absent = s.overlay(p), s.frozen(p), p.Fresh
+		s.useGit(&f, p)
 	}
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
@@ -308,6 +306,22 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	}
 	f.Held = heldOfGit(f, f.Workspace != s.Root || f.Git != "")
 	return f
+}
+
+// useGit has commands in an overlay find a .git of their own, once it is made: before that, the checkout's
+// is read-only.
+func (s *Sandboxes) useGit(f *grants.Folders, p Place) {
+	git := s.GitFolder(p)
+	if _, err := os.Lstat(git); err == nil {
+		f.Git, f.Lent = git, s.lent(s.Root)
+	}
+}
+
+func (s *Sandboxes) lent(tree string) map[string]string {
+	if s.Lend == nil { // there is no tree yet
+		return nil
+	}
+	return s.Lend(tree)
 }
 
 // deniedIn are the paths of a private tree that commands may not read, as in the checkout, and the checkout
@@ -445,7 +459,7 @@ func (s *Sandboxes) Words() string {
 	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return "read-only: commands may read the repository and write to $TMPDIR only"
 	}
-	return "workspace-write: commands may write in " + s.Seen(Agent()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is read-only, agent-ci commits; what else is refused will not become possible by another way"
+	return "workspace-write: commands may write in " + s.Seen(Agent()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is yours alone and nobody reads it, agent-ci commits; what else is refused will not become possible by another way"
 }
 
 // NetworkWords tell the model what its commands reach.

@@ -2,8 +2,10 @@ package confine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
 // WorkTree is what setup commands and the agent of a run work in, for who keeps the checkout.
@@ -20,6 +22,18 @@ func (t WorkTree) Seen() string { return t.boxes.Seen(Agent()) }
 
 // Folder has what the agent changed.
 func (t WorkTree) Folder() string { return t.boxes.ChangesOf(Agent()) }
+
+// Git is where the .git of these commands in an overlay belongs.
+func (t WorkTree) Git(of string) string { return t.boxes.GitFolder(Place{Scratch: of}) }
+
+// GiveGit gives the agent in an overlay a .git like the one that setup commands left.
+func (t WorkTree) GiveGit(ctx context.Context) error {
+	agent := Place{Scratch: AgentScratch}
+	if err := sandbox.RemoveScratch(t.boxes.GitFolder(agent)); err != nil {
+		return fmt.Errorf("remove an earlier .git: %w", err)
+	}
+	return t.boxes.copyGit(ctx, Place{Scratch: SetupScratch}, agent)
+}
 
 // Open opens it as the commands of SetupScratch or AgentScratch left it.
 func (t WorkTree) Open(ctx context.Context, of string) (gitops.Layer, error) {

@@ -247,6 +247,8 @@ var _ forge.Forge = (*github.Client)(nil)
 type privateTree string
 
 func (p privateTree) Private() bool                { return true }
+func (privateTree) Git(string) string              { return "" }
+func (privateTree) GiveGit(context.Context) error  { return nil }
 func (p privateTree) Seen() string                 { return string(p) }
 func (p privateTree) Folder() string               { return string(p) }
 func (p privateTree) Any(workspace.Changes) bool   { return true }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -100,7 +99,7 @@ func (s suite) doing(check job.VerifyCheck) string {
 
 func (c Checks) script(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
-	place := confine.Place{Scratch: s.kind, Services: true, Commands: job.CommandsVerify}
+	place := confine.Place{Scratch: s.kind, Fresh: true, Services: true, Commands: job.CommandsVerify}
 	if s.lanes > 1 {
 		place.Scratch = fmt.Sprintf("%s-%d", s.kind, i+1)
 	}
@@ -177,8 +176,7 @@ func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error 
 	if script.Place.Leftovers, err = c.takesLeftovers(ctx, s, script.Place.Caches); err != nil {
 		return err
 	}
-	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), Like: c.setupGit(), Shown: c.shown(s)}
-	script.Place.Git, script.Place.Lent = folder.Dir, checkout.LentObjects(c.Workspace.Root())
+	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), Like: c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch}), Shown: c.shown(s)}
 	script.Fill = func(ctx context.Context, layer gitops.Layer) error {
 		s.making.Lock()
 		defer s.making.Unlock()
@@ -199,32 +197,6 @@ func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error 
 	return checkout.MakeGitFolder(ctx, folder)
 }
 
-// setupGit is the git folder of the setup commands, which they may write to, where they work in an
-// overlay: checks have their settings and hooks.
-func (c Checks) setupGit() string {
-	return c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch})
-}
-
-// makeSetupGit makes the git folder of the setup commands, on the base.
-func (c Checks) makeSetupGit(ctx context.Context) error {
-	if !c.Sandboxes.Overlaid() {
-		return nil // a private tree has one
-	}
-	checkout, base := c.Workspace.Checkout(), c.Workspace.Base()
-	folder := gitops.GitFolder{Dir: c.setupGit(), Shown: c.Workspace.Shown(base, base.Tree, &gitops.Head{})}
-	err := sandbox.RemoveScratch(folder.Dir) // of a run that was killed
-	if err == nil {
-		err = checkout.MakeGitFolder(ctx, folder)
-	}
-	if err == nil {
-		err = checkout.Stage(ctx, folder, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("make the repository of setup commands: %w", err)
-	}
-	return nil
-}
-
 // remove removes what a check had of its own. What stays would be found by the next
 // check, so that it ends the run.
 func (c Checks) remove(p confine.Place) error {
@@ -242,9 +214,6 @@ func (c Checks) SetUp(ctx context.Context) error {
 		return nil
 	}
 	if err := c.Workspace.TakeSnapshot(ctx); err != nil { // what a setup that fails leaves can be taken back
-		return err
-	}
-	if err := c.makeSetupGit(ctx); err != nil {
 		return err
 	}
 	for i, step := range c.Job.Setup {
@@ -293,9 +262,6 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	script := confine.Script{
 		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
 		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true, Commands: job.CommandsSetup},
-	}
-	if c.Sandboxes.Overlaid() {
-		script.Place.Git, script.Place.Lent = c.setupGit(), c.Workspace.Checkout().LentObjects(c.Workspace.Root())
 	}
 	over := c.Record.Begins(record.PhaseSetup, "setup command "+name)
 	ran, err := c.Sandboxes.RunScript(ctx, script)

@@ -21,6 +21,10 @@ type Tree interface {
 	Seen() string
 	// Folder has what the agent changed: as the kernel keeps it for an overlay, else among all files.
 	Folder() string
+	// Git is where the .git of commands in an overlay belongs, and GiveGit gives the agent one like
+	// the one that setup commands left. A private tree has its .git in it.
+	Git(of Changes) string
+	GiveGit(ctx context.Context) error
 	// Open opens the tree of commands none of which runs. Nothing runs there until it
 	// is closed.
 	Open(ctx context.Context, of Changes) (gitops.Layer, error)
@@ -158,6 +162,27 @@ func (w *Workspace) Share(ctx context.Context) error {
 func (w *Workspace) KeepAlone() error {
 	w.shared = false
 	return CheckoutFailure(w.checkout.Claim())
+}
+
+// makeGit gives commands in an overlay a .git of their own, on the base.
+func (w *Workspace) makeGit(ctx context.Context) error {
+	if w.tree == nil || w.tree.Private() {
+		return nil
+	}
+	folder := gitops.GitFolder{Dir: w.tree.Git(OfSetup), Shown: w.Shown(w.base, w.base.Tree, &gitops.Head{})}
+	err := w.checkout.MakeGitFolder(ctx, folder)
+	if err == nil {
+		err = w.checkout.Stage(ctx, folder, nil)
+	}
+	return err
+}
+
+// giveGit gives the agent in an overlay the .git that setup commands left.
+func (w *Workspace) giveGit(ctx context.Context) error {
+	if w.tree == nil || w.tree.Private() {
+		return nil
+	}
+	return w.tree.GiveGit(ctx)
 }
 
 // takeSetup counts what setup commands made as there before the agent, and gives the

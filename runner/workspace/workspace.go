@@ -196,7 +196,7 @@ func (w *Workspace) TakeSnapshot(ctx context.Context) error {
 	w.worked = true
 	if w.snapshot != nil {
 		_, err := w.takeSetup(ctx)
-		return errors.Join(err, w.markSnapshot())
+		return errors.Join(err, w.giveGit(ctx), w.markSnapshot())
 	}
 	if w.tree != nil { // what a run that was killed left there before
 		if err := errors.Join(w.tree.Drop(OfSetup), w.tree.Drop(OfAgent)); err != nil {
@@ -206,7 +206,10 @@ func (w *Workspace) TakeSnapshot(ctx context.Context) error {
 	if err := w.lookAtCheckout(ctx); err != nil {
 		return err
 	}
-	return w.markSnapshot()
+	if err := w.makeGit(ctx); err != nil {
+		return err
+	}
+	return errors.Join(w.giveGit(ctx), w.markSnapshot())
 }
 
 func (w *Workspace) lookAtCheckout(ctx context.Context) (err error) {

@@ -67,11 +67,13 @@ func inTree(t *testing.T, w *Workspace) (tree gittest.Repo) {
 // privateTree is a private tree at a path.
 type privateTree string
 
-func (p privateTree) Private() bool      { return true }
-func (p privateTree) Seen() string       { return string(p) }
-func (p privateTree) Folder() string     { return string(p) }
-func (p privateTree) Any(Changes) bool   { return true }
-func (p privateTree) Drop(Changes) error { return os.RemoveAll(string(p)) }
+func (p privateTree) Private() bool               { return true }
+func (privateTree) Git(string) string             { return "" }
+func (privateTree) GiveGit(context.Context) error { return nil }
+func (p privateTree) Seen() string                { return string(p) }
+func (p privateTree) Folder() string              { return string(p) }
+func (p privateTree) Any(Changes) bool            { return true }
+func (p privateTree) Drop(Changes) error          { return os.RemoveAll(string(p)) }
 
 func (p privateTree) Open(context.Context, Changes) (gitops.Layer, error) {
 	root, err := os.OpenRoot(string(p))

@@ -33,7 +33,7 @@ func Copy(ctx context.Context, from, to string) error {
 	if _, err := os.Lstat(grants.Upper(from)); errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was changed yet
 	}
-	err := copyIn(ctx, from, to, filepath.Base(grants.Upper(from)))
+	err := copyBounded(ctx, from, to, filepath.Base(grants.Upper(from)))
 	if at := (*fs.PathError)(nil); errors.As(err, &at) && ctx.Err() == nil {
 		name := strings.TrimPrefix(strings.TrimPrefix(at.Path, grants.Upper(from)+"/"), grants.Upper(to)+"/")
 		return &ForkError{fmt.Sprintf("of its changes, %q can't be copied: %v", name, at.Err)}
@@ -58,7 +58,7 @@ func CopyCaches(ctx context.Context, from, to, name string) error {
 	if err := Remove(partial); err != nil {
 		return err
 	}
-	err := copyIn(ctx, from, partial, name)
+	err := copyBounded(ctx, from, partial, name)
 	if err == nil {
 		err = os.Rename(filepath.Join(partial, name), copied)
 	}
@@ -94,11 +94,16 @@ func checkSize(ctx context.Context, layer string) error {
 	})
 }
 
-// copyIn copies what is called name in one folder into another.
-func copyIn(ctx context.Context, from, to, name string) error {
+// copyBounded is CopyFolder for at most 1 GiB.
+func copyBounded(ctx context.Context, from, to, name string) error {
 	if err := checkSize(ctx, filepath.Join(from, name)); err != nil {
 		return err
 	}
+	return CopyFolder(ctx, from, to, name)
+}
+
+// CopyFolder copies the folder called name from one folder into another, as it is.
+func CopyFolder(ctx context.Context, from, to, name string) error {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}

@@ -14,3 +14,8 @@ func Await(context.Context, string) error { return nil }
 func Merge(context.Context, string, string) error {
 	return &ForkError{"this system has no overlays"}
 }
+
+// CopyFolder fails: there are no overlays here.
+func CopyFolder(context.Context, string, string, string) error {
+	return &ForkError{"this system has no overlays"}
+}
