@@ -110,15 +110,14 @@ func (so *reached) whereCommitted(p publish.Publication) string {
 func redChecks(rec *record.Record, table transcript.Verify) string {
 	var red []string
 	for _, row := range table.Rows {
-		switch tests := row.Tests(); {
-		case !row.Passed && row.NotRun != "":
-			red = append(red, row.Name+" was not run, as what it needs is not green")
-		case !row.Passed:
-			if tests != "" {
-				tests += ", "
-			}
-			red = append(red, fmt.Sprintf("%s is %s (%swas %s, %s)", row.Name, row.After, tests, row.Before, rec.Whereabouts(row.Log)))
+		if row.Passed {
+			continue
 		}
+		tests := row.Tests()
+		if tests != "" {
+			tests += ", "
+		}
+		red = append(red, fmt.Sprintf("%s is %s (%swas %s, %s)", row.Name, row.After, tests, row.Before, rec.Whereabouts(row.Log)))
 	}
 	if len(red) == 0 {
 		return ""

@@ -238,7 +238,7 @@ type ciRow struct{ Name, Before, After, Log string }
 func (w *workshop) runChecks(checkout, setup string, checks []ciCheck) map[string]ciRow {
 	w.t.Helper()
 	job := map[string]any{
-		"version": 1, "name": "ci", "task": map[string]any{"prompt": "Change it."}, "on_verify_failed": "draft", "verify_attempts": 0, "verify_parallel": 2,
+		"version": 1, "name": "ci", "task": map[string]any{"prompt": "Change it."}, "on_verify_failed": "draft", "verify_attempts": 0,
 		"pull_request": map[string]any{"title": "feat: greet"},
 	}
 	var verify []map[string]any

@@ -28,7 +28,6 @@ type Job struct {
 	Limits         Limits               `json:"limits"`
 	Verify         []VerifyCheck        `json:"verify"`
 	VerifyAttempts int                  `json:"verify_attempts"`
-	VerifyParallel int                  `json:"verify_parallel"`
 	VerifyTests    []string             `json:"verify_tests"`     // patterns of paths
 	RedProof       string               `json:"red_proof"`        // off, show, require
 	OnVerifyFailed string               `json:"on_verify_failed"` // draft, none
@@ -208,7 +207,6 @@ type VerifyCheck struct {
 	Rerun   int      `json:"rerun"` // how often it runs again on the same tree while it is red
 	Flaky   string   `json:"flaky"` // reject, accept
 	When    []string `json:"when"`  // patterns of paths of the change; empty for any change
-	Needs   []string `json:"needs"` // names of checks
 	Proves  bool     `json:"proves"`
 	// What its output says of tests is read from files that it writes, and by problem
 	// matchers in a file of the base, where these name any.

@@ -59,7 +59,6 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		},
 		Verify:         []VerifyCheck{},
 		VerifyAttempts: 2,
-		VerifyParallel: 1,
 		VerifyTests:    testPatterns,
 		RedProof:       "show",
 		OnVerifyFailed: "draft",

@@ -5,11 +5,8 @@ import "strings"
 // Flaky is the state of a check that was red and green on one tree.
 const Flaky = "flaky"
 
-// Why a check was not run.
-const (
-	NotConcerned = "when"  // the change touches no path of its
-	NeedsUnmet   = "needs" // what it needs is not green
-)
+// NotConcerned is why a check was not run: the change touches no path of its verify[].when.
+const NotConcerned = "when"
 
 // Good says whether a state of a check counts as green, by what its job has of flaky.
 func Good(state, flaky string) bool {

@@ -450,7 +450,7 @@ type VerifyRow struct {
 	// Flaky is "accept" where flaky counts as green; else it counts as red.
 	Flaky string `json:"flaky,omitempty"`
 	// NotRun says why the check was not run: "when" where the change touches nothing of
-	// its, "needs" where what it needs is not green.
+	// its.
 	NotRun string     `json:"not_run,omitempty"`
 	Runs   []CheckRun `json:"runs,omitempty"` // on the tree of this table, as they came
 	// From is the run that took the baseline, where it was kept; empty for this run.
@@ -558,8 +558,6 @@ func (r VerifyRow) Result() string {
 	switch {
 	case r.NotRun == NotConcerned:
 		return "not concerned"
-	case r.NotRun != "":
-		return "not run: a check that it needs did not pass"
 	case r.After == "":
 		return "not run"
 	case !r.Passed:

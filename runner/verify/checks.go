@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -36,6 +35,9 @@ type Checks struct {
 // NeedUntracked says that checks need what is not tracked before the first turn.
 func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 }
 
+// head is the commit that HEAD is. commit is nil before it is asked for.
+type head struct{ commit *gitops.CommitOptions }
+
 // suite is one way through the checks of a job, on one tree.
 type suite struct {
 	attempt int    // of verification; 0 is the baseline
@@ -43,35 +45,28 @@ type suite struct {
 	base    gitops.Base
 	tree    gitops.Tree
 	about   gitops.Tree // the change that it is about; the tree but for proofs
-	making  *making     // of its trees
-	lanes   int         // how many checks run at once
+	head    *head       // of all of its trees
 	why     string      // it runs, for people; empty for the baseline and for a change
 	notOwn  bool        // a service that does not get ready is not the doing of the change
 	keeps   bool        // its checks keep caches for later ones
 	proof   bool        // its checks are expected to be red
 }
 
-// making makes trees, one at a time.
-type making struct {
-	sync.Mutex
-	commit *gitops.CommitOptions // that HEAD is in all of them; nil before it is asked for
-}
-
 func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
-	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, about: tree, making: new(making)}
+	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, about: tree, head: new(head)}
 }
 
 // shown has the checks of a suite see its tree as CI would: HEAD is the commit that would be published.
 func (c Checks) shown(s suite) gitops.Shown {
 	return c.Workspace.Shown(s.base, s.tree, &gitops.Head{Branch: c.Branch, Commit: func() (gitops.CommitOptions, error) {
-		if s.making.commit == nil {
+		if s.head.commit == nil {
 			o, err := c.Commit(s.base, time.Now())
 			if err != nil {
 				return o, err
 			}
-			s.making.commit = &o
+			s.head.commit = &o
 		}
-		return *s.making.commit, nil
+		return *s.head.commit, nil
 	}})
 }
 
@@ -100,9 +95,6 @@ func (s suite) doing(check job.VerifyCheck) string {
 func (c Checks) script(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
 	place := confine.Place{Scratch: s.kind, Fresh: true, Services: true, Commands: job.CommandsVerify}
-	if s.lanes > 1 {
-		place.Scratch = fmt.Sprintf("%s-%d", s.kind, i+1)
-	}
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
 		Place: place, OwnFault: s.attempt > 0 && !s.notOwn, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
@@ -157,8 +149,6 @@ func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int
 
 // makeTree gives a check the tree of its suite.
 func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) error {
-	s.making.Lock()
-	defer s.making.Unlock()
 	if c.Sandboxes.Overlaid() {
 		return c.lay(ctx, s, script)
 	}
@@ -178,8 +168,6 @@ func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error 
 	}
 	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), Like: c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch}), Shown: c.shown(s)}
 	script.Fill = func(ctx context.Context, layer gitops.Layer) error {
-		s.making.Lock()
-		defer s.making.Unlock()
 		if err := checkout.UnlinkSubmodules(ctx, layer); err != nil {
 			return err
 		}

@@ -297,7 +297,7 @@ func (p *proof) see(ctx context.Context, name string, tree, other gitops.Tree, p
 	}
 	s := suiteOf(p.attempt, p.change.Base, swapped)
 	s.about, s.proof = p.change.Tree, tree == p.change.Base.Tree
-	s.kind, s.notOwn, s.lanes, s.why = fmt.Sprintf("%s-%d", name, p.attempt), true, p.lanes(), "for the red proof"
+	s.kind, s.notOwn, s.why = fmt.Sprintf("%s-%d", name, p.attempt), true, "for the red proof"
 	r, err := p.untilGreen(ctx, s, p.check)
 	if err != nil {
 		return seen{}, cmp.Or(context.Cause(ctx), err)

@@ -308,15 +308,3 @@ func TestTestsOfTheBaseThatAreNotKnown(t *testing.T) {
 		})
 	}
 }
-
-// A base that a check needs a check with paths of its own for waits with that.
-func TestWhatNeedsACheckThatWaits(t *testing.T) {
-	for _, when := range [][]string{nil, {"greet"}} {
-		j := job.Job{RedProof: "off", Verify: []job.VerifyCheck{
-			{Name: "a", Run: "false", Must: "no_worse", When: when}, {Name: "b", Run: "true", Must: "no_worse", Needs: []string{"a"}},
-		}}
-		if table := judged(t, j, time.Time{}, nil, map[string]string{"greet": "world\n"}); !table.Passed {
-			t.Errorf("when %v: b does not pass: %+v", when, table.Rows[1])
-		}
-	}
-}

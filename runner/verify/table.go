@@ -127,10 +127,6 @@ func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 		if row.Passed {
 			continue
 		}
-		if row.NotRun != "" {
-			fmt.Fprintf(&s, "\n## %s: not run, as what it needs is not green\ncommand: %s\n", row.Name, row.Run)
-			continue
-		}
 		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\n%s",
 			row.Name, stateInWords(row.After), cmp.Or(row.Before, "not run"), row.Run, testWords(row))
 		for _, log := range logsToAgent(row) {

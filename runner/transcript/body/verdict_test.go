@@ -22,9 +22,6 @@ func TestVerdict(t *testing.T) {
 	scripted := check("tests", "red", "green", true)
 	scripted.OldTests = []transcript.OldTest{{File: "check.sh", Script: true, Fails: true}}
 	skipped := transcript.VerifyRow{Name: "docs", Passed: true, NotRun: transcript.NotConcerned}
-	waited := transcript.VerifyRow{Name: "e2e", NotRun: transcript.NeedsUnmet}
-	waitedAsBefore := waited
-	waitedAsBefore.Passed = true
 	many := []transcript.VerifyRow{check("`a`", "", "red", false)}
 	for range 6 {
 		many = append(many, check(strings.Repeat("n", 100), "", "timeout", false))
@@ -44,9 +41,6 @@ func TestVerdict(t *testing.T) {
 		"⚠️ no check ran, $0.06, 7 s":                                                                                                {0, nil, nil},
 		"⚠️ the checks did not run on the change, $0.06, 7 s":                                                                        {0, []transcript.VerifyRow{check("tests", "green", "", false)}, nil},
 		"❌ check `tests` fails: do not merge ($0.06, 7 s)":                                                                           {1, []transcript.VerifyRow{check("tests", "green", "red", false), check("vet", "green", "green", true)}, []string{"x"}},
-		"❌ check `build` fails: do not merge ($0.06, 7 s)":                                                                           {1, []transcript.VerifyRow{check("build", "green", "red", false), waited}, nil},
-		"❌ check `e2e` did not run: do not merge ($0.06, 7 s)":                                                                       {1, []transcript.VerifyRow{check("build", "red", "red", true), waited}, nil},
-		"⚠️ check `build` fails as before, check `e2e` did not run, $0.06, 7 s":                                                      {1, []transcript.VerifyRow{check("build", "red", "red", true), waitedAsBefore}, nil},
 		"❌ checks `` `a` ``" + strings.Repeat(", `"+strings.Repeat("n", 59)+"…`", 4) + " and 2 more fail: do not merge ($0.06, 7 s)": {1, many, nil},
 	} {
 		list := &price.List{Rates: price.Rates{Input: 1}}

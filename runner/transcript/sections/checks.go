@@ -39,7 +39,7 @@ func checks(s *Source) document.Section {
 // tones are those of results of checks, of states, and of proofs.
 var tones = map[string]document.Tone{
 	"passed": document.Good, "flaky, accepted": document.Good, transcript.CheckFailed: document.Bad, "red before too": document.Doubtful, "not run": document.Doubtful,
-	"not run: a check that it needs did not pass": document.Doubtful, "green": document.Good, "red": document.Bad, "timeout": document.Bad, transcript.Flaky: document.Doubtful,
+	"green": document.Good, "red": document.Bad, "timeout": document.Bad, transcript.Flaky: document.Doubtful,
 	transcript.Proven: document.Good,
 }
 

@@ -37,14 +37,11 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 	if table.Attempt == 0 {
 		return document.Doubtful, document.Words("the checks did not run on the change")
 	}
-	var red, before, notRun []string
-	passed, refused := 0, false
+	var red, before []string
+	passed := 0
 	for _, row := range table.Rows {
-		refused = refused || !row.Passed
 		switch {
 		case row.NotRun == transcript.NotConcerned:
-		case row.After == "": // a check that it needs did not pass
-			notRun = append(notRun, row.Name)
 		case !row.Passed:
 			red = append(red, row.Name)
 		case transcript.Good(row.After, row.Flaky):
@@ -53,11 +50,8 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 			before = append(before, row.Name)
 		}
 	}
-	switch {
-	case len(red) > 0:
+	if len(red) > 0 {
 		return document.Bad, named(red, agree(len(red), "fail"))
-	case refused:
-		return document.Bad, named(notRun, "did not run")
 	}
 	var parts []document.Text
 	tone := document.Good
@@ -68,7 +62,6 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 	}
 	add(passed > 0, document.Good, document.Words(transcript.Count(passed, "check")+" "+agree(passed, "pass")))
 	add(len(before) > 0, document.Doubtful, named(before, agree(len(before), "fail")+" as before"))
-	add(len(notRun) > 0, document.Doubtful, named(notRun, "did not run"))
 	add(len(parts) == 0, document.Doubtful, document.Words("no check concerns the change"))
 	proven, doubtful := proofCounts(table)
 	add(proven > 0, document.Good, document.Words(transcript.Count(proven, "test")+" proven"))
