@@ -86,10 +86,11 @@ func TestALandingThatWasBrokenOffIsTakenBack(t *testing.T) {
 		"another branch":      {unlocked(git("checkout", "--quiet", "-b", "theirs")), "others committed, staged or switched"},
 		"another git at work": {func(r gittest.Repo) { r.Write(".git/index.lock", "") }, "the index there can't be locked"},
 	} {
-		for _, switched := range []bool{false, true} {
-			t.Run(strings.Join([]string{name, map[bool]string{true: "switched"}[switched]}, " "), func(t *testing.T) {
+		for _, how := range []string{"", "switched", "without its tree", "switched, without its tree"} {
+			t.Run(name+" "+how, func(t *testing.T) {
 				t.Parallel()
-				c := killedLanding(t, switched)
+				c := killedLanding(t, strings.HasPrefix(how, "switched"))
+				c.earlier.HasTree = !strings.HasSuffix(how, "tree")
 				test.others(c.repo)
 				before := c.repo.Files()
 				_, _, err := c.goOn(t, "")

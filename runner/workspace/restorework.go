@@ -114,6 +114,9 @@ func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found
 		return found, fmt.Errorf("go on with the checkout: %w", err)
 	}
 	if found.Away != "" {
+		if err := w.takeBackAlone(ctx, earlier); err != nil {
+			return found, err
+		}
 		w.snapshot = nil // the checkout is its user's, and is looked at anew
 		w.rec.Remove(untrackedFolder)
 		return found, w.sameBase(ctx, earlier, found.Away)
@@ -126,6 +129,20 @@ func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found
 		return found, err
 	}
 	return found, w.unchangedBelow(ctx)
+}
+
+// takeBackAlone is takeBackLanding for a run whose work tree is missing.
+func (w *Workspace) takeBackAlone(ctx context.Context, earlier Earlier) error {
+	if w.snapshot == nil || !w.rec.Has(landingFile) {
+		return nil
+	}
+	if err := w.UseBase(gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
+		return CheckoutFailure(err)
+	}
+	if err := w.takeBackLanding(ctx); err != nil {
+		return err
+	}
+	return CheckoutFailure(w.UseBase(gitops.BaseSpec{}))
 }
 
 // findWork says what has the work so far where the work tree does not.
@@ -148,7 +165,7 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 	switch other := errors.Is(err, gitops.ErrOtherCheckout); {
 	case other && earlier.HasTree && earlier.InOverlay:
 		return "", CannotResume("its work lies above the checkout %s, and only what patches did of it could be done again elsewhere; resume it in that checkout", earlier.Root)
-	case other, errors.Is(err, fs.ErrNotExist), err == nil && !earlier.HasTree && !earlier.InOverlay:
+	case other, errors.Is(err, fs.ErrNotExist), err == nil && !earlier.HasTree:
 		return InPatches, nil
 	}
 	return "", err

@@ -74,6 +74,7 @@ func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
 		"above another checkout":         {func(t *testing.T, c *cut) string { c.earlier.InOverlay = true; return c.elsewhere(t) }, "", "", "not_resumable"},
 		"another machine":                {func(t *testing.T, c *cut) string { c.earlier.HasTree = false; return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
 		"without its tree":               {func(_ *testing.T, c *cut) string { c.earlier.HasTree = false; return "" }, InPatches, "one\ntwo\n", ""},
+		"without its overlay":            {func(_ *testing.T, c *cut) string { c.earlier.HasTree, c.earlier.InOverlay = false, true; return "" }, InPatches, "one\ntwo\n", ""},
 		"stopped":                        {func(_ *testing.T, c *cut) string { c.earlier.Ended = true; return "" }, InChange, "one\ntwo\n", ""},
 		"stopped, and others changed it": {func(_ *testing.T, c *cut) string { c.earlier.Ended = true; c.repo.Write("README", "mine\n"); return "" }, "", "", "not_resumable"},
 		"changed elsewhere": {func(t *testing.T, c *cut) string {
