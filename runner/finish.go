@@ -29,8 +29,8 @@ const salvageTime = 20 * time.Second
 
 // finish keeps what there is, puts the checkout in order and writes the result.
 // It does so after a cancelled ctx as well.
-func (in *invocation) finish(ctx context.Context, so *reached, left *departure, err error) record.Result {
-	stop := cmp.Or(workspace.ObjectFailure(err), so.workspaceOr(in.rec).FilterFailure(err), so.end(ctx, in.rec, err))
+func (in *invocation) finish(ctx context.Context, so *reached, left *departure, cause error) record.Result {
+	stop := cmp.Or(workspace.ObjectFailure(cause), so.workspaceOr(in.rec).FilterFailure(cause), so.end(ctx, in.rec, cause))
 	if stop.Outcome == outcome.Changed && so.project.publish == publishNone {
 		so.workspace.PutIntoCheckout(ctx, so.change) // which takes as long as the change is large
 	}
@@ -44,15 +44,19 @@ func (in *invocation) finish(ctx context.Context, so *reached, left *departure, 
 	defer cancel()
 	in.concludeProgress(late, so, stop)
 	in.concludeRepair(late, so, stop)
-	result := so.result(in.rec, stop, err)
+	event := so.finished(stop)
 	in.rec.Rest() // its file goes with the working files
+	var failed []string
 	files, err := in.rec.Digests(late)
-	if err != nil {
-		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", in.rec.Redact(err.Error())))
+	if event.Files = files; err != nil {
+		failed = append(failed, fmt.Sprintf("the digests of the run's files: %s", in.rec.Redact(err.Error())))
 	}
-	if left.concludes() {
-		in.conclude(so, &result, files)
+	if !left.concludes() {
+		return in.project(so, event)
 	}
+	result := in.conclude(so, event)
+	result.Errors = append(failed, result.Errors...)
+	result.Problems = problemsOf(cause)
 	return result
 }
 
@@ -204,73 +208,56 @@ func pullRequestOf(p publish.Publication) record.PullRequest {
 	return record.PullRequest{Number: p.Pull.Number, URL: p.Pull.URL, Operation: p.Operation}
 }
 
-// result is the result of a run by what was reached and how it ended.
-func (so *reached) result(rec *record.Record, stop *outcome.Stop, err error) record.Result {
-	result, p, work := record.NewResult(rec.ID, stop), so.published(), so.work()
-	result.BaseSHA, result.HeadSHA, result.Branch, result.PullRequest = p.Base.SHA, p.Commit, p.Branch, pullRequestOf(p)
-	result.Feedback = so.said.Result()
-	result.Plan = append(result.Plan, work.Plan.Steps...)
-	result.Verify = append(result.Verify, p.Table.Rows...)
-	result.Warnings = append(result.Warnings, rec.Warnings()...)
-	result.Sandbox = so.confined()
-	if so.boxes != nil {
-		result.Denied = so.boxes.Denied()
-	}
-	result.Hooks, result.MCPServers = so.hooks.Uses(), so.toolServers()
-	result.Worked = so.workspace != nil && so.workspace.Worked()
-	result.Directory, result.File = rec.Path(), record.ResultFile
-	result.BodyFile, result.Summary, result.Output = p.BodyFile, work.Summary, so.outFile
+// finished returns the last event of a run that ended so.
+func (so *reached) finished(stop *outcome.Stop) transcript.RunFinished {
+	p := so.published()
 	spent, cost := so.spent()
-	result.Usage, result.CostUSD, result.Agents = transcript.Usage(spent.Usage), cost, so.subagents()
-	if spent.Turns > 0 {
-		result.Models = spent.Models
+	end := transcript.RunFinished{
+		Outcome: string(stop.Outcome), Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(), Summary: so.work().Summary,
+		Usage: transcript.Usage(spent.Usage), CostUSD: cost, Turns: spent.Turns, Calls: spent.Calls, Hosted: spent.Hosted,
+		BaseSHA: p.Base.SHA, HeadSHA: p.Commit, Branch: p.Branch, Output: so.outFile,
 	}
-	if !p.Change.Empty() {
-		result.Changes = &record.ChangeSummary{Files: len(p.Change.Files), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}
-		result.Stat = workspace.ChangeFiles(p.Change)
-		for i := range result.Stat { // a name may hold a secret
-			result.Stat[i].Path = rec.Redact(result.Stat[i].Path)
-		}
+	if so.boxes != nil {
+		end.Denied = so.boxes.Denied()
 	}
-	var problems job.Problems
-	if errors.As(err, &problems) {
-		for _, problem := range problems {
-			result.Problems = append(result.Problems, problem.String())
-		}
-	}
-	return result
+	return end
 }
 
-// toolServers are the servers of tools that the agent had.
-func (so *reached) toolServers() (all []record.ToolServer) {
-	if so.agent == nil {
-		return nil
+// problemsOf returns the mistakes of a job that ended a run, one a line.
+func problemsOf(err error) (lines []string) {
+	problems, _ := errors.AsType[job.Problems](err)
+	for _, problem := range problems {
+		lines = append(lines, problem.String())
 	}
-	for _, s := range so.agent.Servers() {
-		all = append(all, record.ToolServer{
-			Name: s.Name, State: s.State, Revision: s.Revision, Server: s.Server, Version: s.Version, Tools: len(s.Tools), SHA256: s.SHA256, Why: s.Why,
-		})
+	return lines
+}
+
+// project returns the result that the events of the run tell, which ends as the event says.
+func (in *invocation) project(so *reached, end transcript.RunFinished) record.Result {
+	view, err := in.rec.Survey(nil)
+	if err != nil { // the run ends all the same, and result.json tells of its end
+		view = &transcript.View{Warnings: in.rec.Warnings()}
 	}
-	return all
+	view.Finished = &end
+	result := record.Project(view)
+	result.RunID, result.Worked = in.rec.ID, so.workspace != nil && so.workspace.Worked()
+	result.Directory, result.File, result.BodyFile = in.rec.Path(), record.ResultFile, so.published().BodyFile
+	return result
 }
 
 // conclude writes the last event and result.json. What cannot be written is
 // told in the result.
-func (in *invocation) conclude(so *reached, result *record.Result, files []transcript.FileDigest) {
-	spent, _ := so.spent()
-	event := transcript.RunFinished{
-		Outcome: string(result.Outcome), Reason: result.Reason, Message: result.Message, ExitCode: result.ExitCode,
-		Summary: result.Summary, Usage: result.Usage, CostUSD: result.CostUSD, Seconds: time.Since(in.began).Seconds(), Files: files,
-		Turns: spent.Turns, Calls: spent.Calls, Hosted: spent.Hosted,
-	}
-	result.Message = strings.TrimSpace(result.Message + " " + in.resumeHint(so, result.Outcome, result.Reason))
+func (in *invocation) conclude(so *reached, event transcript.RunFinished) record.Result {
+	event.Seconds = time.Since(in.began).Seconds()
+	event.Next = in.resumeHint(so, outcome.Outcome(event.Outcome), event.Reason)
 	in.rec.DropReserve()
+	unrecorded := in.recordEnd(so, &event)
+	result := in.project(so, event)
 	failed := func(err error) {
 		if err != nil {
 			result.Errors = append(result.Errors, in.rec.Redact(err.Error()))
 		}
 	}
-	unrecorded := in.recordEnd(so, event, result)
 	failed(unrecorded)
 	result.TranscriptSHA256 = in.rec.Log().Head()
 	if err := cmp.Or(in.rec.WriteJSON(record.ResultFile, result), in.rec.Sync(".")); err != nil {
@@ -292,32 +279,25 @@ func (in *invocation) conclude(so *reached, result *record.Result, files []trans
 	// changes nothing of how the run ended.
 	if err := in.rec.Report(); err != nil {
 		failed(err)
-		return
+		return result
 	}
 	result.ReportFile = record.ReportFile
+	return result
 }
 
-// recordEnd writes the last event, and makes the result what that tells of it.
-func (in *invocation) recordEnd(so *reached, event transcript.RunFinished, result *record.Result) error {
+// recordEnd writes the last event, and makes it what the transcript says: without secrets.
+func (in *invocation) recordEnd(so *reached, event *transcript.RunFinished) error {
 	if err := so.workspaceOr(in.rec).MarkLeft(); err != nil {
 		return err
 	}
 	if err := in.recordStart(so); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(result)
-	if err != nil {
-		return fmt.Errorf("write transcript: %w", err)
-	}
-	event.Result = raw
 	e, err := in.rec.AppendAs(transcript.TypeRunFinished, event)
 	if err != nil {
 		return err
 	}
-	if err = json.Unmarshal(e.Data, &event); err == nil {
-		err = json.Unmarshal(event.Result, result)
-	}
-	if err != nil {
+	if err := json.Unmarshal(e.Data, event); err != nil {
 		return fmt.Errorf("write transcript: %w", err)
 	}
 	return in.rec.SyncLog()

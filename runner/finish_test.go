@@ -113,15 +113,15 @@ func expecting(what string) assignment {
 func TestAResultOfARunThatCameToNothing(t *testing.T) {
 	rec := recorded(t)
 	var so reached
-	got := so.result(rec, outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake."), job.Problems{{Key: "task.prompt", Message: "is missing"}})
+	in := invocation{rec: rec}
+	got := in.project(&so, so.finished(outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake.")))
 	want := record.NewResult("run-1", outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake."))
 	want.Directory, want.File = rec.Path(), record.ResultFile
-	want.Problems = got.Problems
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "task.prompt") {
-		t.Errorf("the problems are %q", got.Problems)
+	if got := problemsOf(job.Problems{{Key: "task.prompt", Message: "is missing"}}); len(got) != 1 || !strings.Contains(got[0], "task.prompt") {
+		t.Errorf("the problems are %q", got)
 	}
 }
 
@@ -137,7 +137,8 @@ func TestAResultTellsOfTheChangeThatWasPublished(t *testing.T) {
 		Table: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "red", After: "green", Seconds: 1, Log: "l"}}},
 	}}
 	so.told.Plan.Steps = []transcript.PlanStep{{Step: "One", Status: "completed"}}
-	got := so.result(rec, outcome.Stopf(outcome.Changed, "pull_request", "Done."), nil)
+	in := invocation{rec: rec}
+	got := record.Project(in.publishedView(&so, outcome.Stopf(outcome.Changed, "pull_request", "Done.")))
 	if got.BaseSHA != "moved" || got.HeadSHA != "c0ffee" || got.PullRequest.Number != 7 || got.Changes.Files != 2 || len(got.Plan) != 1 || len(got.Verify) != 1 {
 		t.Errorf("%+v", got)
 	}

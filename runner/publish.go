@@ -7,6 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
 // PublishOptions say which bundle to publish, and what it is checked by.
@@ -51,9 +53,10 @@ func (in *invocation) publishFrom(ctx context.Context, runDir string, so *reache
 		return err
 	})
 	stop := so.end(ctx, in.rec, err)
-	stop.Message = outcome.Shortened(in.rec.Redact(stop.Message))
-	result = so.result(in.rec, stop, err)
+	stop.Message = in.rec.Redact(stop.Message)
+	result = record.Project(in.publishedView(so, stop))
 	result.Sandbox = record.Confinement{} // no command was run
+	result.Directory, result.BodyFile, result.Problems = in.rec.Path(), so.published().BodyFile, problemsOf(err)
 	result.TranscriptSHA256, result.File = b.Head, record.PublishFile
 	if err := in.rec.WriteJSON(record.PublishFile, result); err != nil {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""
@@ -62,4 +65,24 @@ func (in *invocation) publishFrom(ctx context.Context, runDir string, so *reache
 		in.rec.Remove(record.StateFolder) // else it may be that of a run that can still go on
 	}
 	return result
+}
+
+// publishedView returns what this half knows of the run: a bundle's transcript is closed, and takes
+// no events of it.
+func (in *invocation) publishedView(so *reached, stop *outcome.Stop) *transcript.View {
+	p, end := so.published(), so.finished(stop)
+	view := &transcript.View{Started: transcript.RunStarted{RunID: in.rec.ID}, Plan: so.told.Plan, Verify: &p.Table, Warnings: in.rec.Warnings(), Finished: &end}
+	if !p.Change.Empty() {
+		view.Change = &transcript.Change{Files: workspace.ChangeFiles(p.Change), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}
+		for i, f := range view.Change.Files { // a name may hold a secret
+			view.Change.Files[i].Path = in.rec.Redact(f.Path)
+		}
+	}
+	if p.Pull != nil {
+		view.Publish = []transcript.Publish{{Step: "pull_request", Number: p.Pull.Number, URL: p.Pull.URL, Operation: p.Operation}}
+	}
+	if so.hooks != nil {
+		view.Hooks = so.hooks.Uses()
+	}
+	return view
 }

@@ -232,8 +232,8 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	}
 	stop := p.so.end(ctx, p.in.rec, err)
 	found.Outcome, found.Message = stop.Outcome, outcome.Shortened(p.in.rec.Redact(stop.Message))
-	result := p.so.result(p.in.rec, stop, err)
-	p.in.conclude(p.so, &result, nil)
+	stop.Message = found.Message
+	p.in.conclude(p.so, p.so.finished(stop))
 	if found.Differences, err = p.recorded.audited().Outputs(outputs, p.in.rec.Directory, p.so.workspace.Root()); err != nil {
 		return found, err
 	}

@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -46,7 +44,7 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 			return err
 		})
 		if h != nil && h.Finished != nil && !in.rec.Has(record.ResultFile) {
-			return in.concludeAgain(so, h)
+			return in.concludeAgain(h)
 		}
 		if err == nil {
 			in.adopt(h, so)
@@ -102,14 +100,9 @@ func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, 
 
 // concludeAgain writes the result of a run that was killed between its last
 // event and its result.
-func (in *invocation) concludeAgain(so *reached, h *history) record.Result {
-	result := record.Result{Worked: h.worked(), Directory: in.rec.Path(), File: record.ResultFile, Summary: h.Finished.Summary}
-	if err := json.Unmarshal(h.Finished.Result, &result); err != nil {
-		return in.unrecorded(so, fmt.Errorf("read the last event: %w", err))
-	}
-	if change := h.Work.Change; change != nil && len(change.Files) > 0 {
-		result.Stat = change.Files
-	}
+func (in *invocation) concludeAgain(h *history) record.Result {
+	result := record.Project(h.View)
+	result.Worked, result.Directory, result.File = h.worked(), in.rec.Path(), record.ResultFile
 	result.TranscriptSHA256 = in.rec.Log().Head()
 	if err := in.rec.WriteJSON(record.ResultFile, result); err != nil {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""

@@ -332,10 +332,10 @@ func (f *Fetched) check(dir *record.Directory) (err error) {
 	if f.View, err = dir.View(); err != nil {
 		return refused("%s", outcome.Trimmed(err))
 	}
-	if f.Head = f.View.Head; f.View.Finished == nil || len(f.View.Finished.Result) == 0 || !dir.Has(record.ResultFile) {
+	if f.Head = f.View.Head; f.View.Finished == nil || !dir.Has(record.ResultFile) {
 		return nil
 	}
-	if err := dir.CheckResult(f.View.Finished); err != nil {
+	if err := dir.CheckResult(f.View); err != nil {
 		return refused("%s", outcome.Trimmed(err))
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,7 +21,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
-	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
@@ -49,10 +47,10 @@ func honest(t *testing.T) map[string]string {
 	must(t, rec.Write(record.ReportFile, []byte(evilPage)))
 	files, err := rec.Digests(t.Context())
 	must(t, err)
-	result := record.NewResult(rec.ID, outcome.Stopf(outcome.Changed, "pull_request", "Done."))
-	raw, err := json.Marshal(result)
+	must(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Reason: "pull_request", Message: "Done.", Files: files}))
+	view, err := rec.Survey(nil)
 	must(t, err)
-	must(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Reason: "pull_request", Message: "Done.", Files: files, Result: raw}))
+	result := record.Project(view)
 	result.TranscriptSHA256 = rec.Log().Head()
 	must(t, rec.WriteJSON(record.ResultFile, result))
 	rec.Remove(record.StateFolder)

@@ -227,8 +227,8 @@ func (r Record) Itself() (found Differences) {
 	if end == nil {
 		return found
 	}
-	if end.Result != nil && r.Has(record.ResultFile) {
-		if err := r.CheckResult(end); err != nil {
+	if r.Has(record.ResultFile) {
+		if err := r.CheckResult(r.View); err != nil {
 			found.note(record.ResultFile, "as it was written", err.Error())
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -34,15 +33,4 @@ func (s *Said) findings() string {
 		return transcript.Count(s.Findings, "finding")
 	}
 	return fmt.Sprintf("%s, %d of them in its text", transcript.Count(s.Findings+s.Beside, "finding"), s.Beside)
-}
-
-// Result is what was said, for result.json; nil for nothing.
-func (s *Said) Result() *record.Feedback {
-	if s == nil {
-		return nil
-	}
-	return &record.Feedback{
-		As: s.As, Number: s.On.Number, URL: s.URL, Operation: s.Operation, Findings: s.Findings, Beside: s.Beside,
-		Labels: append([]string{}, s.Labels...),
-	}
 }

@@ -90,7 +90,7 @@ func CheckRun(ctx context.Context, runDir string) (*CheckedRun, error) {
 		checked.Notes = append(checked.Notes, "the transcript does not tell the digests of the other files, so that they were not looked at")
 		return checked, nil
 	}
-	if err := dir.CheckResult(view.Finished); err != nil {
+	if err := dir.CheckResult(view); err != nil {
 		checked.Wrong = append(checked.Wrong, err.Error())
 	}
 	err = dir.checkFiles(ctx, view, checked)
@@ -132,8 +132,8 @@ func (d *Directory) CheckChain() (string, error) {
 	return head, nil
 }
 
-// CheckResult compares result.json with what the last event says of it.
-func (d *Directory) CheckResult(end *transcript.RunFinished) error {
+// CheckResult compares result.json with the result that the events tell.
+func (d *Directory) CheckResult(view *transcript.View) error {
 	raw, err := d.Read(ResultFile)
 	if err != nil {
 		return err
@@ -142,7 +142,10 @@ func (d *Directory) CheckResult(end *transcript.RunFinished) error {
 	if err := json.Unmarshal(raw, &is); err != nil {
 		return fmt.Errorf("%s was altered: %w", ResultFile, err)
 	}
-	if err := json.Unmarshal(end.Result, &was); err != nil {
+	if raw, err = json.Marshal(Project(view)); err == nil {
+		err = json.Unmarshal(raw, &was)
+	}
+	if err != nil {
 		return fmt.Errorf("read what the transcript tells of %s: %w", ResultFile, err)
 	}
 	delete(is, "transcript_sha256") // which the event cannot know, and the chain was compared with

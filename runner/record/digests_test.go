@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
@@ -39,18 +37,18 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := NewResult(rec.ID, outcome.Stopf(outcome.Changed, "pushed", "Done."))
-	raw, err := json.Marshal(result)
-	if err != nil {
-		t.Fatal(err)
-	}
 	err = rec.Begin(started)
 	if err == nil {
-		err = rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Files: files, Result: raw})
+		err = rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Reason: "pushed", Message: "Done.", Files: files})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	view, err := rec.Survey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := Project(view)
 	result.TranscriptSHA256 = rec.Log().Head()
 	if err := rec.WriteJSON(ResultFile, result); err != nil {
 		t.Fatal(err)

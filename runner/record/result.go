@@ -1,6 +1,9 @@
 package record
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -53,6 +56,53 @@ func NewResult(id string, stop *outcome.Stop) Result {
 		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(),
 		RunID: id, PullRequest: PullRequest{Operation: "none"},
 		Plan: []transcript.PlanStep{}, Verify: []transcript.VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: Unconfined(),
+	}
+}
+
+// Project returns the result of a run that its events tell. The fields without a key in
+// result.json are left empty, but for the summary and the changed files.
+func Project(v *transcript.View) Result {
+	end := v.Finished
+	if end == nil {
+		end = &transcript.RunFinished{}
+	}
+	r := NewResult(v.Started.RunID, &outcome.Stop{Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason})
+	r.Message, r.ExitCode, r.Summary = strings.TrimSpace(end.Message+" "+end.Next), end.ExitCode, end.Summary
+	r.BaseSHA, r.HeadSHA, r.Branch, r.Denied, r.Output = end.BaseSHA, end.HeadSHA, end.Branch, end.Denied, end.Output
+	r.Usage, r.CostUSD = end.Usage, end.CostUSD
+	r.Hooks, r.Agents = v.Hooks, v.Agents
+	r.Plan, r.Warnings = append(r.Plan, v.Plan.Steps...), append(r.Warnings, v.Warnings...)
+	if end.Turns > 0 {
+		r.Models = slices.Clone(v.Models)
+		for _, a := range v.Agents {
+			r.Models = append(r.Models, a.Models...)
+		}
+	}
+	if v.Verify != nil {
+		r.Verify = append(r.Verify, v.Verify.Rows...)
+	}
+	if p := v.Policy; p.Level != "" {
+		r.Sandbox = Confinement{p.Level, p.Layers, p.WorkTree}
+	}
+	for _, s := range v.MCPServers {
+		r.MCPServers = append(r.MCPServers, ToolServer{s.Name, s.State, s.Revision, s.Server, s.Version, len(s.Tools), s.SHA256, s.Why})
+	}
+	for _, step := range v.Publish {
+		r.published(step)
+	}
+	if c := v.Change; c != nil && len(c.Files) > 0 {
+		r.Changes, r.Stat = &ChangeSummary{len(c.Files), c.Insertions, c.Deletions}, c.Files
+	}
+	return r
+}
+
+// published adds what a step of publishing made on the forge.
+func (r *Result) published(step transcript.Publish) {
+	switch step.Step {
+	case "pull_request":
+		r.PullRequest = PullRequest{step.Number, step.URL, step.Operation}
+	case "review", "labels", "comment":
+		r.Feedback = &Feedback{step.Step, step.Number, step.URL, step.Operation, step.Findings, step.Beside, append([]string{}, step.Labels...)}
 	}
 }
 

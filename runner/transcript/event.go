@@ -685,9 +685,13 @@ type RunFinished struct {
 	Seconds float64  `json:"seconds"`
 	// Files are those of the run directory, but for the transcript and what is
 	// made of it.
-	Files []FileDigest `json:"files,omitempty"`
-	// Result is result.json without the head of the chain.
-	Result json.RawMessage `json:"result,omitempty"`
+	Files   []FileDigest `json:"files,omitempty"`
+	BaseSHA string       `json:"base_sha,omitempty"` // the commit that the change is on
+	HeadSHA string       `json:"head_sha,omitempty"` // the commit of the change
+	Branch  string       `json:"branch,omitempty"`   // of that commit
+	Denied  int          `json:"denied,omitempty"`   // calls and hosts that the policy refused
+	Output  string       `json:"output,omitempty"`   // file by task.output_schema, in the run directory
+	Next    string       `json:"next,omitempty"`     // how to resume the run, for people; empty if it cannot be resumed
 }
 
 // FileDigest is a file of the run directory as it was at the end of the run.
