@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/price"
 )
 
 // Settings are the parts of a request that stay the same for a whole run, so
@@ -79,27 +81,8 @@ type Response struct {
 	Uncounted bool
 }
 
-// Usage counts tokens. Cached and CacheWrite are parts of Input, Reasoning of Output.
-type Usage struct {
-	Input, Cached int64
-	CacheWrite    int64 `yaml:"cache_write"` // to the provider's cache
-	Output        int64
-	Reasoning     int64
-	// ServiceTier is the tier of service at which an answer came, as it says itself;
-	// empty where it doesn't, and of several answers.
-	ServiceTier string `yaml:"service_tier"`
-}
-
-// Add sums two counts.
-func (u Usage) Add(v Usage) Usage {
-	return Usage{
-		Input: u.Input + v.Input, Cached: u.Cached + v.Cached, CacheWrite: u.CacheWrite + v.CacheWrite,
-		Output: u.Output + v.Output, Reasoning: u.Reasoning + v.Reasoning,
-	}
-}
-
-// Total is what counts against limits.tokens.
-func (u Usage) Total() int64 { return u.Input + u.Output }
+// Usage counts the tokens of an answer.
+type Usage = price.Usage
 
 // Observer sees an answer while it comes. Each function may be nil.
 type Observer struct {

@@ -102,7 +102,7 @@ func weighed(r *Response, err error, sent []byte) (*Response, error) {
 	var failure *Failure
 	switch {
 	case errors.As(err, &failure):
-		failure.Usage = failure.Usage.told()
+		failure.Usage = told(failure.Usage)
 		if failure.Kind == StreamCut && failure.Usage.Total() == 0 { // the request was read, and nobody will tell
 			failure.Usage.Input = estimate(textBytes(sent))
 		}
@@ -111,13 +111,13 @@ func weighed(r *Response, err error, sent []byte) (*Response, error) {
 		for _, item := range r.Output {
 			received += len(item)
 		}
-		r.Usage, r.Uncounted = r.Usage.plausible(textBytes(sent), received)
+		r.Usage, r.Uncounted = plausible(r.Usage, textBytes(sent), received)
 	}
 	return r, err
 }
 
 // told is usage without what is not known.
-func (u Usage) told() Usage {
+func told(u Usage) Usage {
 	u.Input, u.Output = max(u.Input, 0), max(u.Output, 0)
 	u.Cached, u.Reasoning = min(max(u.Cached, 0), u.Input), min(max(u.Reasoning, 0), u.Output)
 	u.CacheWrite = min(max(u.CacheWrite, 0), u.Input-u.Cached)
@@ -126,7 +126,7 @@ func (u Usage) told() Usage {
 
 // plausible says also whether it had to be estimated. Some APIs count what was
 // cached beside the input, and reasoning beside the output.
-func (u Usage) plausible(sent, received int) (usage Usage, estimated bool) {
+func plausible(u Usage, sent, received int) (usage Usage, estimated bool) {
 	if u.Input >= 0 && max(u.Cached, u.CacheWrite) > u.Input {
 		u.Input += max(u.Cached, 0) + max(u.CacheWrite, 0)
 	}
@@ -139,7 +139,7 @@ func (u Usage) plausible(sent, received int) (usage Usage, estimated bool) {
 	if u.Output < 0 || estimated && u.Output == 0 {
 		u.Output, u.Reasoning, estimated = estimate(received), 0, true
 	}
-	return u.told(), estimated
+	return told(u), estimated
 }
 
 func estimate(size int) int64 { return int64(size+bytesPerToken-1) / bytesPerToken }

@@ -52,6 +52,34 @@ func Common(a, b *List) *List {
 // Tokens are those of one answer. Cached and CacheWrite are parts of Input.
 type Tokens struct{ Input, Cached, CacheWrite, Output int64 }
 
+// Usage counts the tokens of an answer, or of several. Cached and CacheWrite are parts of Input, Reasoning of Output.
+type Usage struct {
+	Input      int64 `json:"input"`
+	Cached     int64 `json:"cached"`
+	CacheWrite int64 `json:"cache_write,omitempty" yaml:"cache_write"` // to the provider's cache
+	Output     int64 `json:"output"`
+	Reasoning  int64 `json:"reasoning"`
+	// ServiceTier is the tier of service of an answer, as the answer says itself; empty if it doesn't, and for
+	// several answers.
+	ServiceTier string `json:"service_tier,omitempty" yaml:"service_tier"`
+}
+
+// Add sums two counts.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		Input: u.Input + v.Input, Cached: u.Cached + v.Cached, CacheWrite: u.CacheWrite + v.CacheWrite,
+		Output: u.Output + v.Output, Reasoning: u.Reasoning + v.Reasoning,
+	}
+}
+
+// Total is what counts against limits.tokens.
+func (u Usage) Total() int64 { return u.Input + u.Output }
+
+// Cost is what one answer with this usage costs, in US dollars.
+func (u Usage) Cost(list *List) float64 {
+	return list.Of(Tokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output}, u.ServiceTier)
+}
+
 // Of is what one answer costs, in US dollars, that came at a tier of service.
 func (l *List) Of(t Tokens, service string) float64 {
 	r := l.rates(t.Input, service)

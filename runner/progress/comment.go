@@ -2,9 +2,7 @@ package progress
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +35,7 @@ type comment struct {
 	now   func() time.Time
 	pages Pages
 
-	plan  transcript.Plan
-	alive []worksBeside // agents that others started
+	run   *transcript.Follower
 	stage string
 	trace string    // for a later run, not for people
 	shown string    // the text that stands there
@@ -47,29 +44,16 @@ type comment struct {
 	err   error     // of the last edit
 }
 
-// worksBeside is an agent that another one started.
-type worksBeside struct{ id, name string }
-
-// note takes which agents are at work.
-func (c *comment) note(e transcript.Event) {
-	switch e.Type {
-	case transcript.TypeAgentStarted:
-		var d transcript.AgentStarted
-		_ = json.Unmarshal(e.Data, &d) // written by this process
-		c.alive = append(c.alive, worksBeside{e.Agent, d.Name})
-	case transcript.TypeAgentFinished, transcript.TypeRunResumed:
-		c.alive = slices.DeleteFunc(c.alive, func(a worksBeside) bool { return a.id == e.Agent || e.Type == transcript.TypeRunResumed })
-	}
-}
-
 // beside names the agents that are at work besides that of the run.
 func (c *comment) beside() string {
-	if len(c.alive) == 0 {
-		return ""
-	}
 	var names []string
-	for _, a := range c.alive {
-		names = append(names, markdown.Text(a.name))
+	for _, a := range c.run.View().Agents {
+		if a.Status == transcript.AgentRunning {
+			names = append(names, markdown.Text(a.Name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
 	}
 	return ", with the agents " + strings.Join(names, ", ")
 }
@@ -86,10 +70,7 @@ var stages = map[transcript.Type]string{
 // ago: longer each time that one failed, since a server that does not answer
 // holds up the run. The next event shows what was not.
 func (c *comment) take(e transcript.Event) {
-	if e.Type == transcript.TypePlan {
-		_ = json.Unmarshal(e.Data, &c.plan) // written by this process
-	}
-	c.note(e)
+	_ = c.run.Take(e) // an event that it cannot read changes nothing that is shown
 	if stage, known := stages[e.Type]; known {
 		c.stage = stage
 	}
@@ -99,15 +80,15 @@ func (c *comment) take(e transcript.Event) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), progressWait)
 	defer cancel()
-	c.show(ctx, c.running())
+	c.show(ctx, c.running(), c.run.View().Plan)
 }
 
 func (c *comment) running() string {
-	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, c.beside(), c.run())
+	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, c.beside(), c.page())
 }
 
-// run links to the workflow's run.
-func (c *comment) run() string {
+// page links to the workflow's run.
+func (c *comment) page() string {
 	if c.pages.Run == "" {
 		return ""
 	}
@@ -117,15 +98,15 @@ func (c *comment) run() string {
 // files links to the workflow's run, and to the files of it that are there once it is over.
 func (c *comment) files() string {
 	if c.pages.Artifacts == "" {
-		return c.run()
+		return c.page()
 	}
 	return fmt.Sprintf(" (%s, %s)", markdown.Link{Name: "run", Address: c.pages.Run}, markdown.Link{Name: "report and transcript", Address: c.pages.Artifacts})
 }
 
 // show replaces what stands there, unless it is the same.
-func (c *comment) show(ctx context.Context, state string) {
+func (c *comment) show(ctx context.Context, state string, plan transcript.Plan) {
 	text := intake.ProgressMark + state
-	if steps := body.Checklist(c.plan, progressPlan); steps != "" {
+	if steps := body.Checklist(plan, progressPlan); steps != "" {
 		text += "\n" + steps
 	}
 	text += c.trace
@@ -164,8 +145,8 @@ func (t *Thread) write(ctx context.Context, body string) error {
 
 // Comment puts the comment there.
 func (w *Watch) Comment(ctx context.Context, on Thread) {
-	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting"}
-	c.show(ctx, c.running())
+	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting", run: transcript.Follow(&transcript.View{})}
+	c.show(ctx, c.running(), transcript.Plan{})
 	w.comment.Store(c)
 }
 
@@ -189,7 +170,7 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	if c == nil {
 		return nil
 	}
-	c.plan, c.trace = end.Plan, end.Trace
+	c.trace = end.Trace
 	said := body.Sentence(end.Site, markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
 	if pull := end.PullRequest; pull.Operation == "created" || pull.Operation == "updated" {
 		name := fmt.Sprintf("#%d", pull.Number)
@@ -203,7 +184,7 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	if verdict != "" {
 		sign = "" // the verdict has its own
 	}
-	c.show(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), said))
+	c.show(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), said), end.Plan)
 	return c.err
 }
 

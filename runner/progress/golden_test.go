@@ -21,15 +21,15 @@ func TestProgressAsItStandsOnPages(t *testing.T) {
 	b := &board{}
 	c := b.comment()
 	c.stage, c.pages = stages[transcript.TypeModelRequest], Pages{Run: run, Artifacts: run + "#artifacts"}
-	c.plan.Steps = []transcript.PlanStep{
+	plan := transcript.Plan{Steps: []transcript.PlanStep{
 		{Step: "Look at loop.go", Status: "completed"},
 		{Step: "Mend <script>evil()</script> of @octocat, see https://evil.example/x and [y](https://evil.example/y)", Status: "in_progress"},
-	}
-	c.show(t.Context(), c.running())
+	}}
+	c.show(t.Context(), c.running(), plan)
 	w := &Watch{}
 	w.comment.Store(c)
 	end := End{
-		Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), Plan: c.plan, Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"},
+		Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), Plan: plan, Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"},
 		PullRequest: record.PullRequest{Number: 8, URL: "https://github.com/octo/widgets/pull/8", Operation: "created"},
 		View: func() *transcript.View {
 			return &transcript.View{

@@ -14,7 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/actions"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
 
 // Watch shows the events of a run to who looks on: as lines of JSON, in words, as
@@ -75,6 +77,9 @@ func (w *Watch) show(e transcript.Event) {
 	}
 	for _, each := range outputsOf(e) {
 		w.showOutput(each)
+	}
+	if tone, verdict := sections.Verdict(w.status().run.View(), false); e.Type == transcript.TypeRunFinished && len(verdict) > 0 {
+		w.said("agent-ci: " + document.Sign(tone) + Printable(verdict.String()) + "\n")
 	}
 	w.draw()
 }

@@ -273,3 +273,15 @@ func TestOnlyTheForgesOwnPagesAreLinks(t *testing.T) {
 		}
 	}
 }
+
+// The end of a run begins with the verdict on its change, whatever the names of checks try.
+func TestTheVerdictIsShownAtTheEnd(t *testing.T) {
+	var lines bytes.Buffer
+	w := &Watch{Lines: &lines}
+	w.Show(event(t, transcript.TypeChange, transcript.Change{Files: []transcript.ChangeFile{{Path: "a"}}}))
+	w.Show(event(t, transcript.TypeVerify, transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: "a\x1b[2J\nb", After: "red"}}}))
+	w.Show(event(t, transcript.TypeRunFinished, transcript.RunFinished{Outcome: "verify_failed", Seconds: 7}))
+	if want := "agent-ci: ✗ check a\u241b[2J b fails: do not merge (7 s)\n"; !strings.HasSuffix(lines.String(), want) {
+		t.Errorf("the lines are %q, want %q at their end", lines.String(), want)
+	}
+}

@@ -254,22 +254,8 @@ type ModelResponse struct {
 // Incomplete is the status of an answer that broke off.
 const Incomplete = "incomplete"
 
-// Usage counts tokens. Cached and CacheWrite are parts of Input, Reasoning of Output.
-type Usage struct {
-	Input      int64 `json:"input"`
-	Cached     int64 `json:"cached"`
-	CacheWrite int64 `json:"cache_write,omitempty"`
-	Output     int64 `json:"output"`
-	Reasoning  int64 `json:"reasoning"`
-	// ServiceTier is the tier of service at which an answer came, as it says itself;
-	// empty where it doesn't, and of several answers.
-	ServiceTier string `json:"service_tier,omitempty"`
-}
-
-// Cost is what one answer with this usage costs, in US dollars.
-func (u Usage) Cost(list *price.List) float64 {
-	return list.Of(price.Tokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output}, u.ServiceTier)
-}
+// Usage counts tokens.
+type Usage = price.Usage
 
 // ModelRetry says that a request failed and will be sent again, or that the
 // next one goes on behind the calls of its answer that had started.

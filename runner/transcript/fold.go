@@ -331,14 +331,6 @@ func (f *fold) beforeCalls(agent string, turn int) int {
 	return at
 }
 
-func (u *Usage) add(more Usage) {
-	u.Input += more.Input
-	u.Cached += more.Cached
-	u.CacheWrite += more.CacheWrite
-	u.Output += more.Output
-	u.Reasoning += more.Reasoning
-}
-
 // messageText is the text of an output item that is a message, else "". Items
 // come as the API sent them, so that one of a shape that is not known is none.
 func messageText(item json.RawMessage) string {

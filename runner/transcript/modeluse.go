@@ -36,7 +36,7 @@ func Booked(models []ModelUse, more Usage) []ModelUse {
 	}
 	models = slices.Clone(models) // others may hold what it was
 	last := &models[len(models)-1]
-	last.Usage.add(more)
+	last.Usage = last.Usage.Add(more)
 	if last.Price.Known() {
 		last.CostUSD = price.Sum(last.CostUSD, more.Cost(last.Price))
 	}

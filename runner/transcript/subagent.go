@@ -155,13 +155,13 @@ func (f *fold) agentFinished(e Event, d AgentFinished) {
 
 // book adds what an agent of a run has used to that of the run.
 func (f *fold) book(e Event, more Usage) {
-	f.view.Usage.add(more)
+	f.view.Usage = f.view.Usage.Add(more)
 	a := f.agent(e)
 	if a == nil {
 		f.view.Models = Booked(f.view.Models, more)
 		return
 	}
-	a.Usage.add(more)
+	a.Usage = a.Usage.Add(more)
 	a.Models = Booked(a.Models, more)
 	a.CostUSD = nil // the price of a model that it fell back to may not be known
 	if cost, known := CostOf(a.Models); known {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
@@ -219,19 +220,15 @@ func (a *assembler) compaction(n *entry, d transcript.Compaction) {
 }
 
 func (a *assembler) plan(n *entry, d transcript.Plan) {
-	done := 0
-	var b strings.Builder
-	for _, step := range d.Steps {
-		if step.Status == "completed" {
+	steps, done := sections.Steps(d), 0
+	for _, step := range steps.Items {
+		if step.Box == document.Done {
 			done++
 		}
 	}
-	for _, step := range sections.Steps(d).Items {
-		b.WriteString(boxes[step.Box].sign + " " + step.Text.String() + "\n")
-	}
 	n.Topic = fmt.Sprintf("%d of %s done", done, transcript.Count(len(d.Steps), "step"))
 	a.part(n, "Why", d.Explanation)
-	a.part(n, "Steps", b.String())
+	a.part(n, "Steps", document.Lines(steps))
 }
 
 func (a *assembler) verify(n *entry, d transcript.Verify) {
@@ -258,40 +255,10 @@ func (a *assembler) verify(n *entry, d transcript.Verify) {
 	for _, row := range d.Rows {
 		a.part(n, "Last lines of "+field(row.Name), row.Tail)
 	}
-	a.part(n, "Red proof", proofWords(d))
-	a.part(n, "Tests of the base", oldTestWords(d))
-}
-
-// proofWords are the classes of the test files of a change, a line each.
-func proofWords(d transcript.Verify) string {
-	var b strings.Builder
-	for _, p := range d.Proofs() {
-		fmt.Fprintf(&b, "%s: %s", markdown.FileName(p.File), p.Class)
-		for _, more := range append(p.Tests, p.Note) {
-			if more != "" {
-				b.WriteString("; " + more)
-			}
-		}
-		if p.Shared {
-			b.WriteString("; shared with other files")
-		}
-		b.WriteString("\n")
+	source := &sections.Source{View: &transcript.View{Verify: &d}}
+	for _, s := range source.On(sections.Proofs) {
+		a.part(n, s.Title, document.Lines(s.Blocks...))
 	}
-	if more := d.MoreProofs(); more > 0 {
-		b.WriteString(transcript.Count(more, "more file") + ": not judged\n")
-	}
-	return b.String()
-}
-
-func oldTestWords(d transcript.Verify) string {
-	var b strings.Builder
-	for _, o := range d.OldTests() {
-		fmt.Fprintf(&b, "%s:%d: %s %s\n", markdown.FileName(o.File), o.Line, o.Name, o.State())
-	}
-	if why := d.OldTestsUnknown(); why != "" {
-		fmt.Fprintf(&b, "not all is known: %s\n", why)
-	}
-	return b.String()
 }
 
 func (a *assembler) change(n *entry, d transcript.Change) {

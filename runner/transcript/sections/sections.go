@@ -50,6 +50,7 @@ const (
 	Document                      // a run as one document
 	Report                        // a page, before all events
 	Details                       // a page, behind all events
+	Proofs                        // an event of checks, on such a page
 
 	outline    = Summary | Document
 	everywhere = PullRequest | outline | Report
@@ -71,8 +72,8 @@ var table = []struct {
 	{plan, everywhere},
 	{checks, everywhere},
 	{failures, everywhere | Failures},
-	{redProof, everywhere},
-	{existingTests, everywhere},
+	{redProof, everywhere | Proofs},
+	{existingTests, everywhere | Proofs},
 	{files, outline | Report},
 	{lessons, everywhere},
 	{published, outline | Report},
