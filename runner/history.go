@@ -25,7 +25,7 @@ import (
 type history struct {
 	*transcript.View
 	conversation worker.Past
-	hooks        hooks.Past
+	hooks        hooks.Answers
 	listed       transcript.Hooks // that it had
 	job          job.Job          // with the limits that it has
 	limits       job.Limits       // when the run was stopped

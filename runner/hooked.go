@@ -15,9 +15,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// readyHooks finds the hooks of the run, and where they run. Past is what the run's earlier life
-// knows of them.
-func (in *invocation) readyHooks(ctx context.Context, so *reached, past hooks.Past) error {
+// readyHooks finds the hooks of the run, and where they run. recorded are the answers that the record of a run has
+// which goes on.
+func (in *invocation) readyHooks(ctx context.Context, so *reached, recorded hooks.Answers) error {
 	operators, err := settings.ReadOperatorFile(ctx, in.operator, so.workspace.Root())
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func (in *invocation) readyHooks(ctx context.Context, so *reached, past hooks.Pa
 		return err
 	}
 	so.hooks = &hooks.Hooks{
-		All: all, Record: in.rec, Past: past,
+		All: all, Record: in.rec, Answers: recorded,
 		Facts: hooks.Facts{
 			RunID: in.rec.ID, Model: so.job().Model.Name, Root: so.workspace.Seen(), Path: path.Clean(so.job().Repository.Path),
 			WorkDir: so.workspace.WorkDir(so.job().Repository.Path), Transcript: in.rec.Join(record.TranscriptFile),
@@ -131,10 +131,10 @@ func (in *invocation) endHooks(ctx context.Context, so *reached, stop *outcome.S
 }
 
 // hooked is what the record of a run says of its hooks.
-func (h *history) hooked() hooks.Past {
-	past := h.hooks
-	past.Uses = h.Hooks
-	return past
+func (h *history) hooked() hooks.Answers {
+	answers := h.hooks
+	answers.Uses = h.Hooks
+	return answers
 }
 
 // sameOperators makes sure that a run goes on under the hooks of the operator that it began

@@ -132,7 +132,7 @@ func (in *invocation) makeReady(ctx context.Context, event intake.Event, so *rea
 	if err := in.confine(ctx, so, by); err != nil {
 		return err
 	}
-	if err := in.readyHooks(ctx, so, hooks.Past{}); err != nil {
+	if err := in.readyHooks(ctx, so, hooks.Answers{}); err != nil {
 		return err
 	}
 	if err := in.begin(so); err != nil {

@@ -399,9 +399,9 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 	}
 	p.so.waits = team.NewRecorded()
 	if len(p.recorded.listed.Hooks) > 0 {
-		past := p.recorded.hooks
-		past.Replays, past.Rounds, past.More = true, 0, ""
-		answers.hooks = &hooks.Hooks{All: hooks.Recorded(p.recorded.listed), Record: p.in.rec, Past: past}
+		said := p.recorded.hooks
+		said.Replays, said.Rounds, said.More = true, 0, ""
+		answers.hooks = &hooks.Hooks{All: hooks.Recorded(p.recorded.listed), Record: p.in.rec, Answers: said}
 	}
 	var outputs []transcript.ToolFinished
 	err := eachEvent(p.recorded.rec, func(e transcript.Event) error {

@@ -23,8 +23,8 @@ type Hooks struct {
 	Record *record.Record
 	Facts  Facts
 	Rooms  Rooms // where they run
-	// Past has what a record says, in the place of asking; its zero value says nothing.
-	Past Past
+	// Answers are those of a record, in the place of asking; the zero value has none.
+	Answers Answers
 
 	mu     sync.Mutex
 	agent  *sandbox.Sandbox // beside which they run
@@ -75,9 +75,9 @@ func (r reply) refuses() bool {
 
 // ask asks one hook, and records its answer. Its error is ctx's, or that of the record.
 func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
-	if past, ok := h.Past.take(one.Name, one.On, q.of); ok {
+	if past, ok := h.Answers.take(one.Name, one.On, q.of); ok {
 		r := one.repeat(past)
-		if h.Past.Replays {
+		if h.Answers.Replays {
 			return r, h.note(one, q, r)
 		}
 		return r, nil
@@ -211,7 +211,7 @@ func (h *Hooks) count(event transcript.Hook) {
 
 func (h *Hooks) begin() {
 	if h.uses == nil {
-		h.uses = transcript.NewHookUses(Listed(h.All).Hooks, h.Past.Uses)
+		h.uses = transcript.NewHookUses(Listed(h.All).Hooks, h.Answers.Uses)
 	}
 }
 

@@ -152,7 +152,7 @@ func (h *Hooks) Stopped() (asked bool, more string) {
 	if h == nil || len(h.on(job.OnStop)) == 0 {
 		return true, ""
 	}
-	return h.Past.Stopped, h.Past.More
+	return h.Answers.Stopped, h.Answers.More
 }
 
 // Stop asks whether an agent that has ended, with these last words, may; else it gives what there
@@ -191,7 +191,7 @@ func (one Hook) More(reason string) string {
 func (h *Hooks) goneRounds() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.Past.Rounds + h.rounds
+	return h.Answers.Rounds + h.rounds
 }
 
 // Draft is what is about to be published.

@@ -31,20 +31,20 @@ func TestCallsOfScriptsAreOthersThanTheModels(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	past := Past{Replays: true}
+	said := Answers{Replays: true}
 	for _, event := range *events {
 		raw, err := json.Marshal(event)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := past.Take(transcript.Event{Type: transcript.TypeHook, Data: raw}); err != nil {
+		if err := said.Take(transcript.Event{Type: transcript.TypeHook, Data: raw}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d, _ := past.take("a", job.OnPreToolUse, want[1]); d.Decision != transcript.HookDeny {
+	if d, _ := said.take("a", job.OnPreToolUse, want[1]); d.Decision != transcript.HookDeny {
 		t.Errorf("the record says %s of the call of the script", d.Decision)
 	}
-	if d, _ := past.take("a", job.OnPreToolUse, want[0]); d.Decision != transcript.HookPass {
+	if d, _ := said.take("a", job.OnPreToolUse, want[0]); d.Decision != transcript.HookPass {
 		t.Errorf("the record says %s of the model's call", d.Decision)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
-// Past is what a record says of the hooks of a run.
-type Past struct {
+// Answers are those of hooks that a record has, and how far the hooks were.
+type Answers struct {
 	// Replays says that the record stands in for all hooks: what it does not have passes. Else
 	// the run goes on, and what is asked once in a run is not asked again.
 	Replays bool
@@ -34,7 +34,7 @@ type recorded struct {
 var onceOnly = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefinition, job.OnShellEnv}
 
 // Take adds the next event of a record.
-func (p *Past) Take(e transcript.Event) error {
+func (p *Answers) Take(e transcript.Event) error {
 	if e.By() != "" && e.Type != transcript.TypeHook {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (p *Past) Take(e transcript.Event) error {
 }
 
 // take is the answer that the record has for a question, which is had once.
-func (p *Past) take(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
+func (p *Answers) take(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
 	if !p.Replays && !slices.Contains(onceOnly, on) {
 		return transcript.Hook{}, false
 	}
