@@ -637,11 +637,8 @@ type Warning struct {
 
 // RunResumed says that a run which was killed or stopped goes on.
 type RunResumed struct {
-	Version string `json:"version"` // of agent-ci
 	// Torn is how many bytes of a last line that was not whole were cut off.
 	Torn int `json:"torn,omitempty"`
-	// Undone says that a patch which was half applied was taken back.
-	Undone bool `json:"undone,omitempty"`
 	// Elsewhere says that the work did not stand in the checkout and was put
 	// into it again: the last change, or the patches of a run that was killed.
 	Elsewhere bool `json:"elsewhere,omitempty"`
