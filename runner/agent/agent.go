@@ -71,27 +71,6 @@ type Conversation struct {
 	noOwn    bool // the endpoint does not compact conversations
 }
 
-// state is what a conversation has come to, which its transcript tells, too.
-type state struct {
-	position
-	spent    Spent
-	found    foundTools
-	numbered int // calls that got a number
-	ids      model.CallIDs
-	said     string // the last words
-	tries    tries
-	recorded json.RawMessage // settings as the transcript last saw them
-	lastTold string          // that its turn is the last, in the request whose answer a killed run had last
-}
-
-// position is how far a conversation is.
-type position struct {
-	history []json.RawMessage
-	sent    int // items that the provider has, by previous
-	logged  int // items that the transcript has
-	measure measure
-}
-
 // Spent is what a conversation has used so far.
 type Spent struct {
 	Turns  int
@@ -150,8 +129,7 @@ func (c *Conversation) Items() int { return len(c.history) }
 
 // Add puts items into the conversation before the next turn.
 func (c *Conversation) Add(items ...json.RawMessage) {
-	c.history = append(c.history, items...)
-	c.ids.Note(items...) // a conversation may begin with that of another agent
+	c.add(items)
 }
 
 // Tell adds a message of the runner.
@@ -333,11 +311,8 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 		c.warn("no_usage", "The model's API does not tell how many tokens it used, or numbers that cannot be true: one is counted for every four bytes that were sent and received instead.")
 	}
 	err := c.recordResponse(response, took, t.speaking)
-	c.measure.lastAnswer = len(c.history)
-	c.history = append(c.history, response.Output...)
-	c.ids.Note(response.Output...)
-	c.sent, c.logged, c.overflow = len(c.history), len(c.history), 0
-	c.measure.tokens, c.measure.items, c.measure.found = response.Usage.Input+response.Usage.Output, len(c.history), len(c.found.Added)
+	c.overflow = 0
+	c.answered(response.Output, &response.Usage)
 	t.settle()
 	if err == nil && t.problem != nil {
 		err = (&model.Failure{Kind: model.Malformed, Err: t.problem}).Stop()
@@ -361,10 +336,7 @@ func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error 
 		t.drop()
 		return c.failed(err, failure)
 	}
-	c.measure.lastAnswer = len(c.history)
-	c.history = append(c.history, t.items...)
-	c.ids.Note(t.items...)
-	c.sent, c.logged = len(c.history), len(c.history)
+	c.answered(t.items, nil)
 	t.settle()
 	recorded := c.recordResponse(&model.Response{Status: transcript.Incomplete, Output: t.items}, took, t.speaking)
 	if recorded == nil && failure != nil && failure.Temporary() {
@@ -424,14 +396,11 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 	}
 	c.Add(outputs...)
 	for i, result := range results {
-		c.found.adopt(t.calls[i], result)
+		c.took(t.calls[i], result)
 	}
 	c.repeats.see(t.calls[:len(results)], results)
 	if err := ctx.Err(); err != nil {
 		return err
-	}
-	for i, result := range results {
-		c.tries.see(t.calls[i], result.Failed)
 	}
 	if err := c.halted(); err != nil || len(results) == 0 {
 		return err

@@ -144,13 +144,7 @@ type compaction struct {
 
 // adopt puts a shorter conversation in the place of the history.
 func (c *Conversation) adopt(found *compaction, reason string) error {
-	c.history = slices.Clip(found.items)
-	c.ids.Note(c.history...)
-	if shortens(reason) {
-		c.found.shortened(c.history, c.measure.found)
-	}
-	c.sent, c.logged = 0, len(c.history)
-	c.measure = measure{lastAnswer: len(c.history), found: len(c.found.Added)}
+	c.replace(found.items, reason)
 	c.settled = c.tokens()
 	c.told = nil // what was said of budgets may be gone
 	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{

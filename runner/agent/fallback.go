@@ -36,8 +36,7 @@ func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) err
 	next, from := c.Fallbacks[0], c.Settings.Model
 	c.Fallbacks = c.Fallbacks[1:]
 	left, lost := unreadable(c.history[:c.logged])
-	c.history = model.Without(c.history, left)
-	c.position = position{history: c.history, logged: c.logged - len(left), measure: measure{lastAnswer: len(c.history), found: len(c.found.Added)}}
+	c.leaveOut(left)
 	c.settled, c.noOwn, c.overflow = 0, false, 0
 	c.Use(next)
 	_, err := c.Log.Append(transcript.TypeModelFallback, transcript.ModelFallback{

@@ -117,11 +117,11 @@ func (t *intake) broken() (kept bool) {
 
 // settle counts what was taken.
 func (t *intake) settle() {
-	if !t.speaking {
-		t.c.numbered += len(t.calls)
+	numbered := len(t.calls)
+	if t.speaking {
+		numbered = 0
 	}
-	t.c.spent.Calls += t.handed + t.hosted
-	t.c.spent.Hosted += t.hosted
+	t.c.count(numbered, t.handed, t.hosted)
 	t.c.counted.settle(t.c.spent.Calls)
 }
 

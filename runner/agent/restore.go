@@ -118,10 +118,9 @@ func (p *Past) toolFinished(d transcript.ToolFinished) error {
 
 func (p *Past) request(d transcript.ModelRequest) error {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
-	p.answered()
+	p.settle()
 	p.beforeOrder = p.withoutOrder(d)
-	p.history = append(p.history, withLostImages(d.Input)...)
-	p.ids.Note(d.Input...)
+	p.add(withLostImages(d.Input))
 	p.logged = len(p.history)
 	if d.Settings != nil {
 		p.recorded = d.Settings
@@ -132,13 +131,12 @@ func (p *Past) request(d transcript.ModelRequest) error {
 	return nil
 }
 
-// answered says that all that the last answer asked for has its output in the conversation. Calls of
+// settle takes it that all that the last answer asked for has its output in the conversation. Calls of
 // scripts may go on.
-func (p *Past) answered() {
+func (p *Past) settle() {
 	for _, call := range p.open {
-		done, ok := p.finished[refOf(call)]
-		if p.found.adopt(call, tools.Result{Found: foundBy(done)}); ok {
-			p.tries.see(call, done.Failed)
+		if done, ok := p.finished[refOf(call)]; ok {
+			p.took(call, tools.Result{Found: foundBy(done), Failed: done.Failed})
 		}
 	}
 	p.open, p.denials = nil, nil
@@ -192,19 +190,17 @@ func lastTold(items []json.RawMessage) string {
 }
 
 func (p *Past) response(d transcript.ModelResponse) error {
-	p.measure.lastAnswer = len(p.history)
-	p.history = append(p.history, d.Output...)
-	p.ids.Note(d.Output...)
-	p.logged = len(p.history)
-	if d.Status != transcript.Incomplete { // else the provider has not kept it
-		p.sent = len(p.history)
-		p.measure.tokens, p.measure.items, p.measure.found = d.Usage.Input+d.Usage.Output, len(p.history), len(p.found.Added)
+	usage := new(model.Usage(d.Usage))
+	if d.Status == transcript.Incomplete {
+		usage = nil
 	}
+	p.answered(d.Output, usage)
 	said, err := p.read(d.Output)
 	if err != nil {
 		return err
 	}
 	if d.Aside {
+		p.count(0, 0, said.hosted)
 		refuse := func(int, tools.Call) tools.Result { return tools.Refuse(speakingWords) }
 		p.aside, err = outputsOf(said.calls, nil, refuse)
 		return err
@@ -264,31 +260,22 @@ func (p *Past) owe(said answer) {
 	for i := range p.open {
 		p.open[i] = numbered(p.open[i], p.numbered+i+1, p.spent.Turns, "")
 	}
-	p.numbered += len(p.open)
-	p.spent.Calls += p.handed + said.hosted
-	p.spent.Hosted += said.hosted
+	p.count(len(p.open), p.handed, said.hosted)
 }
 
 func (p *Past) compaction(d transcript.Compaction) error {
-	told := p.measure.found
 	if p.beforeOrder != nil {
-		told = p.beforeOrder.measure.found
+		p.position = *p.beforeOrder
 	}
-	p.position = position{history: withLostImages(d.Items), logged: len(d.Items)}
 	p.beforeOrder, p.aside = nil, nil
-	p.answered()
-	p.ids.Note(d.Items...)
-	if shortens(d.Reason) {
-		p.found.shortened(p.history, told)
-	}
-	p.measure = measure{lastAnswer: len(d.Items), found: len(p.found.Added)}
+	p.settle()
+	p.replace(withLostImages(d.Items), d.Reason)
 	return nil
 }
 
 func (p *Past) fallback(d transcript.ModelFallback) error {
 	p.fellTo = d.To
-	history := model.Without(p.history, d.LeftOut)
-	p.position = position{history: history, logged: len(history), measure: measure{lastAnswer: len(history), found: len(p.found.Added)}}
+	p.leaveOut(d.LeftOut)
 	return nil
 }
 
@@ -410,9 +397,8 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 		return err
 	}
 	c.Add(append(outputs, p.denials...)...)
-	for _, call := range p.open {
-		c.found.adopt(call, results[call.Number])
-		c.tries.see(call, results[call.Number].Failed)
+	for _, call := range p.open[:p.handed] {
+		c.took(call, results[call.Number])
 	}
 	err = c.tellScripts(p)
 	p.open, p.denials = nil, nil
