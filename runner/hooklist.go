@@ -36,8 +36,7 @@ type HookStatus struct {
 // ListHooks are the hooks that a run in a checkout would have, and whether they start. Nothing is
 // run.
 func ListHooks(ctx context.Context, o Checked) (list []HookStatus, err error) {
-	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Quiet: true})
-	err = in.look(ctx, o.Dir, func(ws *workspace.Workspace, set *settings.Settings) error {
+	err = o.look(ctx, func(in *invocation, ws *workspace.Workspace, set *settings.Settings) (err error) {
 		list, err = in.listHooks(ctx, o.Operator, ws, set)
 		return err
 	})
@@ -46,9 +45,10 @@ func ListHooks(ctx context.Context, o Checked) (list []HookStatus, err error) {
 
 // look shows the base commit of a checkout, and the settings that a run there would have, with
 // a record that is gone after that.
-func (in *invocation) look(ctx context.Context, dir string, at func(ws *workspace.Workspace, set *settings.Settings) error) error {
+func (o Checked) look(ctx context.Context, at func(in *invocation, ws *workspace.Workspace, set *settings.Settings) error) error {
+	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Quiet: true})
 	return in.inScratch(func() error {
-		ws, err := in.openBase(ctx, dir)
+		ws, err := in.openBase(ctx, o.Dir)
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (in *invocation) look(ctx context.Context, dir string, at func(ws *workspac
 		if err != nil {
 			return err
 		}
-		return at(ws, set)
+		return at(in, ws, set)
 	})
 }
 

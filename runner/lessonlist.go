@@ -2,12 +2,10 @@ package runner
 
 import (
 	"context"
-	"fmt"
-	"os"
+	"errors"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/lessons"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -24,41 +22,26 @@ type LessonStatus struct {
 // it does not have any more, a check that the job does not have. The problems are those of the
 // file, whose lessons no run is told of then.
 func LessonsGone(ctx context.Context, o Checked) (gone []LessonStatus, problems job.Problems, err error) {
-	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Quiet: true})
-	folder, err := os.MkdirTemp("", "agent-ci-lessons-")
-	if err != nil {
-		return nil, nil, fmt.Errorf("make a temporary folder: %w", err)
-	}
-	defer sandbox.RemoveScratch(folder)
-	if err := in.rec.Make(folder, nil); err != nil {
-		return nil, nil, err
-	}
-	defer in.rec.Close()
-	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: o.Dir, Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters()})
-	if err != nil {
-		return nil, nil, workspace.CheckoutFailure(err)
-	}
-	defer ws.Close()
-	if err := ws.StartOn(ctx, ""); err != nil {
-		return nil, nil, workspace.CheckoutFailure(err)
-	}
-	set, err := in.source.LoadTemplate(ctx, ws.Commit())
-	if err != nil {
-		return nil, nil, err
-	}
+	err = o.look(ctx, func(_ *invocation, ws *workspace.Workspace, set *settings.Settings) (err error) {
+		if gone, err = lessonsGone(ws, &set.Job); errors.As(err, &problems) {
+			return nil
+		}
+		return err
+	})
+	return gone, problems, err
+}
+
+func lessonsGone(ws *workspace.Workspace, j *job.Job) (gone []LessonStatus, err error) {
 	_, all, err := readLessons(ws)
-	if wrong, is := err.(job.Problems); is {
-		return nil, wrong, nil
-	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, l := range all {
 		status := LessonStatus{ID: l.ID}
 		for _, text := range l.Evidence {
-			there, err := evidenceStands(ws.Checkout(), ws.Base(), &set.Job, text)
+			there, err := evidenceStands(ws.Checkout(), ws.Base(), j, text)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if !there {
 				status.Gone = append(status.Gone, text)
@@ -68,7 +51,7 @@ func LessonsGone(ctx context.Context, o Checked) (gone []LessonStatus, problems 
 			gone = append(gone, status)
 		}
 	}
-	return gone, nil, nil
+	return gone, nil
 }
 
 // evidenceStands says whether evidence is still there. Of runs nothing is known.

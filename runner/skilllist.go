@@ -49,21 +49,10 @@ func skillsOf(base settings.Commit, by *settings.Settings) (skills.Found, error)
 	return found, nil
 }
 
-// SkillOptions say of which checkout and job skills are listed.
-type SkillOptions struct {
-	Dir      string   // whose base commit has them; empty for the current folder
-	JobFile  string   // empty for the repository's defaults
-	Set      []string // KEY=VALUE
-	Environ  []string
-	Reserved []string
-	Version  string
-}
-
 // ListSkills are the skills that a run in a checkout could load, and what is wrong with them.
 // Nothing is run, and nobody asked.
-func ListSkills(ctx context.Context, o SkillOptions) (found skills.Found, err error) {
-	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Quiet: true})
-	err = in.look(ctx, o.Dir, func(ws *workspace.Workspace, set *settings.Settings) error {
+func ListSkills(ctx context.Context, o Checked) (found skills.Found, err error) {
+	err = o.look(ctx, func(_ *invocation, ws *workspace.Workspace, set *settings.Settings) (err error) {
 		found, err = skillsOf(ws.Commit(), set)
 		return err
 	})

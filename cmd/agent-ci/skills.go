@@ -36,7 +36,7 @@ type skillList struct {
 }
 
 func listSkills(flags *flagSet) deed {
-	var o runner.SkillOptions
+	var o runner.Checked
 	var asJSON bool
 	flags.variables = true
 	flags.jobKeys = []string{"set"}

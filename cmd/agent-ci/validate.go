@@ -197,11 +197,7 @@ func (c *checked) findHooks(ctx context.Context, p process, lacks preflight.Find
 
 // findSkills finds what is wrong with the skills that a run of the job in this folder would have.
 func (c *checked) findSkills(ctx context.Context, p process) {
-	o := runner.SkillOptions{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
-	if isDefaults(c.File) {
-		o.JobFile = ""
-	}
-	found, err := runner.ListSkills(ctx, o)
+	found, err := runner.ListSkills(ctx, c.here(p))
 	if stop, is := errors.AsType[*outcome.Stop](err); is && stop.Reason == "unknown_skill" {
 		c.Valid = false
 		c.Problems = append(c.Problems, job.Problem{File: c.File, Key: "skills.allow", Message: stop.Message})
