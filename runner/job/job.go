@@ -208,10 +208,7 @@ type VerifyCheck struct {
 	Flaky   string   `json:"flaky"` // reject, accept
 	When    []string `json:"when"`  // patterns of paths of the change; empty for any change
 	Proves  bool     `json:"proves"`
-	// What its output says of tests is read from files that it writes, and by problem
-	// matchers in a file of the base, where these name any.
-	JUnit          string `json:"junit"`
-	ProblemMatcher string `json:"problem_matcher"`
+	JUnit   string   `json:"junit"` // files that it writes; empty where its output says which tests fail
 }
 
 // Trigger says which events ask for work, for a task that comes from the event.

@@ -2,9 +2,7 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -220,7 +218,7 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 	defer output.Close()
 	reading, cancel := context.WithTimeoutCause(ctx, readingTests, fmt.Errorf("that takes longer than %s", readingTests))
 	defer cancel()
-	told, err := testresults.Read(reading, output, testresults.Options{Matchers: c.matchers(check), Relative: c.relative})
+	told, err := testresults.Read(reading, output, testresults.Options{Relative: c.relative})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -229,26 +227,6 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 		return &testresults.Results{}, nil
 	}
 	return told, c.inFolders(ctx, told)
-}
-
-// matchers are the problem matchers of a check. Those that can't be read are a warning,
-// since they decide nothing.
-func (c Checks) matchers(check job.VerifyCheck) []testresults.Matcher {
-	if check.ProblemMatcher == "" {
-		return nil
-	}
-	raw, err := c.Workspace.Checkout().ReadBase(check.ProblemMatcher, testresults.MaxMatchers)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = errors.New("there is no such file in the base commit")
-	}
-	var all []testresults.Matcher
-	if err == nil {
-		all, err = testresults.ParseMatchers(raw)
-	}
-	if err != nil {
-		c.Record.Warn("problem_matcher", "The problem matchers of %s in %s can't be read: %v.", check.Name, check.ProblemMatcher, err)
-	}
-	return all
 }
 
 // tail is what people are shown of the log of a command that failed, where its file is

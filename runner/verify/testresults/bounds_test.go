@@ -144,24 +144,3 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// What matchers look at is bounded for all of them together.
-func TestMatchersLookAtSoMuch(t *testing.T) {
-	var all []string
-	for i := range mostMatchers {
-		all = append(all, fmt.Sprintf(`{"owner":"m%d","pattern":[{"regexp":"^(.+):(\\d+): error (.*)$","file":1,"line":2,"message":3}]}`, i))
-	}
-	by, err := ParseMatchers([]byte(`{"problemMatcher":[` + strings.Join(all, ",") + `]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := mostMatched / mostMatchers / lineCost
-	output := "a.c:1: error first\n" + strings.Repeat("\n", lines) + "a.c:1: error last\n"
-	told, err := Read(t.Context(), strings.NewReader(output), Options{Matchers: by})
-	if err != nil || len(told.Failing) != 1 || told.Complete() {
-		t.Errorf("%v, %v", told, err)
-	}
-	if told, err = Read(t.Context(), strings.NewReader(output), Options{Matchers: by[:1]}); err != nil || len(told.Failing) != 2 || !told.Complete() {
-		t.Errorf("of one: %v, %v", told, err)
-	}
-}

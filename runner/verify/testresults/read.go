@@ -29,7 +29,6 @@ type format interface {
 
 // Options say how an output is read.
 type Options struct {
-	Matchers []Matcher
 	// Relative makes the paths of a line relative to the tree of the check; nil leaves them.
 	Relative func(line string) string
 }
@@ -39,9 +38,6 @@ type Options struct {
 func Read(ctx context.Context, output io.ReadSeeker, options Options) (told *Results, err error) {
 	defer orError(&err)
 	formats := append([]format{newGoText(), newGoJSON(), &pytest{}, &tap{}, &jest{}}, printedBy(printers)...)
-	if len(options.Matchers) > 0 {
-		formats = append(formats, newProblems(options.Matchers))
-	}
 	cut, err := eachLine(ctx, output, func(text string) {
 		if options.Relative != nil {
 			text = options.Relative(text)

@@ -64,29 +64,16 @@ func readFile(t testing.TB, name string) []byte {
 	return raw
 }
 
-func matchers(t testing.TB) []Matcher {
-	t.Helper()
-	all, err := ParseMatchers(readFile(t, "testdata/matcher.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // read reads a file of testdata as what its name says.
 func read(t testing.TB, name string) *Results {
 	t.Helper()
-	var by []Matcher
 	var got *Results
 	var err error
 	switch raw := bytes.NewReader(readFile(t, name)); {
 	case strings.HasSuffix(name, ".xml"):
 		got, err = ReadJUnit(raw)
-	case strings.HasSuffix(name, "matched.txt"):
-		by = matchers(t)
-		fallthrough
 	default:
-		got, err = Read(t.Context(), raw, Options{Matchers: by})
+		got, err = Read(t.Context(), raw, Options{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -179,27 +166,6 @@ func wantTidy(t testing.TB, r *Results) {
 	}
 }
 
-func TestMatchersThatAreRefused(t *testing.T) {
-	pattern := func(regexp string) string {
-		return fmt.Sprintf(`{"problemMatcher":[{"owner":"x","pattern":[{"regexp":%q,"file":1}]}]}`, regexp)
-	}
-	for name, c := range map[string]struct{ file, want string }{
-		"no JSON":          {"{", "unexpected end"},
-		"nothing":          {"{}", "0 problem matchers"},
-		"no pattern":       {`{"problemMatcher":[{"owner":"x"}]}`, "0 patterns"},
-		"looks ahead":      {pattern(`(a)(?=b)`), "invalid or unsupported Perl syntax"},
-		"no such group":    {pattern(`a`), "a group that it does not have"},
-		"a long pattern":   {pattern(strings.Repeat("(a)", 1000)), "longer than"},
-		"a large repeat":   {pattern(`((a{1000}){1000}){1000}`), "invalid repeat count"},
-		"a long file":      {strings.Repeat(" ", MaxMatchers+1), "longer than"},
-		"too many of them": {`{"problemMatcher":[` + strings.Repeat(`{},`, 30) + `{}]}`, "31 problem matchers"},
-	} {
-		if _, err := ParseMatchers([]byte(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
-		}
-	}
-}
-
 func FuzzRead(f *testing.F) {
 	for _, name := range outputs(f) {
 		if raw := readFile(f, name); len(raw) < 4<<10 {
@@ -209,9 +175,8 @@ func FuzzRead(f *testing.F) {
 	for _, text := range []string{"# Subtest: \n", "not ok\n---\n", "FAIL a.js\n  ● \n", "=== RUN   \n", "1..1\nnot ok\n---\n  at:\n", "_____ _\n"} {
 		f.Add([]byte(text))
 	}
-	by := matchers(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := Read(t.Context(), bytes.NewReader(raw), Options{Matchers: by})
+		got, err := Read(t.Context(), bytes.NewReader(raw), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,20 +191,5 @@ func FuzzReadJUnit(f *testing.F) {
 		if got, err := ReadJUnit(bytes.NewReader(raw)); err == nil {
 			wantTidy(t, got)
 		}
-	})
-}
-
-func FuzzParseMatchers(f *testing.F) {
-	f.Add(readFile(f, "testdata/matcher.json"), "a.c:1:2: error: x")
-	f.Fuzz(func(t *testing.T, file []byte, output string) {
-		by, err := ParseMatchers(file)
-		if err != nil {
-			return
-		}
-		got, err := Read(t.Context(), strings.NewReader(output), Options{Matchers: by})
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantTidy(t, got)
 	})
 }
