@@ -25,8 +25,15 @@ func parse(data []byte) (*yaml.Node, *Problem) {
 	if unfit := checkText(data); unfit != nil {
 		return nil, unfit
 	}
+	data, unfit := jsonAsYAML(data)
+	if unfit != nil {
+		return nil, unfit
+	}
 	first, second, err := documents(data)
 	if err != nil {
+		if broken := brokenJSON(data); broken != nil {
+			return nil, broken
+		}
 		return nil, locate(data, err)
 	}
 	if second != nil {
