@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,15 +23,20 @@ func Clone(ctx context.Context, r Remote, o CloneOptions) error {
 	if _, err := os.Lstat(o.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("clone: there is a %s already, or it cannot be made: %w", o.Dir, cmp.Or(err, fs.ErrExist))
 	}
-	err := clone(ctx, r, o)
+	// A git that outlives us removes what it could not finish: no other clone may be in that place.
+	unfinished := fmt.Sprintf("%s.%08x", o.Dir, rand.Uint32())
+	err := clone(ctx, r, o, unfinished)
+	if err == nil {
+		err = os.Rename(unfinished, o.Dir)
+	}
 	if err != nil {
-		_ = os.RemoveAll(o.Dir)
+		_ = os.RemoveAll(unfinished)
 	}
 	return r.failed(ctx, "clone", err)
 }
 
-func clone(ctx context.Context, r Remote, o CloneOptions) error {
-	dir, err := filepath.Abs(o.Dir)
+func clone(ctx context.Context, r Remote, o CloneOptions, dir string) error {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}

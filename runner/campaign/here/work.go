@@ -311,6 +311,9 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = w.Farewell
 	err = command.Run()
+	if err != nil && command.Process != nil {
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // a git that it started would go on in the run directory
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
