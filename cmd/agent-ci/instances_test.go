@@ -277,3 +277,8 @@ func readTree(t *testing.T, dir string) tree {
 	}
 	return files
 }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -202,11 +202,6 @@ func (c *toolchain) find(t *testing.T, w *workshop) {
 	t.Skip("there is no python3 with venv and pip here")
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 func (c *toolchain) try(w *workshop, command string) ([]byte, error) {
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Dir, cmd.Env = w.t.TempDir(), w.env
