@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
 	"github.com/agent-ci/agent-ci/runner/given"
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 const (
@@ -82,7 +83,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 	if err != nil {
 		return exitFailed, err
 	}
-	fmt.Fprintf(p.stderr, "%d targets start.\n", len(wave))
+	fmt.Fprintf(p.stderr, "%s to start.\n", transcript.Count(len(wave), "target"))
 	if wait.Why != "" {
 		fmt.Fprintf(p.stderr, "The rest waits: %s.\n", wait.Words)
 	}
