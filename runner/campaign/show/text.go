@@ -31,7 +31,7 @@ func Table(w io.Writer, status campaign.Status) error {
 	for _, c := range s.Counts {
 		counts = append(counts, fmt.Sprintf("%d %s", c.Targets, c.Words))
 	}
-	lines := append([]string{transcript.Count(s.Total, "target")+": "+strings.Join(counts, ", ")}, s.Lines...)
+	lines := append([]string{transcript.Count(s.Total, "target") + ": " + strings.Join(counts, ", ")}, s.Lines...)
 	if s.Folder != "" {
 		lines = append(lines, "The directories of RUN are in "+s.Folder)
 	}
