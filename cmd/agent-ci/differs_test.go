@@ -48,7 +48,7 @@ func TestReplayComparesWhatARecordSays(t *testing.T) {
 		"another reason":   {transcript.TypeRunFinished, `"reason":"committed"`, `"reason":"pull_request"`, "reason", "reason"},
 		"another digest":   {transcript.TypeChange, `"sha256":"`, `"sha256":"0`, "changes.patch", "changes.patch"},
 		"a red check":      {transcript.TypeVerify, `"after":"green","passed":true`, `"after":"red","passed":true`, "check greets", "check greets"},
-		"a green baseline": {transcript.TypeVerify, `"before":"red","after":"green"`, `"before":"green","after":"green"`, "check greets", ""},
+		"a green baseline": {transcript.TypeVerify, `"before":"red","after":"green"`, `"before":"green","after":"green"`, "check greets", "result.json"},
 		"another check":    {transcript.TypeVerify, `grep world`, `true or`, "check greets", "check greets"},
 		"checks in all":    {transcript.TypeVerify, `"attempt":1,"passed":true`, `"attempt":1,"passed":false`, "", "all checks pass"},
 		"no change":        {transcript.TypeChange, `"files":[{`, `"files":[],"was":[{`, "tree", "outcome"},
