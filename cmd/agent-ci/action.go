@@ -22,12 +22,12 @@ const (
 func actionCommand() command {
 	return command{
 		name:  "action",
-		about: "what the GitHub Action starts: run, repair, publish or install, told by the environment",
+		about: "run as the GitHub Action: run, repair, publish or install",
 		details: `
-AGENT_CI_COMMAND is run (the default), repair or publish, AGENT_CI_RUN_DIRECTORY
-the run directory; for repair, AGENT_CI_TASK_ISSUE is the pull request. Everything
-else is as for these commands. install runs nothing: it has the steps that follow
-find agent-ci. docs/action.md has the inputs of the action.`,
+AGENT_CI_COMMAND is run (the default), repair, publish or install.
+AGENT_CI_RUN_DIRECTORY is the run directory; for repair, AGENT_CI_TASK_ISSUE is the
+pull request. Everything else is as for these commands. install runs nothing: it puts
+agent-ci on the PATH of the next steps. docs/action.md has the inputs of the action.`,
 		example: `
 AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
 		define: action, waits: true,

@@ -22,7 +22,7 @@ func applyPatchCommand() command {
 	return command{
 		name:  "apply-patch",
 		args:  "[PATCH] [--root DIR] [--check] [--json]",
-		about: "apply a V4A patch to a folder: all of it, or nothing",
+		about: "apply a V4A patch to a folder: all of it or nothing",
 		details: `
 The patch is the argument, or comes from standard input without one or with -.
 The program does the same when it is started under the name apply_patch. The

@@ -15,7 +15,7 @@ func completionCommand() command {
 	return command{
 		name:  "completion",
 		args:  "bash|zsh|fish",
-		about: "print what lets a shell complete commands, flags and values",
+		about: "print the shell completion of commands, flags and values",
 		details: `
 The script knows the commands and flags of this very program and starts nothing
 while it completes; print it again after an update.`,

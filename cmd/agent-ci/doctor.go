@@ -20,19 +20,18 @@ func doctorCommand() command {
 	return command{
 		name:  "doctor",
 		args:  "[--repo DIR] [--online] [--mcp] [--json]",
-		about: "tell what confinement, git and API access this machine really gives",
+		about: "show what this machine supports: confinement, git, API access",
 		details: `
-Each way to confine commands is tried, not guessed. Nothing leaves this machine
-unless --online is given: then GitHub is asked about the repository, and the
-model's API for its list of models and by a small request for each of what a run
-needs of it, which costs some thousand tokens; it tells how many, and which
-settings make the endpoint work. No secret is printed. With --mcp the servers of tools that .github/agent-ci.yml names are
-started as in a run and asked for their tools, and ended; agent-ci validate --mcp
-does it for those of a job.
+Tries each way to confine commands. Nothing leaves this machine without --online.
+With it, GitHub is asked about the repository, and the model's API for its models and
+by small requests for what a run needs. They cost some thousand tokens; the output
+shows how many, and which settings make the endpoint work. No secret is printed.
 
-The exit status is 0 where a run could start, 1 where something is missing that
-it needs, and 2 when this command was called wrongly. docs/security.md describes
-the JSON.`,
+With --mcp the servers of tools in .github/agent-ci.yml start, list their tools and
+stop; agent-ci validate --mcp does that for a job.
+
+The exit status is 0 if a run could start, 1 if something is missing, and 2 for wrong
+flags. docs/security.md describes the JSON.`,
 		example: `
 agent-ci doctor
 agent-ci doctor --online --json`,

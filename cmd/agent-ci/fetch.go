@@ -13,18 +13,16 @@ func fetchCommand() command {
 	return command{
 		name:  "fetch",
 		args:  "OWNER/REPO RUN | ADDRESS [--artifact NAME] [--out DIR]",
-		about: "get a run from GitHub Actions and show its report",
+		about: "download a run from GitHub Actions and show its report",
 		details: `
-RUN is a run of a workflow whose artifact has a run of agent-ci: its number, or the
-address of its page; the address alone will do. The artifact is downloaded with
-GITHUB_TOKEN (actions: read), which goes to GitHub's API alone, and unpacked within
-limits. The chain of its transcript is checked, and the files that the transcript
-tells the digests of are compared with those; the report is made here, of the
-transcript. A page of the artifact is never opened, and not even unpacked.
+RUN is the number of a workflow run, or give the address of its page alone. The
+artifact of agent-ci is downloaded with GITHUB_TOKEN (actions: read), which goes to
+GitHub's API only, and unpacked within limits. The transcript's chain and the digests
+of the files are checked. The report is made here; a page in the artifact is never
+opened.
 
-On a terminal the report is shown in the browser ($BROWSER, else what the desktop
-has). Its path is printed. The run directory is among the user's caches unless
---out names another.
+On a terminal the report opens in your browser ($BROWSER, else the desktop's), and
+its path is printed. The run directory is in your cache folder, or in --out.
 
 The chain shows that nothing was altered later. Who can write to the workflow's
 runner can write a chain of their own.`,

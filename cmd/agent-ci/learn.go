@@ -18,16 +18,14 @@ func learnCommand() command {
 	return command{
 		name:  "learn",
 		args:  "RUN_DIR... [--propose] [--json]",
-		about: "tell what past runs show, without a model",
+		about: "show what past runs have in common, without a model",
 		details: `
-Counts in the transcripts of runs which checks were flaky and how long each takes,
-which hosts commands were refused, which programs they did not find, and which setup
-commands failed. The same runs give the same answer. RUN_DIR may be the id of a run
-that agent-ci runs lists.
+Counts in transcripts: flaky checks and their times, hosts that were refused, missing
+programs, failed setup commands. The same runs give the same answer. RUN_DIR may be
+the id of a run in agent-ci runs.
 
-With --propose what is found is added to .agent-ci/lessons.yml of the checkout in this
-folder, behind what stands there, but for what it has already. Review it and commit it:
-from then on runs are told of it.`,
+--propose adds the findings to .agent-ci/lessons.yml of the checkout in this folder,
+without duplicates. Review and commit it: later runs read it.`,
 		example: `
 agent-ci learn runs/*
 agent-ci learn runs/* --propose`,

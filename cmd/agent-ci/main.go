@@ -165,6 +165,6 @@ func overview() string {
 	for _, c := range commands() {
 		fmt.Fprintf(&s, "  %-12s %s\n", c.name, c.about)
 	}
-	s.WriteString("\nagent-ci COMMAND --help tells more, with an example.\n")
+	s.WriteString("\nagent-ci COMMAND --help shows more, with an example.\n")
 	return s.String()
 }

@@ -31,7 +31,7 @@ func policyCommand() command {
 	return command{
 		name:  "policy",
 		args:  "check [--rules F]... [--sandbox MODE] -- CMD...",
-		about: "tell what becomes of a command, as JSON, and which rules match",
+		about: "show whether a command may run, as JSON, and which rules match",
 		details: `
 check decides on a command as a run would, without running it: run,
 run_sandboxed or refuse, with the rule, the reason and what to do instead. A

@@ -10,15 +10,14 @@ func publishCommand() command {
 	return command{
 		name:  "publish",
 		args:  "RUN_DIR [FLAGS]",
-		about: "publish the change of a run that was made with --publish none, as a pull request",
+		about: "publish the change of a run with --publish none as a pull request",
 		details: `
-The second half of a run alone, for a job that has the token and no agent. The
-run directory is checked as untrusted data: its chain, its base commit, the
-objects of the change, protected paths and sizes, by the rules of the base
-commit, the job file and the environment here. Nothing of the repository runs but
-hooks on pre_publish, those of the base commit, in a sandbox; the work tree is not
-touched. Where the run had hooks of the operator on pre_publish, the operator's
-file is needed.`,
+The second half of a run, for a job that has the token and no agent. The run
+directory is not trusted: its chain, base commit, objects, protected paths and sizes
+are checked by the rules of the base commit, the job file and the environment here.
+Of the repository only the base commit's pre_publish hooks run, in a sandbox. The
+work tree is not changed. If the operator had pre_publish hooks in the run, give the
+operator's file.`,
 		example: `
 agent-ci run --issue octo-org/widgets#7 --publish none --out ../run   # without the token that may write
 GITHUB_TOKEN=… agent-ci publish ../run                               # in another job, on a fresh checkout`,

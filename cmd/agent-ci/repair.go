@@ -11,17 +11,17 @@ func repairCommand() command {
 	return command{
 		name:  "repair",
 		args:  "OWNER/REPO#N [JOB.yml] [FLAGS]",
-		about: "mend what is red on a pull request that a run made",
+		about: "fix failing checks on a pull request that a run opened",
 		details: `
-Looks at the checks of the pull request and, where some are red that are not red on
-its base, has the agent mend them: from their logs, under the same rules as the run
-that made it, as a commit in the place of its last one. It does what agent-ci run
-does on the events workflow_run and check_suite, for a schedule or by hand. Where
-the base moved into conflict with the pull request, the two are brought together.
-Outside of a checkout of that repository it works in a clone.
-Only a branch that ends in a commit of a run is touched, pushed by the account of
-the token (GITHUB_TOKEN). repair.attempts and repair.cost_usd bound all attempts
-together; docs/repair.md says more.`,
+Reads the checks of the pull request. If some are red that are not red on its base,
+the agent fixes them from their logs, under the rules of the run that opened it, and
+one commit replaces the last one. If the base moved into conflict, both are merged
+first. agent-ci run does the same on the events workflow_run and check_suite.
+Outside of a checkout of the repository, it works in a clone.
+
+Only a branch that ends in a commit of a run is changed, and only if the token's
+account (GITHUB_TOKEN) pushed it. repair.attempts and repair.cost_usd limit all
+attempts together; see docs/repair.md.`,
 		example: `
 OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci repair octo-org/widgets#12`,
 		takes: operands{1, 2, "it takes a pull request, as OWNER/REPO#N, and a job file if there is one"}, define: repair, waits: true,

@@ -15,29 +15,24 @@ func replayCommand() command {
 	return command{
 		name:  "replay",
 		args:  "RUN_DIR | --last [FLAGS]",
-		about: "run the recorded answers of a run again, offline, and tell what differs",
+		about: "repeat a recorded run offline and show what differs",
 		details: `
-The answers of the model come from the transcript; the tools work for real in a
-fresh tree of the base commit, and each output is compared with the recorded
-one; so are the end of the work, its checks and its tree. What commands print is
-compared by exit status and text, but for times, ids, folders for temporary files
-and addresses; what differs is shown as a diff. No model is asked and nothing is published. The commands of the run are
-run again, confined as its job says. The pull request that would come of it
-(--out) is the same each time, but for durations.
+The model's answers come from the transcript. The tools really run, confined as the
+job says, in a fresh tree of the base commit. Each output, the end of the work, its
+checks and its tree are compared with the record, and differences are shown.
+Times, ids, temporary folders and addresses in outputs are ignored. No model is
+asked, and nothing is published. --out keeps the replay with its pull request.
 
-A run that this machine did not record, such as one of agent-ci fetch, gets no
-more than the base commit (once origin has it), the AGENT_CI_ variables here and
-the job file given with --job allow. Whatever goes beyond that ends the replay
-before anything is run, and is named.
+If this machine did not record the run, as after agent-ci fetch, it may do what the
+base commit (once origin has it), the AGENT_CI_ variables here and the job in --job
+allow. If its own job goes beyond them, nothing runs, and the key is named.
 
-With --frozen nothing is run: it checks that the transcript makes up the
-requests that were sent, that the objects of the change are those it tells of,
-that the chain is whole, and that end and checks follow from the rest. It writes
-the same pull request each time.
+With --frozen nothing runs. It checks that the transcript's chain is whole, that it
+gives the requests that were sent, that the objects of the change match, and that end
+and checks follow from the rest.
 
-The exit status is 1 when something differs. When the run can't be replayed here,
-it is that of the outcome which the message explains: 2 where a secret, a program
-or the base commit is missing, 9 where commands can't be confined.`,
+The exit status is 1 if something differs. If the run cannot be replayed here, it is
+2 (a secret, a program or the base commit is missing) or 9 (no confinement).`,
 		example: `
 agent-ci replay --last
 agent-ci replay ../run

@@ -13,16 +13,16 @@ func reportCommand() command {
 	return command{
 		name:  "report",
 		args:  "RUN_DIR | --last [--format html | --format markdown] [--verify]",
-		about: "show a run as a page, or check that its transcript is as it was written",
+		about: "show a run as a page, or check that its record was not altered",
 		details: `
-Without flags it writes RUN_DIR/report.html, one file that needs nothing else,
-and prints its path; agent-ci run does so at its end. RUN_DIR may be the id of a run
-that agent-ci runs lists, and --last is the newest of these. --format markdown prints
-the run as one document. --verify follows the chain of digests through the
-transcript, compares its end with result.json, and this and all other files of
-the run but the page with what the transcript tells of them; the exit status is
-1 when something was altered, taken away or added. Files that a workflow did not
-upload are reported, and count as neither.`,
+Without flags it writes RUN_DIR/report.html, one file that loads nothing, and prints
+its path. agent-ci run does the same at its end. RUN_DIR may be the id of a run in
+agent-ci runs; --last is the newest one. --format markdown prints the run as one
+document.
+
+--verify follows the chain of digests through the transcript and compares result.json
+and the other files of the run with it. The exit status is 1 if something was altered,
+removed or added. Files that a workflow did not upload are reported, and are no fault.`,
 		example: `
 agent-ci report --last
 agent-ci report run --format markdown > run.md

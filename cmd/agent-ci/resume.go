@@ -11,25 +11,24 @@ func resumeCommand() command {
 	return command{
 		name:  "resume",
 		args:  "RUN_DIR | --last [FLAGS]",
-		about: "go on with a run that was killed or stopped",
+		about: "resume a run that was killed or stopped",
 		details: `
-A run that was killed, cancelled, or ended by the model's API, by GitHub or by a
-limit goes on after the last event of its transcript, under the job that it was
-started with: tool calls that had ended are not run again, what they used of the
-limits counts, a patch that was half applied is taken back, and the model is told
-of a command that was broken off. A checkout of the same base commit, also on
-another machine (--repo), gets the work so far: the change that the run kept at
-its end or, when it was killed, its patches.
+Resumes a run that was killed or cancelled, or that the model's API, GitHub or a
+limit ended. It keeps the run's job and starts after the last recorded event. Tool
+calls that had ended do not run again, and what they used of the limits counts. A
+half-applied patch is undone. The model learns of a command that was interrupted.
 
-A run with a scripted session needs it again (--replay) and goes on with the turn
-after the last one that it was given.
+In another checkout of the same base commit (--repo), also on another machine, the
+run gets the change that it had kept, or the recorded patches if it was killed.
 
-A run that this machine did not record resumes under the job given with --job,
-the base commit's settings and the AGENT_CI_ variables here. Where its own job
-goes beyond them, nothing is run, and the key is named.
+A scripted run needs its session again (--replay) and continues with the next turn.
 
-Of the settings only limits may be other ones (--set limits.turns=400): the one
-that ended a run must be raised.`,
+If this machine did not record the run, it may do what the job in --job, the base
+commit's settings and the AGENT_CI_ variables here allow. If its own job goes beyond
+them, nothing runs, and the key is named.
+
+You can change limits alone (--set limits.turns=400), and must raise the one that
+ended the run.`,
 		example: `
 agent-ci run --issue octo-org/widgets#7 --out ../run    # and the machine goes down
 agent-ci resume ../run

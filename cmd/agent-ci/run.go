@@ -18,20 +18,20 @@ func runCommand() command {
 		about: "run a job: let the agent work, verify the change, publish it",
 		details: `
 The task comes from the job file, or from --issue, --prompt or --prompt-file.
-A flag wins over --set, that over the variables named after job keys
-(AGENT_CI_LIMITS_TURNS for limits.turns), those over the job file, that over
-.github/agent-ci.yml of the base commit, and that over what is built in. Flags
-that are no job key have variables too: AGENT_CI_REPO for --repo.
 
-The model's key is read from OPENAI_API_KEY, GitHub's token from GITHUB_TOKEN.
-The outcome decides the exit status: 0 for changed, no_changes and skipped;
-docs/outcomes.md lists the others.
+Settings come from flags, then --set, then variables named after job keys
+(AGENT_CI_LIMITS_TURNS for limits.turns), then the job file, then
+.github/agent-ci.yml of the base commit, then the defaults. Other flags have
+variables too: AGENT_CI_REPO for --repo.
 
-Commands run confined, as far as the kernel gives it, without the keys and
-tokens in their environment; docs/security.md says what holds. Where nothing
-confines them the run ends as sandbox_unavailable, before the model is asked;
---set policy.sandbox=danger-full-access runs them UNCONFINED, with all rights of
-the user who starts agent-ci. Use a machine or container of their own then.`,
+OPENAI_API_KEY has the model's key, GITHUB_TOKEN the token of GitHub. The exit
+status is 0 for changed, no_changes and skipped; docs/outcomes.md lists the others.
+
+Commands run confined, and without these keys in their environment; see
+docs/security.md. If this machine cannot confine commands, the run ends as
+sandbox_unavailable before the model is asked. With
+--set policy.sandbox=danger-full-access commands run UNCONFINED, with all your
+rights: use a machine or container of its own then.`,
 		example: `
 OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci run --issue https://github.com/octo-org/widgets/issues/7
 agent-ci run jobs/lint.yml --set limits.turns=50

@@ -23,16 +23,14 @@ func runsCommand() command {
 		args:  "[prune] [FLAGS]",
 		about: "list the runs on this machine, or remove old ones",
 		details: `
-Lists the runs whose directories are in the usual folder, and those that --out put
-elsewhere, the newest first: when each began, how it ended, its task and its pull
-request. The id in front stands for the run directory in report, resume, replay and
-publish.
+Lists the runs in the usual folder, and those that --out put elsewhere, newest first:
+start, outcome, task and pull request. You can use the id in place of the run
+directory in report, resume, replay and publish.
 
-prune removes run directories that are older than --older-than, are not among the
-newest --keep, or both where both are given. A run that is going on stays in any case,
-one that can be resumed unless --resumable is given, and one whose change is nowhere but
-in its directory unless --unpublished is. Nothing is removed that --out put elsewhere.
---dry-run tells what would be removed.`,
+prune removes run directories older than --older-than, or not among the newest --keep;
+with both, those that are both. A run that is going on always stays. One that can be
+resumed stays without --resumable, and one whose change is nowhere else without
+--unpublished. Directories of --out are never removed. --dry-run only prints.`,
 		example: `
 agent-ci runs
 agent-ci runs --json

@@ -23,20 +23,18 @@ func sandboxCommand() command {
 	return command{
 		name:  "sandbox",
 		args:  "[--mode MODE] [--network NETWORK] [--repo DIR] -- CMD...",
-		about: "run a command as the agent's commands are run",
+		about: "run a command confined like the agent's commands",
 		details: `
-The command is judged by the rules, gets the same environment and runs in the
-same sandbox as a command of the agent in this checkout would: by the defaults
-of the base commit and the variables of job keys (AGENT_CI_POLICY_SANDBOX …).
-It works in the checkout itself, not in a copy as a run does: what it changes there
-stays. Its /tmp and what it changes in the home folder and in folders of caches
-are its own and gone with it. It has a terminal of its own where standard input
-and output are one. If it fails, a line on standard error says what it could
-reach on the network.
+The command is judged by the rules and runs with the environment and sandbox of the
+agent's commands, by the base commit's defaults and the variables of job keys
+(AGENT_CI_POLICY_SANDBOX …). It works in the checkout itself, so its changes there
+stay. Its /tmp, and its changes in the home folder and in cache folders, are gone at
+its end. It has a terminal if standard input and output are one. If it fails, a line
+on standard error shows what it could reach on the network.
 
-The exit status is the command's, 128+n when signal n ended it, 127 when it
-could not be started, and else that of the outcome: 2 invalid_input, 6 the
-rules refuse it, 9 it cannot be confined here.`,
+The exit status is the command's, 128+n if signal n ended it, 127 if it could not
+start, and otherwise that of the outcome: 2 invalid_input, 6 refused by a rule, 9 not
+confined.`,
 		example: `
 agent-ci sandbox -- go test ./...
 agent-ci sandbox --network full -- make deps

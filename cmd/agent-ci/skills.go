@@ -14,14 +14,11 @@ func skillsCommand() command {
 	return command{
 		name:  "skills",
 		args:  "[list] [--job JOB.yml] [--json] [FLAGS]",
-		about: "list the skills that a run here could load, offline",
+		about: "list the skills that a run here could load",
 		details: `
-It lists the skills of the base commit by the repository's defaults and a job file:
-name, file, digest and description of each, and what is wrong with files that are,
-or were meant to be, one. Nothing is run, and nobody asked.
-
-The exit status is 2 for wrong input, such as a skill of skills.allow that is not
-there.`,
+Lists the skills of the base commit, by the repository's defaults and a job file:
+name, file, digest and description, and problems of files that are not used. Nothing
+runs. The exit status is 2 for wrong input, such as an unknown skill in skills.allow.`,
 		example: `
 agent-ci skills
 agent-ci skills --job jobs/release.yml --json`,

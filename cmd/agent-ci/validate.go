@@ -25,25 +25,22 @@ func validateCommand() command {
 	return command{
 		name:  "validate",
 		args:  "JOB.yml... [--ready] [--mcp] [--json]",
-		about: "check job files and campaigns and tell every mistake with its place",
+		about: "check job files and campaigns; show every mistake with its line",
 		details: `
-A file named .github/agent-ci.yml is checked as a repository's defaults, one with keys
-of a campaign as a campaign, with the file that job_file names. In a
-checkout the hooks that a run of the job would have are listed, with their
-digests and whether they start, by the files of the base commit, what is wrong with
-its skills is named, and so are the lessons (.agent-ci/lessons.yml) whose evidence is
-gone. The exit status is 2 when a file has a mistake, that of the lessons too, one of
-its hooks does not start, or a skill of skills.allow is not there.
+.github/agent-ci.yml is checked as a repository's defaults, and a file with keys of a
+campaign as a campaign, together with its job_file. In a checkout it also lists the
+job's hooks, with digests and whether they start, and shows problems of skills and of
+lessons (.agent-ci/lessons.yml). It reads them from the base commit.
 
-A job is checked as a run here would read it: with the repository's defaults, --set
-and AGENT_CI_ variables. A limit on the cost needs a model whose price is known. What
-this machine lacks is told and is no mistake: the model's key, secrets, and programs
-of hooks, servers and tools. With --ready it is one, and the exit status is 2. A run
-makes the same check before it does anything else.
+A job is read as a run here would read it: with the repository's defaults, --set and
+AGENT_CI_ variables. A limit on the cost needs a model with a known price. If this
+machine lacks the model's key, a secret or a program, that is a note; with --ready it
+is a mistake. A run makes the same check first.
 
-With --mcp the servers of tools that the files name are started as in a run, in
-their sandboxes, asked for their tools, and ended. No model is asked. The exit
-status is 11 where one that is required does not come.`,
+With --mcp the servers of tools start in their sandboxes, list their tools and stop.
+No model is asked.
+
+The exit status is 2 for a mistake, and 11 if a required server does not start.`,
 		example: `
 agent-ci validate jobs/*.yml .github/agent-ci.yml
 agent-ci validate jobs/lint.yml --ready`,
