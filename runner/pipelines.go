@@ -403,7 +403,7 @@ func (in *invocation) confine(ctx context.Context, so *reached, by *rules.Set) e
 	so.boxes = &confine.Sandboxes{
 		Record: in.rec, Environ: in.env, Job: so.job(), Rules: by, Root: so.workspace.Root(), Dir: in.dir,
 		Used: so.used, LeaveOut: so.workspace.LeaveOut, Known: so.workspace.Hidden(), NoOverlay: so.workspace.NoOverlay, Found: so.workTree,
-		Lend: so.workspace.Checkout().LentObjects, CopyTree: so.workspace.CopyTree,
+		Lend: so.workspace.Checkout().LentObjects, MakeGit: so.workspace.MakeGit, CopyTree: so.workspace.CopyTree,
 		Authorities: so.authorities, BaseTree: so.baseTree(), Hooked: len(so.job().Hooks) > 0 || in.operator != "",
 	}
 	so.trialCommit = in.trialCommit(so)

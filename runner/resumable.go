@@ -28,10 +28,10 @@ var inVain = map[outcome.Outcome][]string{
 // redactedMark begins what stands in a transcript in the place of a secret.
 const redactedMark = "[secret "
 
-// Resumable says whether the run in a directory can go on by this version, without a scripted session,
-// and with higher limits where one ended it: nil, or why not. Whether its checkout lets it is seen when it does. One that was
+// Resumable says whether the run in a directory can go on, without a scripted session, and with
+// higher limits where one ended it: nil, or why not. Whether its checkout lets it is seen when it does. One that was
 // killed between its last event and its result goes on to write that.
-func Resumable(dir *record.Directory, version string) error {
+func Resumable(dir *record.Directory) error {
 	var end record.Result
 	pending := workspace.Pending(dir)
 	there, err := dir.ReadJSON(record.ResultFile, &end)
@@ -48,9 +48,6 @@ func Resumable(dir *record.Directory, version string) error {
 		return nil
 	}
 	if err := h.mayGoOn(pending); err != nil {
-		return err
-	}
-	if err := h.sameVersion(version); err != nil {
 		return err
 	}
 	return h.sameAnswers("")
@@ -84,15 +81,6 @@ func (h *history) mayGoOn(pending bool) error {
 		return workspace.CannotResume("it went on with a person's pull request; ask there again")
 	}
 	return nil
-}
-
-// sameVersion refuses a record of another version of agent-ci: the model would read other orders and
-// other descriptions of tools halfway.
-func (h *history) sameVersion(version string) error {
-	if h.Started.Version == version {
-		return nil
-	}
-	return workspace.CannotResume("agent-ci %.100s recorded it, and this is %s; resume it with %.100s, or start a new run", h.Started.Version, version, h.Started.Version)
 }
 
 // sameAnswers says whether the run goes on with the kind of answers that it began with. script is

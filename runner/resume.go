@@ -83,9 +83,6 @@ func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, 
 	if err := h.resumable(workspace.Pending(in.rec.Directory)); err != nil {
 		return h, err
 	}
-	if err := h.sameVersion(in.version); err != nil {
-		return h, err
-	}
 	if err := h.sameAnswers(in.script); err != nil {
 		return h, err
 	}
@@ -132,7 +129,7 @@ func (in *invocation) recordResumed(h *history, so *reached, left *departure) er
 		return err
 	}
 	event := transcript.RunResumed{
-		Torn: h.torn, Elsewhere: so.found.Away != "", Limits: h.raised, Seconds: h.elapsed.Seconds(),
+		Version: in.version, Torn: h.torn, Elsewhere: so.found.Away != "", Limits: h.raised, Seconds: h.elapsed.Seconds(),
 	}
 	if now := so.confined().WorkTree; now != h.Policy.WorkTree {
 		event.WorkTree = now

@@ -86,7 +86,7 @@ func (c *openedCampaign) runOptions(p process) (o here.Options, err error) {
 		return here.Options{}, err
 	}
 	return here.Options{
-		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.stderr, Spare: spareTime, Farewell: farewell, Resumable: resumable,
+		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.stderr, Spare: spareTime, Farewell: farewell, Resumable: runner.Resumable,
 		Models: runner.ModelsOf(j, p.environ), Discard: publish == "github",
 	}, nil
 }

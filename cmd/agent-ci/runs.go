@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/runs"
 )
 
@@ -82,11 +81,8 @@ func listRuns(flags *flagSet) deed {
 
 // machine is where runs of this user are.
 func (p process) machine() runs.Machine {
-	return runs.Machine{Get: p.variable, Resumable: resumable}
+	return runs.Machine{Get: p.variable, Resumable: runner.Resumable}
 }
-
-// resumable says whether this agent-ci can resume the run in a directory.
-func resumable(dir *record.Directory) error { return runner.Resumable(dir, version) }
 
 // runDirectory is the directory of a run that a person names by its path or id.
 func (p process) runDirectory(name string) string { return p.machine().Find(name) }

@@ -60,7 +60,7 @@ var refusals = []struct {
 	{
 		[]string{"Read-only file system", "read-only file system", "EROFS"},
 		"mounts", false, false,
-		"commands write in the workspace, in $TMPDIR and, for themselves, in the home folder and in folders of caches only; files of credentials are empty and stay so; nothing of /dev, /proc and /sys is changed",
+		"commands write in the workspace, in $TMPDIR and, for themselves, in the home folder and in folders of caches only; .git may be read-only; files of credentials are empty and stay so; nothing of /dev, /proc and /sys is changed",
 	},
 	{
 		[]string{"Device or resource busy", "device or resource busy", "EBUSY"},

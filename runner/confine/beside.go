@@ -3,7 +3,9 @@ package confine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,7 +76,7 @@ func (s *Sandboxes) OpenBeside(ctx context.Context, box *sandbox.Sandbox, b Besi
 	if err := s.showBase(ctx, &o, b); err != nil {
 		return nil, err
 	}
-	if err := s.showWorkspace(&o, box, b); err != nil {
+	if err := s.showWorkspace(ctx, &o, box, b); err != nil {
 		return nil, err
 	}
 	if o.Borrowed != nil {
@@ -110,15 +112,21 @@ func (s *Sandboxes) showBase(ctx context.Context, o *sandbox.Options, b Beside) 
 }
 
 // showWorkspace has a sandbox see what it may of what the agent works in.
-func (s *Sandboxes) showWorkspace(o *sandbox.Options, box *sandbox.Sandbox, b Beside) (err error) {
+func (s *Sandboxes) showWorkspace(ctx context.Context, o *sandbox.Options, box *sandbox.Sandbox, b Beside) (err error) {
 	unconfined := o.Mode == grants.DangerFullAccess
 	if b.Workspace != BesideWrite && !unconfined {
 		o.Mode = grants.ReadOnly
 	}
 	switch {
 	case unconfined:
+		return nil
 	case cmp.Or(b.Workspace, BesideNone) == BesideNone:
 		return s.showNoWorkspace(o)
+	}
+	if err := s.showGit(ctx, &o.Folders); err != nil {
+		return err
+	}
+	switch {
 	case !s.Overlaid():
 	case box != nil:
 		if o.Borrowed, err = box.Borrow(b.Workspace == BesideWrite); o.Borrowed != nil || err != nil {
@@ -129,10 +137,32 @@ func (s *Sandboxes) showWorkspace(o *sandbox.Options, box *sandbox.Sandbox, b Be
 	default:
 		// Nobody takes the changes of the agent from here: what is written is this sandbox's own.
 		o.Frozen = slices.Concat(s.changed(Agent()), s.frozen(Agent()))
-		s.useGit(&o.Folders, Agent())
 	}
 	return nil
 }
+
+// showGit has a sandbox find, in place of the agent's .git, one of the base that no command wrote to: git
+// shows there what the agent changed, and starts nothing that the agent configured. Landlock alone can put
+// nothing in place of another.
+func (s *Sandboxes) showGit(ctx context.Context, f *grants.Folders) error {
+	if !s.Apart() || s.MakeGit == nil || s.Lend == nil {
+		return nil
+	}
+	git := s.GitFolder(Place{Scratch: besideGit})
+	if _, err := os.Lstat(git); errors.Is(err, fs.ErrNotExist) {
+		if err := s.MakeGit(ctx, git); err != nil {
+			return errors.Join(fmt.Errorf("make a .git that shows the agent's change: %w", err), sandbox.RemoveScratch(git))
+		}
+		if _, err := os.Lstat(git); err != nil { // no command of the run ran yet
+			return nil
+		}
+	}
+	f.Git, f.GitReadOnly, f.Lent = git, true, s.lent(f.Workspace)
+	return nil
+}
+
+// besideGit is the folder below ScratchFolder that has the .git of sandboxes beside the agent's.
+const besideGit = "beside-git"
 
 // changed is the overlay of a place, where there is one.
 func (s *Sandboxes) changed(p Place) []string {

@@ -226,7 +226,10 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 		return Place{}, fmt.Errorf("fork the workspace: %w", err)
 	}
 	do := func() error {
-		return errors.Join(s.copyGit(ctx, parent, fork), layer.Copy(ctx, s.overlay(parent), s.overlay(fork)))
+		if err := s.copyGit(ctx, parent, fork); err != nil {
+			return err
+		}
+		return layer.Copy(ctx, s.overlay(parent), s.overlay(fork))
 	}
 	if !s.Overlaid() {
 		fork.Root = filepath.Join(s.scratch(fork), overlayFolder)

@@ -62,6 +62,8 @@ type Sandboxes struct {
 	Found string
 	// Lend gives the folders of objects that a work tree's .git borrows, each by where the tree expects it.
 	Lend func(tree string) map[string]string
+	// MakeGit makes a .git on the base commit in a folder; none before the first command of the run.
+	MakeGit func(ctx context.Context, dir string) error
 	// CopyTree copies a private tree.
 	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
 	// Credentials are the secrets of the job with their values, as settings has them.
@@ -459,7 +461,7 @@ func (s *Sandboxes) Words() string {
 	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return "read-only: commands may read the repository and write to $TMPDIR only"
 	}
-	return "workspace-write: commands may write in " + s.Seen(Agent()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is yours alone and nobody reads it, agent-ci commits; what else is refused will not become possible by another way"
+	return "workspace-write: commands may write in " + s.Seen(Agent()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is a copy of your own, which agent-ci does not read, and agent-ci makes the commit; what else is refused will not become possible by another way"
 }
 
 // NetworkWords tell the model what its commands reach.

@@ -2,10 +2,12 @@ package confine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 )
 
 // WorkTree is what setup commands and the agent of a run work in, for who keeps the checkout.
@@ -26,13 +28,18 @@ func (t WorkTree) Folder() string { return t.boxes.ChangesOf(Agent()) }
 // Git is where the .git of these commands in an overlay belongs.
 func (t WorkTree) Git(of string) string { return t.boxes.GitFolder(Place{Scratch: of}) }
 
-// GiveGit gives the agent in an overlay a .git like the one that setup commands left.
+// GiveGit gives the agent in an overlay a .git like the one that setup commands left. Where that can't be
+// copied, because it is too large for one, it gives none.
 func (t WorkTree) GiveGit(ctx context.Context) error {
 	agent := Place{Scratch: AgentScratch}
 	if err := sandbox.RemoveScratch(t.boxes.GitFolder(agent)); err != nil {
 		return fmt.Errorf("remove an earlier .git: %w", err)
 	}
-	return t.boxes.copyGit(ctx, Place{Scratch: SetupScratch}, agent)
+	err := t.boxes.copyGit(ctx, Place{Scratch: SetupScratch}, agent)
+	if large := (*layer.ForkError)(nil); errors.As(err, &large) { // the agent finds the checkout's, read-only
+		return sandbox.RemoveScratch(t.boxes.GitFolder(agent))
+	}
+	return err
 }
 
 // Open opens it as the commands of SetupScratch or AgentScratch left it.

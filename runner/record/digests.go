@@ -142,6 +142,9 @@ func (d *Directory) CheckResult(view *transcript.View) error {
 	if err := json.Unmarshal(raw, &is); err != nil {
 		return fmt.Errorf("%s was altered: %w", ResultFile, err)
 	}
+	if version, _ := is["version"].(float64); version != resultVersion {
+		return fmt.Errorf("%s can't be compared: it has the format %v of another agent-ci, and this one knows %d", ResultFile, is["version"], resultVersion)
+	}
 	if raw, err = json.Marshal(Project(view)); err == nil {
 		err = json.Unmarshal(raw, &was)
 	}

@@ -348,7 +348,7 @@ func TestAResultHasEmptyListsAndNoNulls(t *testing.T) {
 		}
 	}
 	want := map[string]any{"level": "none", "layers": []any{}, "work_tree": "checkout"}
-	if diff := cmp.Diff(want, result["sandbox"]); diff != "" || result["exit_code"] != 2.0 || result["version"] != 1.0 {
+	if diff := cmp.Diff(want, result["sandbox"]); diff != "" || result["exit_code"] != 2.0 || result["version"] != 2.0 {
 		t.Errorf("%s %s", raw, diff)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // resultVersion is the version of result.json.
-const resultVersion = 1
+const resultVersion = 2
 
 // Result is how a run ended: result.json, and what the command line tells.
 type Result struct {

@@ -430,7 +430,7 @@ type VerifyRow struct {
 	Must    string  `json:"must"`
 	Before  string  `json:"before"`
 	After   string  `json:"after"`
-	Passed  bool    `json:"passed"`
+	Passed  bool    `json:"passed"` // missing in JSON where the check did not come to the change
 	Seconds float64 `json:"seconds"`
 	Log     string  `json:"log,omitempty"` // below the run directory
 	// Flaky is "accept" where flaky counts as green; else it counts as red.
@@ -463,6 +463,18 @@ type VerifyRow struct {
 	// Worse says in what a check that was red before is worse with the change; empty for
 	// nothing that is known.
 	Worse string `json:"worse,omitempty"`
+}
+
+// MarshalJSON leaves out passed where the check neither ran on the change nor had to: it did not fail.
+func (r VerifyRow) MarshalJSON() ([]byte, error) {
+	type plain VerifyRow
+	if r.After != "" || r.NotRun != "" {
+		return json.Marshal(plain(r))
+	}
+	return json.Marshal(struct {
+		plain
+		Passed *bool `json:"passed,omitempty"`
+	}{plain: plain(r)})
 }
 
 // FailingTest is a test that fails, as the output of a check tells.
@@ -637,8 +649,11 @@ type Warning struct {
 
 // RunResumed says that a run which was killed or stopped goes on.
 type RunResumed struct {
+	Version string `json:"version"` // of agent-ci
 	// Torn is how many bytes of a last line that was not whole were cut off.
 	Torn int `json:"torn,omitempty"`
+	// Undone says that a patch which was half applied was taken back.
+	Undone bool `json:"undone,omitempty"`
 	// Elsewhere says that the work did not stand in the checkout and was put
 	// into it again: the last change, or the patches of a run that was killed.
 	Elsewhere bool `json:"elsewhere,omitempty"`

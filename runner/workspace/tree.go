@@ -169,7 +169,15 @@ func (w *Workspace) makeGit(ctx context.Context) error {
 	if w.tree == nil || w.tree.Private() {
 		return nil
 	}
-	folder := gitops.GitFolder{Dir: w.tree.Git(OfSetup), Shown: w.Shown(w.base, w.base.Tree, &gitops.Head{})}
+	return w.MakeGit(ctx, w.tree.Git(OfSetup))
+}
+
+// MakeGit makes a .git on the base commit in a folder; none before TakeSnapshot.
+func (w *Workspace) MakeGit(ctx context.Context, dir string) error {
+	if w.snapshot == nil {
+		return nil
+	}
+	folder := gitops.GitFolder{Dir: dir, Shown: w.Shown(w.base, w.base.Tree, &gitops.Head{})}
 	err := w.checkout.MakeGitFolder(ctx, folder)
 	if err == nil {
 		err = w.checkout.Stage(ctx, folder, nil)

@@ -58,6 +58,8 @@ type Folders struct {
 	// Git is the folder .git that commands find in a workspace in an overlay, and may write
 	// to where they may write there; empty for the workspace's own.
 	Git string
+	// GitReadOnly keeps commands from writing to Git.
+	GitReadOnly bool
 	// Absent has what is kept from commands in a workspace in an overlay removed from
 	// the overlay, in place of hidden: nothing else has the overlay.
 	Absent bool

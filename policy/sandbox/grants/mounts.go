@@ -52,7 +52,9 @@ func (p *Plan) Mounts() []stage.Mount {
 	p.show()
 	p.leaveOut()
 	if f.Given {
-		maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return within(path, []string{p.workspace}) })
+		maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool {
+			return within(path, []string{p.workspace}) && (f.Git == "" || !within(path, []string{p.git()}))
+		})
 		kind := stage.Borrowed
 		if f.Mode == WorkspaceWrite {
 			kind = stage.BorrowedToWrite
@@ -108,6 +110,9 @@ func (p *Plan) putTwin() {
 	}
 }
 
+// git is where commands find their git folder.
+func (p *Plan) git() string { return filepath.Join(p.workspace, ".git") }
+
 // protect makes read-only what is held, and shows the copies of what is cleaned.
 func (p *Plan) protect() {
 	for _, path := range p.held.ReadOnly {
@@ -115,10 +120,10 @@ func (p *Plan) protect() {
 	}
 	if p.folders.Git != "" {
 		kind := stage.Readable
-		if p.folders.Mode == WorkspaceWrite {
+		if p.folders.Mode == WorkspaceWrite && !p.folders.GitReadOnly {
 			kind = stage.Writable
 		}
-		p.putSource(kind, filepath.Join(p.workspace, ".git"), p.folders.Git)
+		p.putSource(kind, p.git(), p.folders.Git)
 	}
 	for _, copies := range []map[string]string{p.userCopies, p.copies} {
 		for path, copied := range copies {

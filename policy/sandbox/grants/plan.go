@@ -155,7 +155,7 @@ func (p *Plan) resolveLent() map[string]string {
 // resolvePlace follows the links of a place in the workspace, which may be one of its
 // git folder, that stands elsewhere.
 func (p *Plan) resolvePlace(place string) (string, error) {
-	git := filepath.Join(p.workspace, ".git")
+	git := p.git()
 	inside, is := below(git, place)
 	if p.folders.Git == "" || !is {
 		return filepath.EvalSymlinks(place)

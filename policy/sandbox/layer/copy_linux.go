@@ -94,16 +94,21 @@ func checkSize(ctx context.Context, layer string) error {
 	})
 }
 
-// copyBounded is CopyFolder for at most 1 GiB.
+// CopyFolder copies the folder called name from one folder into another, as it is. The error is a ForkError
+// where it takes more than 1 GiB on the disk, and where a file can't be copied.
+func CopyFolder(ctx context.Context, from, to, name string) error {
+	err := copyBounded(ctx, from, to, name)
+	if at := (*fs.PathError)(nil); errors.As(err, &at) && ctx.Err() == nil {
+		return &ForkError{fmt.Sprintf("of %s, %q can't be copied: %v", name, filepath.Base(at.Path), at.Err)}
+	}
+	return err
+}
+
+// copyBounded copies the folder called name from one folder into another, if it takes at most 1 GiB.
 func copyBounded(ctx context.Context, from, to, name string) error {
 	if err := checkSize(ctx, filepath.Join(from, name)); err != nil {
 		return err
 	}
-	return CopyFolder(ctx, from, to, name)
-}
-
-// CopyFolder copies the folder called name from one folder into another, as it is.
-func CopyFolder(ctx context.Context, from, to, name string) error {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}

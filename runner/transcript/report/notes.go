@@ -73,12 +73,15 @@ func (a *assembler) runStarted(n *entry, d transcript.RunStarted) {
 }
 
 func (a *assembler) runResumed(n *entry, d transcript.RunResumed) {
-	n.Topic = field("after " + cmp.Or(d.After, "it was killed"))
+	n.Topic = field("after " + cmp.Or(d.After, "it was killed") + ", by agent-ci " + d.Version)
 	a.part(n, "Limits from here on", strings.Join(d.Limits, "\n"))
 	a.part(n, "Work tree from here on", d.WorkTree)
 	var found []string
 	if d.Torn > 0 {
 		found = append(found, fmt.Sprintf("A last line of %s that was not whole was cut off the transcript.", transcript.Count(d.Torn, "byte")))
+	}
+	if d.Undone {
+		found = append(found, "A patch that was half applied was taken back.")
 	}
 	if d.Elsewhere {
 		found = append(found, "The work was put into the checkout again.")

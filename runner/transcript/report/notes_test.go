@@ -12,14 +12,14 @@ import (
 func TestRunThatWentOn(t *testing.T) {
 	run := slices.Concat(ordinary()[:5], []happening{
 		{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{
-			After: "budget_exceeded/turns", Torn: 12, Elsewhere: true, Limits: []string{"limits.turns=400", evil},
+			Version: evil, After: "budget_exceeded/turns", Torn: 12, Undone: true, Elsewhere: true, Limits: []string{"limits.turns=400", evil},
 		}},
-		{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{}},
+		{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{Version: "v1"}},
 	}, ordinary()[5:])
 	text := parsed(t, rendered(t, recorded(t, run))).text
 	for _, want := range []string{
-		"Went on", "after budget_exceeded/turns", "after it was killed", "limits.turns=400",
-		"A last line of 12 bytes", "put into the checkout again", "<script>alert(1)</script>",
+		"Went on", "after budget_exceeded/turns, by agent-ci", "after it was killed, by agent-ci v1", "limits.turns=400",
+		"A last line of 12 bytes", "half applied was taken back", "put into the checkout again", "<script>alert(1)</script>",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
