@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -184,7 +185,7 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 	select {
 	case err := <-out.done:
-		if errors.Is(err, syscall.EPIPE) {
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) { // whoever started the program closes its input once it has exited
 			return c.whyNotRead(ctx, err)
 		}
 		return err

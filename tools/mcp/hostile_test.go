@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -465,24 +466,35 @@ func TestQuestionsAreDeclined(t *testing.T) {
 }
 
 // brokenPipe is the input of a process that ends: its output ends a moment after its input.
-type brokenPipe struct{ output *io.PipeWriter }
+type brokenPipe struct {
+	output *io.PipeWriter
+	err    error
+}
 
 func (p brokenPipe) Write([]byte) (int, error) {
 	time.AfterFunc(20*time.Millisecond, func() { p.output.Close() })
-	return 0, syscall.EPIPE
+	return 0, p.err
 }
 
 func (p brokenPipe) Close() error { return nil }
 
 func TestAServerThatEndsWhileItIsWrittenTo(t *testing.T) {
 	t.Parallel()
-	start := func(context.Context) (*Process, error) {
-		output, w := io.Pipe()
-		return &Process{Output: output, Input: brokenPipe{w}, End: w.Close}, nil
-	}
-	_, err := Open(t.Context(), Server{Name: "a", Start: start})
-	failure, _ := errors.AsType[*Error](err)
-	if failure == nil || failure.Reason != ReasonStart || !strings.Contains(failure.Words, "ended before it answered") {
-		t.Errorf("got %v", err)
+	for name, broken := range map[string]error{
+		"it closed its input":                 syscall.EPIPE,
+		"its input was closed after its exit": &os.PathError{Op: "write", Path: "|1", Err: os.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := func(context.Context) (*Process, error) {
+				output, w := io.Pipe()
+				return &Process{Output: output, Input: brokenPipe{w, broken}, End: w.Close}, nil
+			}
+			_, err := Open(t.Context(), Server{Name: "a", Start: start})
+			failure, _ := errors.AsType[*Error](err)
+			if failure == nil || failure.Reason != ReasonStart || !strings.Contains(failure.Words, "ended before it answered") {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
