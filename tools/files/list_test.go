@@ -13,7 +13,7 @@ func TestListDir(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{
 		"b/deep/deeper/x": "", "b/y": "", "a": "", "a-b": "", "B": "", ".hidden": "", ".git/config": "", "out/o": "", ".gitignore": "out\n*.log\n", "b/z.log": "",
-		strings.Repeat("n", 200) + "ü": "",
+		strings.Repeat("n", 200) + "ü": "", ".apply-patch-JTLBPBIAGWPMXMULDDB6S7R755.tmp": "", // of a patch that is being applied
 	})
 	if err := os.Symlink("b", filepath.Join(p.dir, "link")); err != nil {
 		t.Fatal(err)

@@ -126,7 +126,16 @@ func (c *commit) stage(s *step) error {
 	return err
 }
 
-func temporaryName() string { return ".apply-patch-" + rand.Text() + ".tmp" }
+// Files of a patch that is being applied have such names.
+const temporaryPrefix, temporarySuffix = ".apply-patch-", ".tmp"
+
+func temporaryName() string { return temporaryPrefix + rand.Text() + temporarySuffix }
+
+// IsTemporary reports whether a file of that name is one of a patch that is being applied.
+func IsTemporary(name string) bool {
+	random, is := strings.CutPrefix(name, temporaryPrefix)
+	return is && len(random) == len(rand.Text())+len(temporarySuffix) && strings.HasSuffix(random, temporarySuffix)
+}
 
 // setAside takes the old file away under another name.
 func (c *commit) setAside(s *step) error {

@@ -6,8 +6,11 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
 
 // Content is an open file or folder. It is used by one goroutine at a time.
@@ -70,7 +73,7 @@ func (c *Content) Close() error {
 	return unix.Close(c.fd)
 }
 
-// names lists a folder, in the kernel's order.
+// names lists a folder, in the kernel's order, without files of a patch that another agent applies just now.
 func (c *Content) names() ([]string, error) {
 	var names []string
 	buffer := make([]byte, 16<<10)
@@ -81,7 +84,7 @@ func (c *Content) names() ([]string, error) {
 		case err != nil:
 			return nil, err
 		case n <= 0:
-			return names, nil
+			return slices.DeleteFunc(names, tree.IsTemporary), nil
 		default:
 			_, _, names = unix.ParseDirent(buffer[:n], -1, names)
 		}
