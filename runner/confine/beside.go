@@ -145,20 +145,37 @@ func (s *Sandboxes) showWorkspace(ctx context.Context, o *sandbox.Options, box *
 // shows there what the agent changed, and starts nothing that the agent configured. Landlock alone can put
 // nothing in place of another.
 func (s *Sandboxes) showGit(ctx context.Context, f *grants.Folders) error {
-	if !s.Apart() || s.MakeGit == nil || s.Lend == nil {
+	if !s.Apart() || s.MakeGit == nil {
 		return nil
 	}
-	git := s.GitFolder(Place{Scratch: besideGit})
-	if _, err := os.Lstat(git); errors.Is(err, fs.ErrNotExist) {
-		if err := s.MakeGit(ctx, git); err != nil {
-			return errors.Join(fmt.Errorf("make a .git that shows the agent's change: %w", err), sandbox.RemoveScratch(git))
-		}
-		if _, err := os.Lstat(git); err != nil { // no command of the run ran yet
-			return nil
-		}
+	if err := s.makeBesideGit(ctx); err != nil {
+		return fmt.Errorf("make a .git that shows the agent's change: %w", err)
 	}
-	f.Git, f.GitReadOnly, f.Lent = git, true, s.lent(f.Workspace)
+	s.useGit(f, Place{Scratch: besideGit})
+	f.GitReadOnly = true
 	return nil
+}
+
+// makeBesideGit makes the .git of sandboxes beside the agent's, once: servers start side by side. It has its
+// name when it is whole, since a run may be killed meanwhile.
+func (s *Sandboxes) makeBesideGit(ctx context.Context) error {
+	s.makingGit.Lock()
+	defer s.makingGit.Unlock()
+	git := s.GitFolder(Place{Scratch: besideGit})
+	if _, err := os.Lstat(git); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	partial := git + ".partial"
+	if err := sandbox.RemoveScratch(partial); err != nil {
+		return err
+	}
+	if err := s.MakeGit(ctx, partial); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(partial); errors.Is(err, fs.ErrNotExist) { // no command of the run ran yet
+		return nil
+	}
+	return os.Rename(partial, git)
 }
 
 // besideGit is the folder below ScratchFolder that has the .git of sandboxes beside the agent's.

@@ -63,7 +63,8 @@ type Sandboxes struct {
 	// Lend gives the folders of objects that a work tree's .git borrows, each by where the tree expects it.
 	Lend func(tree string) map[string]string
 	// MakeGit makes a .git on the base commit in a folder; none before the first command of the run.
-	MakeGit func(ctx context.Context, dir string) error
+	MakeGit   func(ctx context.Context, dir string) error
+	makingGit sync.Mutex
 	// CopyTree copies a private tree.
 	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
 	// Credentials are the secrets of the job with their values, as settings has them.
@@ -315,7 +316,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 func (s *Sandboxes) useGit(f *grants.Folders, p Place) {
 	git := s.GitFolder(p)
 	if _, err := os.Lstat(git); err == nil {
-		f.Git, f.Lent = git, s.lent(s.Root)
+		f.Git, f.Lent = git, s.lent(f.Workspace)
 	}
 }
 
