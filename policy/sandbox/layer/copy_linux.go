@@ -33,12 +33,18 @@ func Copy(ctx context.Context, from, to string) error {
 	if _, err := os.Lstat(grants.Upper(from)); errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was changed yet
 	}
-	err := copyBounded(ctx, from, to, filepath.Base(grants.Upper(from)))
-	if at := (*fs.PathError)(nil); errors.As(err, &at) && ctx.Err() == nil {
-		name := strings.TrimPrefix(strings.TrimPrefix(at.Path, grants.Upper(from)+"/"), grants.Upper(to)+"/")
-		return &ForkError{fmt.Sprintf("of its changes, %q can't be copied: %v", name, at.Err)}
+	name := filepath.Base(grants.Upper(from))
+	return refusal(ctx, copyBounded(ctx, from, to, name), "its changes", filepath.Join(from, name), filepath.Join(to, name))
+}
+
+// refusal makes a ForkError of an error about a file below one of two folders, which are called so.
+func refusal(ctx context.Context, err error, called, from, to string) error {
+	at, is := errors.AsType[*fs.PathError](err)
+	if !is || ctx.Err() != nil {
+		return err
 	}
-	return err
+	file := strings.TrimPrefix(strings.TrimPrefix(at.Path, from+"/"), to+"/")
+	return &ForkError{fmt.Sprintf("of %s, %q can't be copied: %v", called, file, at.Err)}
 }
 
 // CopyCaches copies the folder called name from one folder to another, where it is missing or
@@ -97,11 +103,7 @@ func checkSize(ctx context.Context, layer string) error {
 // CopyFolder copies the folder called name from one folder into another, as it is. The error is a ForkError
 // where it takes more than 1 GiB on the disk, and where a file can't be copied.
 func CopyFolder(ctx context.Context, from, to, name string) error {
-	err := copyBounded(ctx, from, to, name)
-	if at := (*fs.PathError)(nil); errors.As(err, &at) && ctx.Err() == nil {
-		return &ForkError{fmt.Sprintf("of %s, %q can't be copied: %v", name, filepath.Base(at.Path), at.Err)}
-	}
-	return err
+	return refusal(ctx, copyBounded(ctx, from, to, name), name, filepath.Join(from, name), filepath.Join(to, name))
 }
 
 // copyBounded copies the folder called name from one folder into another, if it takes at most 1 GiB.
