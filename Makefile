@@ -84,7 +84,7 @@ soak: ## files that change at random beside random calls of tools, for SOAK=10m;
 bench: build ## figures, with the machine they were measured on; FILES=50000 makes its largest repository smaller than 500,000 files
 	@.ci/bench
 
-models: ## the table of models and prices; API=api.json AT=COMMIT ON=DAY: from what models.dev says there (docs/model.md)
+models: ## the table of models and prices; API=api.json AT=COMMIT ON=DAY: from what models.dev says there (docs/reference/model.md)
 	$(GO) run ./runner/model/internal/tabulate -api '$(API)' -commit '$(AT)' -date '$(ON)'
 
 pictures: build ## the pictures of the README, from a run of the demo in Chromium

@@ -15,7 +15,7 @@ import (
 
 // Commands decides whether commands may start, under the approval policy never:
 // there is nobody to ask, so each is run or refused. The zero value knows the
-// built-in refusals alone. docs/policy.md has the table of its decisions.
+// built-in refusals alone. docs/reference/policy.md has the table of its decisions.
 type Commands struct {
 	Rules    *rules.Set
 	Confined bool     // commands run in the sandbox

@@ -172,10 +172,10 @@ func TestWhichRunsCanGoOn(t *testing.T) {
 	}
 }
 
-// reasons returns the reasons of an outcome that docs/outcomes.md lists.
+// reasons returns the reasons of an outcome that docs/reference/outcomes.md lists.
 func reasons(t *testing.T, o outcome.Outcome) (all []string) {
 	t.Helper()
-	page, err := os.ReadFile("../docs/outcomes.md")
+	page, err := os.ReadFile("../docs/reference/outcomes.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func actionCommand() command {
 AGENT_CI_COMMAND is run (the default), repair, publish or install.
 AGENT_CI_RUN_DIRECTORY is the run directory; for repair, AGENT_CI_TASK_ISSUE is the
 pull request. Everything else is as for these commands. install runs nothing: it puts
-agent-ci on the PATH of the next steps. docs/action.md has the inputs of the action.`,
+agent-ci on the PATH of the next steps. docs/reference/action.md has the inputs of the action.`,
 		example: `
 AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
 		define: action, waits: true,

@@ -65,10 +65,10 @@ func names(t *testing.T, node yaml.Node) ([]string, map[string]described) {
 	return order, all
 }
 
-// TestActionIsDocumented holds the tables of docs/action.md to action.yml.
+// TestActionIsDocumented holds the tables of docs/reference/action.md to action.yml.
 func TestActionIsDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/action.md")
+	page, err := os.ReadFile("../../docs/reference/action.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestActionIsDocumented(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/action.md (-action.yml +docs):\n%s", diff)
+		t.Errorf("docs/reference/action.md (-action.yml +docs):\n%s", diff)
 	}
 	if diff := cmp.Diff(slices.Sorted(slices.Values(progress.Outputs)), slices.Sorted(slices.Values(outputs))); diff != "" {
 		t.Errorf("outputs (-set +action.yml):\n%s", diff)
@@ -322,7 +322,7 @@ func TestExamplesAreWhatInitWrites(t *testing.T) {
 // TestDocsNameNoReleaseThatIsNot reads what a person copies from.
 func TestDocsNameNoReleaseThatIsNot(t *testing.T) {
 	t.Parallel()
-	for _, pattern := range []string{"../../README.md", "../../docs/*.md", examples + "workflows/*.yml"} {
+	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../docs/*/*.md", examples + "workflows/*.yml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)

@@ -137,7 +137,7 @@ func TestKilledCampaignsGoOn(t *testing.T) {
 }
 
 // onlyGivenUp makes sure that what has no pull request was killed too often, or while its checkout was
-// put from one commit to another, which may leave half of either (docs/limits.md): so few are killed
+// put from one commit to another, which may leave half of either (docs/reference/limits.md): so few are killed
 // then that another reason for which runs refuse to go on shows.
 func (w *campaigning) onlyGivenUp() {
 	w.t.Helper()

@@ -169,10 +169,10 @@ func TestReasonsOfTroubleshootingExist(t *testing.T) {
 		looked := 0
 		for _, found := range named.FindAllStringSubmatch(pages[page], -1) {
 			looked++
-			_, section, _ := strings.Cut(pages["docs/outcomes.md"], "\n## "+found[1]+"\n")
+			_, section, _ := strings.Cut(pages["docs/reference/outcomes.md"], "\n## "+found[1]+"\n")
 			section, _, _ = strings.Cut(section, "\n## ")
 			if found[0] != "`changed/pushed`" && !strings.Contains(section, "| `"+found[2]+"` |") {
-				t.Errorf("%s: docs/outcomes.md has no reason %s", page, found[0])
+				t.Errorf("%s: docs/reference/outcomes.md has no reason %s", page, found[0])
 			}
 		}
 		if looked < 5 {
@@ -215,11 +215,11 @@ func TestSentencesOfTroubleshootingAreSaid(t *testing.T) {
 	}
 }
 
-// Every number of docs/limits.md is that of the code.
+// Every number of docs/reference/limits.md is that of the code.
 func TestLimitsAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	row := regexp.MustCompile("(?m)^\\|.*\\| `(\\w+)(?: =|:) ([^`]+)` in \\[([^]]+)\\]")
-	rows := row.FindAllStringSubmatch(documents(t)["docs/limits.md"], -1)
+	rows := row.FindAllStringSubmatch(documents(t)["docs/reference/limits.md"], -1)
 	if len(rows) < 40 {
 		t.Fatalf("there are %d limits", len(rows))
 	}
@@ -252,10 +252,10 @@ func TestTestsOfDocumentsAreThere(t *testing.T) {
 	}
 }
 
-// TestJobsOfTheServersGuide validates the jobs of docs/mcp.md, the parts of jobs among them.
+// TestJobsOfTheServersGuide validates the jobs of docs/reference/mcp.md, the parts of jobs among them.
 func TestJobsOfTheServersGuide(t *testing.T) {
 	t.Parallel()
-	jobs := yamlBlocks(t, "docs/mcp.md")
+	jobs := yamlBlocks(t, "docs/reference/mcp.md")
 	for i, job := range jobs {
 		if !strings.HasPrefix(job, "version:") {
 			job = "version: 1\ntask: {prompt: x}\n" + job

@@ -287,7 +287,7 @@ const (
 	toolCalls   = `"tool_calls"`
 )
 
-// endpoints are those of the table in docs/model.md.
+// endpoints are those of the table in docs/reference/model.md.
 var endpoints = map[string]endpoint{
 	"Cerebras": {
 		refuses: []refusal{below(400, `{"message":"messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported","type":"invalid_request_error","param":"validation_error","code":"wrong_api_format"}`, `"reasoning_content":`)},
@@ -462,12 +462,12 @@ model: {name: some-model, wire: chat, max_output_tokens: 1000, context_window: 1
 limits: {tool_calls: 5, cost_usd: 0}
 `
 
-// TestEndpoints has each endpoint of docs/model.md asked by a run, with its settings and
+// TestEndpoints has each endpoint of docs/reference/model.md asked by a run, with its settings and
 // without.
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	var rows []string
-	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
+	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/reference/model.md"], -1) {
 		name, settings, tools := row[1], row[2], cmp.Or(row[3], "function")
 		rows = append(rows, name)
 		t.Run(name, func(t *testing.T) {
@@ -495,14 +495,14 @@ func TestEndpoints(t *testing.T) {
 		})
 	}
 	if len(rows) != len(endpoints) {
-		t.Errorf("docs/model.md has the endpoints %q, and there are servers for %d", rows, len(endpoints))
+		t.Errorf("docs/reference/model.md has the endpoints %q, and there are servers for %d", rows, len(endpoints))
 	}
 }
 
 // TestOpenCodeOverChat has a model with the tools of OpenCode work over the chat wire.
 func TestOpenCodeOverChat(t *testing.T) {
 	t.Parallel()
-	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
+	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/reference/model.md"], -1) {
 		name, settings := row[1], row[2]
 		if !slices.Contains([]string{"Gemini", "LM Studio without a parser", "Ollama's own API behind a proxy", "vLLM"}, name) {
 			continue
@@ -530,11 +530,11 @@ func quirksOf(text string) []string {
 	return strings.FieldsFunc(quirkList.FindStringSubmatch(text)[1], func(r rune) bool { return r == ' ' || r == ',' })
 }
 
-// TestDoctorTriesEndpoints has doctor find what the table of docs/model.md says of each endpoint,
+// TestDoctorTriesEndpoints has doctor find what the table of docs/reference/model.md says of each endpoint,
 // and a run work by what it prints.
 func TestDoctorTriesEndpoints(t *testing.T) {
 	t.Parallel()
-	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/model.md"], -1) {
+	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/reference/model.md"], -1) {
 		name, settings, tools := row[1], row[2], cmp.Or(row[3], "function")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -553,7 +553,7 @@ func TestDoctorTriesEndpoints(t *testing.T) {
 			}
 			printed, printedTools := cmp.Or(string(set[1]), "[]"), cmp.Or(string(set[2]), "function")
 			if printedTools != tools {
-				t.Errorf("doctor prints model.tools: %s, and docs/model.md has %s", printedTools, tools)
+				t.Errorf("doctor prints model.tools: %s, and docs/reference/model.md has %s", printedTools, tools)
 			}
 			found, want := quirksOf(printed), quirksOf(settings)
 			slices.Sort(found)
@@ -618,10 +618,10 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 	return warned
 }
 
-// The job and docs/model.md name the same quirks as there are.
+// The job and docs/reference/model.md name the same quirks as there are.
 func TestQuirksOfJobs(t *testing.T) {
 	t.Parallel()
-	_, table, _ := strings.Cut(documents(t)["docs/model.md"], "\n| quirk | what is done |\n")
+	_, table, _ := strings.Cut(documents(t)["docs/reference/model.md"], "\n| quirk | what is done |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var listed []string
 	for row := range strings.Lines(table) {
@@ -630,7 +630,7 @@ func TestQuirksOfJobs(t *testing.T) {
 		}
 	}
 	if diff := gocmp.Diff(model.Quirks(), listed); diff != "" {
-		t.Errorf("quirks (-of the model +of docs/model.md):\n%s", diff)
+		t.Errorf("quirks (-of the model +of docs/reference/model.md):\n%s", diff)
 	}
 	if diff := gocmp.Diff(model.Quirks(), job.ChatQuirks()); diff != "" {
 		t.Errorf("quirks (-of the model +of jobs):\n%s", diff)

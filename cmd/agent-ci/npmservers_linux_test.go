@@ -119,9 +119,9 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// npmJobs are the jobs of docs/mcp.md with a server from npm: by npx, and by setup.
+// npmJobs are the jobs of docs/reference/mcp.md with a server from npm: by npx, and by setup.
 func npmJobs(t *testing.T) []string {
-	jobs := slices.DeleteFunc(yamlBlocks(t, "docs/mcp.md"), func(block string) bool { return !strings.Contains(block, everythingServer) })
+	jobs := slices.DeleteFunc(yamlBlocks(t, "docs/reference/mcp.md"), func(block string) bool { return !strings.Contains(block, everythingServer) })
 	if len(jobs) != 2 {
 		t.Errorf("the guide has %d jobs with %s", len(jobs), everythingServer)
 	}

@@ -25,7 +25,7 @@ Settings come from flags, then --set, then variables named after job keys
 variables too: AGENT_CI_REPO for --repo.
 
 OPENAI_API_KEY has the model's key, GITHUB_TOKEN the token of GitHub. The exit
-status is 0 for changed, no_changes and skipped; docs/outcomes.md lists the others.
+status is 0 for changed, no_changes and skipped; docs/reference/outcomes.md lists the others.
 
 Commands run confined, and without these keys in their environment; see
 docs/security.md. If this machine cannot confine commands, the run ends as

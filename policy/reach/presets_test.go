@@ -33,15 +33,15 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestDocumentedPresets holds the table of docs/policy.md to this one.
+// TestDocumentedPresets holds the table of docs/reference/policy.md to this one.
 func TestDocumentedPresets(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/policy.md")
+	raw, err := os.ReadFile("../../docs/reference/policy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(raw), "| preset | hosts | for |\n|---|---|---|\n")
 	if !found {
-		t.Fatal("docs/policy.md has no table of presets")
+		t.Fatal("docs/reference/policy.md has no table of presets")
 	}
 	documented, _, _ := strings.Cut(rest, "\n\n")
 	var table strings.Builder
@@ -49,6 +49,6 @@ func TestDocumentedPresets(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", p.Name, strings.Join(p.Hosts, "`, `"), p.About)
 	}
 	if diff := cmp.Diff(table.String(), documented+"\n"); diff != "" {
-		t.Errorf("presets (-code +docs/policy.md):\n%s", diff)
+		t.Errorf("presets (-code +docs/reference/policy.md):\n%s", diff)
 	}
 }

@@ -3,7 +3,7 @@
 // vectors; it does not know shells, sandboxes or what a match leads to.
 //
 // The language is Starlark and its functions are those of Codex's execpolicy,
-// so that one file serves both. docs/policy.md describes it.
+// so that one file serves both. docs/reference/policy.md describes it.
 package rules
 
 import (

@@ -11,7 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// wrong is something that endpoints get wrong, as docs/model.md lists it. On each wire a run gets to its
+// wrong is something that endpoints get wrong, as docs/reference/model.md lists it. On each wire a run gets to its
 // end all the same.
 type wrong struct {
 	what, seen string                  // its row, but for what agent-ci does
@@ -161,10 +161,10 @@ func TestWhatEndpointsGetWrong(t *testing.T) {
 	}
 }
 
-// docs/model.md has the same rows.
+// docs/reference/model.md has the same rows.
 func TestWhatEndpointsGetWrongIsDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/model.md")
+	page, err := os.ReadFile("../../docs/reference/model.md")
 	if err != nil {
 		t.Fatal(err)
 	}

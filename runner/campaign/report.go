@@ -168,7 +168,7 @@ func (r Report) Unpaid() Report {
 	return r
 }
 
-// ExitCode returns the exit status of a run (docs/outcomes.md).
+// ExitCode returns the exit status of a run (docs/reference/outcomes.md).
 func (r Report) ExitCode() int {
 	return (&outcome.Stop{Outcome: outcome.Outcome(r.Outcome), Reason: r.Reason}).ExitCode()
 }

@@ -54,9 +54,9 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 	return h, &events
 }
 
-// The example of docs/hooks.md is written for Claude Code and runs as it is there.
+// The example of docs/reference/hooks.md is written for Claude Code and runs as it is there.
 func TestTheExampleOfTheDocumentRuns(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/hooks.md")
+	raw, err := os.ReadFile("../../docs/reference/hooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}

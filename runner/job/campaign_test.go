@@ -125,7 +125,7 @@ func TestCampaignDocumentAndSchemaAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := map[string]map[string]any{}
-	delete(schema["properties"].(map[string]any)["job"].(map[string]any), "properties") // those of docs/job.md
+	delete(schema["properties"].(map[string]any)["job"].(map[string]any), "properties") // those of docs/reference/job.md
 	schemaKeys(schema, "", described)
 	documented := map[string]string{}
 	for _, row := range documentedRow.FindAllStringSubmatch(string(document), -1) {

@@ -5,5 +5,5 @@
 //
 // The keys are the fields of [Job]. What a type cannot say of a key (meaning,
 // default, allowed values, whether this version supports it) stands in one
-// table in rules.go. Loading, the schema and docs/job.md all come from those two.
+// table in rules.go. Loading, the schema and docs/reference/job.md all come from those two.
 package job

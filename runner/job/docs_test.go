@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 )
 
 const (
-	docFile         = "../../docs/job.md"
+	docFile         = "../../docs/reference/job.md"
 	campaignDocFile = "../../docs/campaigns.md"
 )
 
@@ -173,7 +174,7 @@ func escapeCell(text string) string {
 var documentedRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| .*? \\| (required|`([^`]*)`|) \\| ")
 
 // TestDocumentSchemaAndDefaultsAgree reads the three from outside: the text of
-// docs/job.md, the JSON of Schema, and what a job is that sets a key to the
+// docs/reference/job.md, the JSON of Schema, and what a job is that sets a key to the
 // default that the document names.
 func TestDocumentSchemaAndDefaultsAgree(t *testing.T) {
 	document, err := os.ReadFile(docFile)
@@ -276,7 +277,7 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 // TestDocumentedExamplesLoad keeps the jobs true that people copy.
 func TestDocumentedExamplesLoad(t *testing.T) {
-	for _, file := range []string{docFile, "../../docs/feedback.md", "../../docs/policy.md", "../../examples/demo/job.yml"} {
+	for _, file := range []string{docFile, "../../docs/feedback.md", "../../docs/reference/policy.md", "../../examples/demo/job.yml"} {
 		t.Run(file, func(t *testing.T) {
 			content, err := os.ReadFile(file)
 			if err != nil {
@@ -309,15 +310,26 @@ func jobsIn(file, content string) []string {
 	return jobs
 }
 
+// docPages returns the paths of all pages below docs.
+func docPages(t *testing.T) (pages []string) {
+	t.Helper()
+	err := filepath.WalkDir("../../docs", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			pages = append(pages, path)
+		}
+		return err
+	})
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	return pages
+}
+
 // TestDocumentedFragmentsLoad loads each block of YAML in the documents that has keys of a job
 // at its top, and no others.
 func TestDocumentedFragmentsLoad(t *testing.T) {
-	documents, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(documents) == 0 {
-		t.Fatalf("no documents: %v", err)
-	}
 	loaded := 0
-	for _, name := range documents {
+	for _, name := range docPages(t) {
 		document, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

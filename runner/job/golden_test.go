@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files and the tables of docs/job.md")
+var update = flag.Bool("update", false, "rewrite the golden files and the tables of docs/reference/job.md")
 
 // compareGolden fails unless the file at path holds got.
 func compareGolden(t *testing.T, path string, got []byte) {

@@ -16,7 +16,7 @@ import (
 )
 
 // Script is a scripted session: the answers of a model, written down. It takes
-// the place of the API in demonstrations and tests; docs/scripted-session.md
+// the place of the API in demonstrations and tests; docs/reference/scripted-session.md
 // describes the format. A Script serves one agent, in one goroutine.
 type Script struct {
 	// Still reads the output of a call; see [Still]. Nil: no output says that something still runs.

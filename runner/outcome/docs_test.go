@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-const docs = "../../docs/outcomes.md"
+const docs = "../../docs/reference/outcomes.md"
 
 // sections are the parts of the page by the outcome that they are about.
 func sections(t *testing.T) map[string]string {
@@ -57,7 +57,7 @@ func TestEveryReasonIsDocumented(t *testing.T) {
 		for _, stop := range stopsBelow(t, root) {
 			seen++
 			if !strings.Contains(parts[stop.outcome], "| `"+stop.reason+"` |") {
-				t.Errorf("%s: %s/%s is not in docs/outcomes.md", stop.place, stop.outcome, stop.reason)
+				t.Errorf("%s: %s/%s is not in docs/reference/outcomes.md", stop.place, stop.outcome, stop.reason)
 			}
 		}
 	}

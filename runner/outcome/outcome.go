@@ -11,7 +11,7 @@ import (
 // Outcome is how a run ended. The list is closed and part of the public API.
 type Outcome string
 
-// The outcomes; docs/outcomes.md says when each is used.
+// The outcomes; docs/reference/outcomes.md says when each is used.
 const (
 	Changed            Outcome = "changed"
 	NoChanges          Outcome = "no_changes"

@@ -104,7 +104,7 @@ func (w *Watch) TellStep(t Told) error {
 }
 
 // Outputs are the names of the outputs of a step, in the order in which
-// docs/action.md lists them.
+// docs/reference/action.md lists them.
 var Outputs = []string{
 	"outcome", "reason", "message", "pull-request-number", "pull-request-url", "pull-request-operation", "branch", "head-sha",
 	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "artifact", "run-directory",

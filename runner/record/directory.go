@@ -21,7 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// The files of a run directory; docs/run-directory.md describes them.
+// The files of a run directory; docs/reference/run-directory.md describes them.
 const (
 	TranscriptFile  = "transcript.jsonl"
 	ResultFile      = "result.json"

@@ -18,23 +18,23 @@ var eventData = map[Type]any{
 
 func TestEventsAreDocumented(t *testing.T) {
 	sections := map[string]string{}
-	for section := range strings.SplitSeq(contents(t, "../../docs/run-directory.md"), "\n#### ") {
+	for section := range strings.SplitSeq(contents(t, "../../docs/reference/run-directory.md"), "\n#### ") {
 		name, text, _ := strings.Cut(section, "\n")
 		sections[name] = text
 	}
 	for kind, data := range eventData {
 		text, ok := sections[string(kind)]
 		if !ok {
-			t.Errorf("docs/run-directory.md has no section %s", kind)
+			t.Errorf("docs/reference/run-directory.md has no section %s", kind)
 		}
 		for _, field := range fieldNames(reflect.TypeOf(data)) {
 			if !strings.Contains(text, "`"+field+"`") {
-				t.Errorf("docs/run-directory.md does not tell of %s in %s", field, kind)
+				t.Errorf("docs/reference/run-directory.md does not tell of %s in %s", field, kind)
 			}
 		}
 	}
 	if got, want := len(sections)-1, len(eventData); got != want {
-		t.Errorf("docs/run-directory.md has %d event types, there are %d", got, want)
+		t.Errorf("docs/reference/run-directory.md has %d event types, there are %d", got, want)
 	}
 	for kind := range folds {
 		if _, ok := eventData[kind]; !ok {

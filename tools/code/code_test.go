@@ -156,7 +156,7 @@ func said(r tools.Result) string { return seconds.ReplaceAllString(r.Output, "Wa
 func head(status string) string { return "Script " + status + "\nWall time T seconds\nOutput:" }
 
 // codexScripts are scripts with the answers that Codex gives by its public source. ours is the answer of
-// agent-ci where it differs, and why is the reason, which docs/code-mode.md gives too.
+// agent-ci where it differs, and why is the reason, which docs/reference/code-mode.md gives too.
 var codexScripts = []struct{ name, script, codex, ours, why string }{
 	{name: "no output", script: `1`, codex: head("completed")},
 	{name: "value", script: `text({a: [1]}); text(undefined); text(null); text(7n); text(true)`, codex: head("completed") + "\n{\"a\":[1]}\nundefined\nnull\n7\ntrue"},

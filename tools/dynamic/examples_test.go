@@ -13,17 +13,17 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dynamic"
 )
 
-// examples are the programs of docs/tools.md: a script, and the same in Python.
+// examples are the programs of docs/reference/tools.md: a script, and the same in Python.
 func examples(t *testing.T) (script, python string) {
 	t.Helper()
-	raw, err := os.ReadFile("../../docs/tools.md")
+	raw, err := os.ReadFile("../../docs/reference/tools.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := regexp.MustCompile(`(?s)      run: \|\n(.*?)\n      timeout`).FindStringSubmatch(string(raw))
 	blocks := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(raw), -1)
 	if run == nil || len(blocks) != 1 {
-		t.Fatalf("docs/tools.md has %d programs in Python", len(blocks))
+		t.Fatalf("docs/reference/tools.md has %d programs in Python", len(blocks))
 	}
 	return strings.ReplaceAll(run[1], "\n        ", "\n"), blocks[0][1]
 }

@@ -28,7 +28,7 @@ type cacheVariable struct {
 	dispensable bool
 }
 
-// cacheVariables are those of well-known tools; docs/policy.md has the same table.
+// cacheVariables are those of well-known tools; docs/reference/policy.md has the same table.
 var cacheVariables = []cacheVariable{
 	{name: "XDG_CACHE_HOME", own: ".", dispensable: true},
 	{name: "XDG_DATA_HOME"},

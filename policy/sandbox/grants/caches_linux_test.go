@@ -183,7 +183,7 @@ func TestCachesThatAreMoved(t *testing.T) {
 
 // The table of the documents is that of the code.
 func TestCachesAreDocumented(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/policy.md")
+	raw, err := os.ReadFile("../../../docs/reference/policy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
