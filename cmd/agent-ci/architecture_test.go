@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 }
 
 // roomKnows says the same of rooms that are to know less than their part may: what
-// docs/architecture.md has them refuse to know, they cannot import.
+// docs/internals/architecture.md has them refuse to know, they cannot import.
 var roomKnows = map[string][]string{
 	"runner/actions":  {"runner/given"},
 	"runner/agent":    {"runner/model", "runner/outcome", "runner/price", "runner/transcript", "tools"},

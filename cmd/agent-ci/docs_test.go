@@ -147,7 +147,7 @@ func TestCommandsOfDocumentsExist(t *testing.T) {
 func TestMakeTargetsOfDocumentsExist(t *testing.T) {
 	t.Parallel()
 	makefile, looked := read(t, "../../Makefile"), 0
-	for _, from := range []string{"README.md", "CONTRIBUTING.md", "docs/first-run.md", "docs/campaigns.md"} {
+	for _, from := range []string{"README.md", "CONTRIBUTING.md", "docs/start/first-run.md", "docs/how-to/campaigns.md"} {
 		for _, found := range regexp.MustCompile("(?m)(?:^|`)make ([a-z][a-z0-9-]*)").FindAllStringSubmatch(documents(t)[from], -1) {
 			looked++
 			if !strings.Contains(makefile, "\n"+found[1]+": ") {
@@ -165,7 +165,7 @@ func TestReasonsOfTroubleshootingExist(t *testing.T) {
 	t.Parallel()
 	pages := documents(t)
 	named := regexp.MustCompile("`([a-z_]+)/([a-z_]+)`")
-	for _, page := range []string{"docs/troubleshooting.md", "docs/first-run.md"} {
+	for _, page := range []string{"docs/how-to/troubleshooting.md", "docs/start/first-run.md"} {
 		looked := 0
 		for _, found := range named.FindAllStringSubmatch(pages[page], -1) {
 			looked++
@@ -181,7 +181,7 @@ func TestReasonsOfTroubleshootingExist(t *testing.T) {
 	}
 }
 
-// The sentences that docs/troubleshooting.md quotes are those of the code.
+// The sentences that docs/how-to/troubleshooting.md quotes are those of the code.
 func TestSentencesOfTroubleshootingAreSaid(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
@@ -199,7 +199,7 @@ func TestSentencesOfTroubleshootingAreSaid(t *testing.T) {
 	}
 	given := regexp.MustCompile(`…|#?\d+|"[^"]*"|[(),;:.]`)
 	looked := 0
-	for _, quoted := range regexp.MustCompile("(?m)^\\| `[a-z_]+/[a-z_]+`: ([^|]+) \\|").FindAllStringSubmatch(documents(t)["docs/troubleshooting.md"], -1) {
+	for _, quoted := range regexp.MustCompile("(?m)^\\| `[a-z_]+/[a-z_]+`: ([^|]+) \\|").FindAllStringSubmatch(documents(t)["docs/how-to/troubleshooting.md"], -1) {
 		for _, words := range given.Split(quoted[1], -1) {
 			if words = strings.TrimSpace(words); len(strings.Fields(words)) < 4 {
 				continue

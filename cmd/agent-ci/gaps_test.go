@@ -13,7 +13,7 @@ import (
 )
 
 // gapsPage is the one page that says what agent-ci does not have.
-const gapsPage = "docs/gaps.md"
+const gapsPage = "docs/internals/gaps.md"
 
 // gaps are the rows of that page. Each returns the place where the thing exists by now; "" as long as it
 // is missing.
@@ -222,7 +222,7 @@ func TestGapsAreToldInOnePlace(t *testing.T) {
 			t.Errorf("%q is not taken for a claim", old)
 		}
 	}
-	if !strings.Contains(texts["README.md"], "(docs/gaps.md)") || !strings.Contains(texts["docs/README.md"], "(gaps.md)") {
+	if !strings.Contains(texts["README.md"], "(docs/internals/gaps.md)") || !strings.Contains(texts["docs/README.md"], "(internals/gaps.md)") {
 		t.Error("the READMEs do not lead to " + gapsPage)
 	}
 }

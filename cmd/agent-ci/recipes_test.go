@@ -197,14 +197,14 @@ func checkPermissions(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // TestEachRecipeHasARun holds that a script runs each recipe that init writes, and that
-// docs/recipes.md tells of it.
+// docs/how-to/recipes.md tells of it.
 func TestEachRecipeHasARun(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob("recipes/*")
 	if err != nil || len(folders) != 8 {
 		t.Fatalf("%d recipes, %v", len(folders), err)
 	}
-	page := read(t, "../../docs/recipes.md")
+	page := read(t, "../../docs/how-to/recipes.md")
 	for _, folder := range folders {
 		name := filepath.Base(folder)
 		script := "testdata/script/recipe_" + strings.ReplaceAll(name, "-", "_") + ".txtar"
@@ -212,7 +212,7 @@ func TestEachRecipeHasARun(t *testing.T) {
 			t.Errorf("%s writes no recipe %s", script, name)
 		}
 		if !strings.Contains(page, "--recipe "+name) {
-			t.Errorf("docs/recipes.md does not tell of %s", name)
+			t.Errorf("docs/how-to/recipes.md does not tell of %s", name)
 		}
 	}
 }

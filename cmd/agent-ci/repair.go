@@ -21,7 +21,7 @@ Outside of a checkout of the repository, it works in a clone.
 
 Only a branch that ends in a commit of a run is changed, and only if the token's
 account (GITHUB_TOKEN) pushed it. repair.attempts and repair.cost_usd limit all
-attempts together; see docs/repair.md.`,
+attempts together; see docs/how-to/repair.md.`,
 		example: `
 OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci repair octo-org/widgets#12`,
 		takes: operands{1, 2, "it takes a pull request, as OWNER/REPO#N, and a job file if there is one"}, define: repair, waits: true,

@@ -125,7 +125,7 @@ func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepa
 	m.KeyName = ""
 	own, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.Learn})
 	if err != nil {
-		d.fault("model", outcome.Of(ctx, err).Message, "docs/keyless.md tells what is to be set up.")
+		d.fault("model", outcome.Of(ctx, err).Message, "docs/how-to/keyless.md tells what is to be set up.")
 		return "", false
 	}
 	m.Identity = own.From()
@@ -136,7 +136,7 @@ func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepa
 	defer cancel()
 	if key, err = own.Key(ctx); err != nil {
 		m.Answer = Answer{Asked: true, Error: "there is no key"}
-		d.fault("model", whyNoKey(err), "docs/keyless.md tells what is to be set up.")
+		d.fault("model", whyNoKey(err), "docs/how-to/keyless.md tells what is to be set up.")
 	}
 	return key, err == nil
 }
