@@ -87,7 +87,7 @@ bench: build ## figures, with the machine they were measured on; FILES=50000 mak
 models: ## the table of models and prices; API=api.json AT=COMMIT ON=DAY: from what models.dev says there (docs/reference/model.md)
 	$(GO) run ./runner/model/internal/tabulate -api '$(API)' -commit '$(AT)' -date '$(ON)'
 
-pictures: build ## the pictures of the README, from a run of the demo in Chromium
+pictures: build ## the pictures of the documentation: drawings, and screenshots of a run of the demo in Chromium
 	@.ci/pictures bin/agent-ci
 
 # Without -trimpath, which cross has, so that the compiled packages serve the tests, the demo's

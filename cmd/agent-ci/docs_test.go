@@ -40,7 +40,7 @@ func documents(t *testing.T) map[string]string {
 var (
 	fenced      = regexp.MustCompile("(?ms)^```[a-z]*\n(.*?)^```")
 	inline      = regexp.MustCompile("`[^`\n]+`")
-	link        = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	link        = regexp.MustCompile(`(?:\]\(|\bsrc="|\bsrcset=")([^)\s"]+)`)
 	heading     = regexp.MustCompile(`(?m)^#{1,6} +(.+)$`)
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}\p{M}_\- ]`)
 )
@@ -234,10 +234,10 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// Every test that docs/security.md names is in the file that it leads to.
+// Every test that docs/internals/security.md names is in the file that it leads to.
 func TestTestsOfDocumentsAreThere(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile(`\[(Test\w+)\]\(\.\./([^)]+)\)`).FindAllStringSubmatch(documents(t)["docs/security.md"], -1)
+	named := regexp.MustCompile(`\[(Test\w+)\]\(\.\./\.\./([^)]+)\)`).FindAllStringSubmatch(documents(t)["docs/internals/security.md"], -1)
 	if len(named) < 40 {
 		t.Fatalf("%d tests are named", len(named))
 	}

@@ -31,7 +31,7 @@ With --mcp the servers of tools in .github/agent-ci.yml start, list their tools 
 stop; agent-ci validate --mcp does that for a job.
 
 The exit status is 0 if a run could start, 1 if something is missing, and 2 for wrong
-flags. docs/security.md describes the JSON.`,
+flags. docs/reference/doctor.md describes the JSON.`,
 		example: `
 agent-ci doctor
 agent-ci doctor --online --json`,

@@ -1,5 +1,5 @@
 // Package outside starts the programs that run outside of any sandbox. No other package of agent-ci
-// starts one. Each place that starts a program does so as one Use of a list, which docs/security.md
+// starts one. Each place that starts a program does so as one Use of a list, which docs/internals/security.md
 // shows. The package knows nothing of repositories, runs and sandboxes.
 package outside
 

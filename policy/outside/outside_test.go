@@ -116,14 +116,14 @@ func TestOnlyTestsNote(t *testing.T) {
 	}
 }
 
-// docs/security.md has the list as it is here.
+// docs/internals/security.md has the list as it is here.
 func TestTheListIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/security.md")
+	page, err := os.ReadFile("../../docs/internals/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), "\n"+Table()+"\n") {
-		t.Errorf("docs/security.md does not have the list as it is:\n%s", Table())
+		t.Errorf("docs/internals/security.md does not have the list as it is:\n%s", Table())
 	}
 	names := map[string]bool{}
 	for _, u := range Uses() {

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
 )
 
-// Diagnosis is what a run would find here. docs/security.md describes it as
+// Diagnosis is what a run would find here. docs/reference/doctor.md describes it as
 // JSON; keys may be added.
 type Diagnosis struct {
 	Version     int         `json:"version"` // of this shape: 1
