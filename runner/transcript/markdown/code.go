@@ -6,9 +6,12 @@ import (
 	"sync"
 )
 
-// Code is s as a code span on one line; "" for an empty s. It does not stand in
-// a table cell: see CellCode.
+// Code is s as a code span on one line, also in a table cell; "" for an empty s. A "|" in a code span can't
+// be written in a cell in every case, so such a text becomes an element.
 func Code(s string) string {
+	if strings.Contains(s, "|") {
+		return "<code>" + Text(s) + "</code>"
+	}
 	s = inertCode(oneLine(s))
 	if s == "" {
 		return ""
@@ -18,15 +21,6 @@ func Code(s string) string {
 		s = " " + s + " "
 	}
 	return fence + s + fence
-}
-
-// CellCode is Code for a table cell. A "|" in a code span can't be written
-// there in every case, so that such a text becomes an element.
-func CellCode(s string) string {
-	if strings.Contains(s, "|") {
-		return "<code>" + Text(s) + "</code>"
-	}
-	return Code(s)
 }
 
 // Fence is s as a block of code, with the newline after it. The language is

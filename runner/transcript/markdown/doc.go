@@ -5,7 +5,7 @@
 // knows nothing of runs and transcripts.
 //
 // Each place that takes text has its function: Text for running text and table
-// cells, HTML for the inside of an element, Code and CellCode for code spans,
+// cells, HTML for the inside of an element, Code for code spans,
 // Fence for blocks of code, Prose for a whole message, Title and Commit for the
 // title of a pull request and a commit's message, FileName for a path, also in a
 // terminal. All of them clean their text themselves.

@@ -45,19 +45,21 @@ func inLine(span document.Span, first bool) string {
 	case s == "":
 		return ""
 	case span.Style == document.Monospace:
-		return CellCode(s)
+		return Code(s)
 	case span.Style == document.Amount && amount().MatchString(s): // which is no mathematics
 		return s
 	case span.Style == document.Result && span.Tone != document.Bad:
 		return Sign(span.Tone) + between(s, false)
 	case span.Style == document.Strong || span.Style == document.Result:
-		if s = escaped(oneLine(s)); s == "" {
-			return ""
+		text := escaped(oneLine(s))
+		if text == "" {
+			return trailingBlank(s)
 		}
-		if span.Style == document.Result {
-			return Sign(span.Tone) + "**" + s + "**"
+		text = Sign(span.Tone) + "**" + text + "**" + trailingBlank(s)
+		if startsBlank(s) && !first {
+			text = " " + text
 		}
-		return "**" + s + "**"
+		return text
 	case span.Link != "":
 		return escapedName(s)
 	}
@@ -89,10 +91,40 @@ func HTMLLine(t document.Text) string {
 		case document.Monospace:
 			s = "<code>" + s + "</code>"
 		}
-		if strings.HasPrefix(raw, " ") {
+		if startsBlank(raw) {
 			s = " " + s
 		}
 		b.WriteString(s + trailingBlank(raw))
 	}
 	return b.String()
+}
+
+// between is the text next to spans, with the blanks that separate it from them. Only the first text of a
+// line can begin a block.
+func between(s string, first bool) string {
+	if first {
+		return strings.TrimLeft(Text(s)+trailingBlank(s), " ")
+	}
+	text := escaped(oneLine(s))
+	if text != "" && startsBlank(s) {
+		text = " " + text
+	}
+	return text + trailingBlank(s)
+}
+
+func startsBlank(s string) bool { return strings.HasPrefix(s, " ") || strings.HasPrefix(s, "\t") }
+
+func trailingBlank(s string) string {
+	if strings.HasSuffix(s, " ") || strings.HasSuffix(s, "\t") {
+		return " "
+	}
+	return ""
+}
+
+// writeApart keeps the marks at the end of b and at the start of s from being read as one run of them.
+func writeApart(b *strings.Builder, s string) {
+	if b.Len() > 0 && s != "" && (s[0] == '`' || s[0] == '*') && strings.HasSuffix(b.String(), s[:1]) {
+		b.WriteString(apart)
+	}
+	b.WriteString(s)
 }

@@ -55,6 +55,7 @@ func TestCode(t *testing.T) {
 		{"two lines", "a\nb", "`a b`"},
 		{"closing keyword, for a squashed commit", "fixes #1", "`fixes ＃1`"},
 		{"workflow command", "::warning::x", "`：：warning::x`"},
+		{"table cell", "a | `b`", "<code>a &#124; \\`b\\`</code>"},
 		{"empty", " ", ""},
 	}
 	for _, test := range tests {
@@ -63,9 +64,6 @@ func TestCode(t *testing.T) {
 				t.Errorf("Code(%q)\n got %q\nwant %q", test.in, got, test.want)
 			}
 		})
-	}
-	if got, want := CellCode("a | `b`"), "<code>a &#124; \\`b\\`</code>"; got != want {
-		t.Errorf("CellCode: got %q, want %q", got, want)
 	}
 }
 
@@ -102,7 +100,8 @@ func TestProse(t *testing.T) {
 		{"an item goes on", "- a\n  more", []string{"- a\n", "  more\n"}},
 		{"code", "x\n```go\n@a #1\n```\ny", []string{"x\n", "\n```\n@a #1\n```\n", "\ny\n"}},
 		{"code without an end", "```\na", []string{"```\na\n```\n"}},
-		{"bold and code stay", "**a `b`** @c `@d`", []string{"**a `b`** @&#8203;c `@d`\n"}},
+		{"bold and code stay", "**a `b` c** @c `@d`", []string{"**a** `b` **c** @&#8203;c `@d`\n"}},
+		{"code in a heading", "# A `b|c`", []string{"**A** <code>b&#124;c</code>\n"}},
 		{"text after code is within its line", "`a`: b `c`# d", []string{"`a`: b `c`# d\n"}},
 		{"an empty span does not end the line's start", "` ` ` `# head", []string{"\\# head\n"}},
 		{"marks without an end", "`a **b", []string{"\\`a \\*\\*b\n"}},
@@ -243,14 +242,14 @@ func FuzzInert(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		wantInert(t, Text(s)+"\n")
 		wantInert(t, "- "+Code(s)+" "+Text(s)+"\n")
-		wantInert(t, "| "+CellCode(s)+" |\n")
+		wantInert(t, "| "+Code(s)+" |\n")
 		wantInert(t, Fence(s, ""))
 		wantInert(t, strings.Join(Prose(s), ""))
 		wantInert(t, strings.ReplaceAll(strings.Join(Template(s), ""), "[ ] ", ""))
-		if strings.Contains(CellCode(s), "|") {
-			t.Errorf("CellCode(%q) ends its cell: %q", s, CellCode(s))
+		if strings.Contains(Code(s), "|") {
+			t.Errorf("Code(%q) ends its cell: %q", s, Code(s))
 		}
-		for _, line := range []string{Text(s), HTML(s), Code(s), CellCode(s), Title(s)} {
+		for _, line := range []string{Text(s), HTML(s), Code(s), Title(s)} {
 			if strings.ContainsAny(line, "\r\n") || !utf8.ValidString(line) {
 				t.Errorf("%q is not one line of UTF-8", line)
 			}

@@ -107,6 +107,12 @@ func (a *assembler) part(n *entry, title, text string) {
 	}
 }
 
+func (a *assembler) message(n *entry, text string) {
+	if text != "" {
+		n.Message = append(n.Message, cutProse(a.cut, text))
+	}
+}
+
 func (a *assembler) unknown(e transcript.Event) error {
 	a.part(a.enter(e, "note", string(e.Type)), "Data", indented(e.Data))
 	return nil

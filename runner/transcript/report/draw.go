@@ -57,9 +57,9 @@ func drawBlock(b document.Block) g.Node {
 	case document.Paragraph:
 		return h.P(drawLine(b.Text))
 	case document.Message:
-		return h.Div(h.Class("prose"), proseNodes(b.Text))
+		return h.Div(h.Class("prose"), prose(cutProse(limit(overviewBytes), b.Text)))
 	case document.Quote:
-		return h.Div(h.Class("prose quote"), proseNodes(string(b)))
+		return h.Div(h.Class("prose quote"), prose(cutProse(limit(overviewBytes), string(b))))
 	case document.Code:
 		return h.Pre(h.TabIndex("0"), g.Text("\n"+shownText(string(b), tailBytes)))
 	case document.List:
@@ -78,10 +78,6 @@ func drawBlock(b document.Block) g.Node {
 		return h.Ul(h.Class(class), h.Aria("label", "Notices"), g.Map(b.Items, func(t document.Text) g.Node { return h.Li(drawLine(t)) }))
 	}
 	return nil
-}
-
-func proseNodes(text string) g.Node {
-	return g.Map(prose(cutProse(limit(overviewBytes), text)), block.node)
 }
 
 var boxes = map[document.Box]struct{ sign, state string }{document.Open: {"○", "not done"}, document.InProgress: {"◐", "in progress"}, document.Done: {"✓", "done"}}
@@ -133,18 +129,7 @@ func inline(s document.Span) g.Node {
 	if s.Long {
 		most = sentenceUnits
 	}
-	text := markdown.Show(markdown.Cut(s.Text, most))
-	node := g.Text(text)
-	switch {
-	case s.Style == document.Monospace:
-		node = code(text)
-	case s.Style == document.Strong:
-		node = h.B(node)
-	case s.Style == document.Result:
-		node = h.Span(h.Class("badge word "+tones[max(s.Tone, document.Good)]), g.Text(signs[s.Tone]+text))
-	case s.Style == document.State && s.Tone != document.Neutral:
-		node = h.Span(h.Class("badge word "+tones[s.Tone]), node)
-	}
+	node := styled(s, markdown.Show(markdown.Cut(s.Text, most)))
 	switch {
 	case s.Link != "":
 		return h.A(h.Href(s.Link), h.Rel("noopener noreferrer"), node)
@@ -152,6 +137,21 @@ func inline(s document.Span) g.Node {
 		return h.A(h.Href("#"+s.Place), node)
 	}
 	return node
+}
+
+// styled is a text in the style of a span.
+func styled(s document.Span, text string) g.Node {
+	switch {
+	case s.Style == document.Monospace:
+		return code(text)
+	case s.Style == document.Strong:
+		return h.B(g.Text(text))
+	case s.Style == document.Result:
+		return h.Span(h.Class("badge word "+tones[max(s.Tone, document.Good)]), g.Text(signs[s.Tone]+text))
+	case s.Style == document.State && s.Tone != document.Neutral:
+		return h.Span(h.Class("badge word "+tones[s.Tone]), g.Text(text))
+	}
+	return g.Text(text)
 }
 
 func code(text string) g.Node { return h.Code(g.Text(text)) }

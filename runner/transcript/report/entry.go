@@ -28,7 +28,7 @@ type entry struct {
 	Nested bool  // a script made it
 	By     int64 // the event that began that; 0 where it is not there
 
-	Message []block // what the agent says in it
+	Message []excerpt // what the agent says in it: Markdown
 	Parts   []part
 	Diff    *diff
 	File    string // of the whole output
@@ -135,7 +135,7 @@ func (a *assembler) output(n *entry, raw json.RawMessage) {
 	}
 	switch {
 	case i.Type == "message":
-		n.Message = append(n.Message, prose(cutProse(a.cut, contents(i.Content)))...)
+		a.message(n, contents(i.Content))
 	case i.Type == "reasoning":
 		a.part(n, "Reasoning, summarised by the model", contents(i.Summary))
 	case !slices.Contains(shownElsewhere, i.Type):

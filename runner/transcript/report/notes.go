@@ -286,19 +286,19 @@ func (a *assembler) agentStarted(n *entry, d transcript.AgentStarted) {
 
 func (a *assembler) agentFinished(n *entry, d transcript.AgentFinished) {
 	n.Topic, n.Bad = field(strings.TrimSpace(d.Status+" "+d.Reason)), d.Status == "errored"
-	n.Message = prose(cutProse(a.cut, d.Text))
+	a.message(n, d.Text)
 }
 
 func (a *assembler) warning(n *entry, d transcript.Warning) {
 	n.Topic, n.Bad = field(d.Code), true
-	n.Message = prose(cutProse(a.cut, d.Message))
+	a.message(n, d.Message)
 }
 
 func (a *assembler) runFinished(n *entry, d transcript.RunFinished) {
 	n.Topic = field(d.Outcome + "/" + d.Reason)
 	n.End = transcript.Duration(d.Seconds)
 	n.Bad = outcome.Outcome(d.Outcome).ExitCode() != 0
-	n.Message = prose(cutProse(a.cut, d.Message))
+	a.message(n, d.Message)
 }
 
 // short is a commit's id as people write it.

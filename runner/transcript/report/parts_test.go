@@ -133,28 +133,25 @@ func TestDiffBlocks(t *testing.T) {
 }
 
 func TestProse(t *testing.T) {
-	text := func(s string) []span { return []span{{"text", s}} }
-	tests := []struct {
-		name, in string
-		want     []block
-	}{
-		{"paragraphs", "a\nb\n\nc", []block{{Kind: "p", Spans: text("a\nb")}, {Kind: "p", Spans: text("c")}}},
-		{"a heading", "# A #\nb", []block{{Kind: "h", Spans: text("A")}, {Kind: "p", Spans: text("b")}}},
-		{"items", "- a\n  more\n  - b\n3. c", []block{
-			{Kind: "li", Spans: []span{{"text", "• "}, {"text", "a"}, {"text", "\n"}, {"text", "  more"}}},
-			{Kind: "li", Depth: 1, Spans: []span{{"text", "• "}, {"text", "b"}}},
-			{Kind: "li", Spans: []span{{"text", "3. "}, {"text", "c"}}},
-		}},
-		{"code", "```go\n# x\n```\ny", []block{{Kind: "code", Text: "# x"}, {Kind: "p", Spans: text("y")}}},
-		{"code without an end", "```\nx", []block{{Kind: "code", Text: "x"}}},
-		{"code and bold", "a `b` **c** d", []block{{Kind: "p", Spans: []span{{"text", "a "}, {"code", "b"}, {"text", " "}, {"bold", "c"}, {"text", " d"}}}}},
-		{"marks without an end", "a `b **c", []block{{Kind: "p", Spans: text("a `b **c")}}},
-		{"nothing", " \n", nil},
+	tests := []struct{ name, in, want string }{
+		{"paragraphs", "a\nb\n\nc", "<p>a\nb</p><p>c</p>"},
+		{"a heading", "# A #\nb", `<p class="h">A</p><p>b</p>`},
+		{"items", "- a\n  more\n  - b\n3. c", `<p class="li d0">• a` + "\n" + `more</p><p class="li d1">• b</p><p class="li d0">3. c</p>`},
+		{"code", "```go\n# x\n```\ny", "<pre>\n# x</pre><p>y</p>"},
+		{"code without an end", "```\nx", "<pre>\nx</pre>"},
+		{"code and bold", "a `b` **c** d", "<p>a <code>b</code> <b>c</b> d</p>"},
+		{"marks without an end", "a `b **c", "<p>a `b **c</p>"},
+		{"hostile", "<b> **`<i>`** [x](javascript:1)", "<p>&lt;b&gt; <code>&lt;i&gt;</code> [x](javascript:1)</p>"},
+		{"nothing", " \n", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, prose(excerpt{Head: test.in})); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
+			var got strings.Builder
+			if err := prose(excerpt{Head: test.in}).Render(&got); err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != test.want {
+				t.Errorf("got %q, want %q", got.String(), test.want)
 			}
 		})
 	}

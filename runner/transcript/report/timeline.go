@@ -160,5 +160,5 @@ func (e *entry) message() g.Node {
 	if len(e.Message) == 0 {
 		return nil
 	}
-	return h.Div(h.Class("prose"), g.Map(e.Message, block.node))
+	return h.Div(h.Class("prose"), g.Map(e.Message, prose))
 }
