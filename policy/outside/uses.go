@@ -43,7 +43,7 @@ var (
 		Name:    "whatever a run starts under `policy.sandbox: danger-full-access`",
 		Program: "model, job or base commit, by the job's rules for commands",
 		Folder:  "the one that is asked for, else the checkout",
-		Taken:   []string{"*"}, Words: "that of [commands](../policy.md#secrets)",
+		Taken:   []string{"*"}, Words: "that of [commands](../reference/policy.md#secrets)",
 		Starts: "anything, with all rights of the user",
 	}
 	// Hook is a hook of the operator's file.
@@ -51,7 +51,7 @@ var (
 		Name:    "a hook with `trusted: operator`",
 		Program: "the operator's file; looked for neither in the checkout nor in what commands can write",
 		Folder:  "a fresh tree of the base commit, which commands can't write",
-		Taken:   []string{"*"}, Words: "facts of machine and workflow: no token, nothing by which an interpreter finds code ([hooks.md](../hooks.md#where-they-run))",
+		Taken:   []string{"*"}, Words: "facts of machine and workflow: no token, nothing by which an interpreter finds code ([hooks.md](../reference/hooks.md#where-they-run))",
 		Starts: "anything, with all rights of the user",
 	}
 	// GitConfig is git that reads the configuration of the user, the machine and the checkout.

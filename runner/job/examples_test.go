@@ -34,7 +34,7 @@ func TestEveryKeyHasAnExample(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range allPages(t) { // TestDocumentedFragmentsLoad loads these
+	for _, name := range docPages(t) { // TestDocumentedFragmentsLoad loads these
 		document, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
