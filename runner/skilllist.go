@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 
-	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -24,12 +23,12 @@ func (in *invocation) findSkills(so *reached) error {
 		in.rec.Warn("skill", "The skill %s.", p)
 	}
 	if more := len(found.Problems) - mostSkillWarnings; more > 0 {
-		in.rec.Warn("skill", "There %s more about skills, which agent-ci skills lists.", transcript.Count(more, "problem"))
+		in.rec.Warn("skill", "There %s more about skills, which agent-ci validate lists.", transcript.Count(more, "problem"))
 	}
 	var leftOut int
 	so.skills, leftOut = skills.NewOffer(found.Skills, so.model.Profile.ContextWindow, in.rec.Redact)
 	if leftOut > 0 {
-		in.rec.Warn("skills_left_out", "The model is not told of %s: there is no room for more. Name those that it needs in skills.allow.", transcript.Count(leftOut, "skill"))
+		in.rec.Warn("skills_left_out", "The model is not told of %s: there is no room for more. Name the folders of those that it needs in skills.folders.", transcript.Count(leftOut, "skill"))
 	}
 	return nil
 }
@@ -39,14 +38,7 @@ func skillsOf(base settings.Commit, by *settings.Settings) (skills.Found, error)
 	if !worker.OffersSkills(&by.Job) {
 		return skills.Found{}, nil
 	}
-	found, err := skills.Find(base.Checkout, by.Job.Skills.Folders)
-	if err != nil {
-		return found, err
-	}
-	if found, err = found.Only(by.Job.Skills.Allow); err != nil {
-		return found, outcome.Stopf(outcome.InvalidInput, "unknown_skill", "%s.", outcome.Sentence(err.Error())).Because(err)
-	}
-	return found, nil
+	return skills.Find(base.Checkout, by.Job.Skills.Folders)
 }
 
 // ListSkills are the skills that a run in a checkout could load, and what is wrong with them.

@@ -36,17 +36,24 @@ AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
 
 func action(flags *flagSet) deed {
 	return func(ctx context.Context, p process, _ []string) int {
-		var args []string
-		if directory := p.variable(directoryVariable); directory != "" {
+		var args, file []string
+		directory := p.variable(directoryVariable)
+		if directory != "" {
 			args = []string{"--out", directory}
+		}
+		if name := p.variable(jobVariable); name != "" {
+			file = []string{"--", name}
 		}
 		switch name := p.variable(commandVariable); name {
 		case "", "run":
-			return runCommand().run(ctx, p, args)
+			return runCommand().run(ctx, p, append(args, file...))
 		case "repair":
 			return repairCommand().run(ctx, p.withoutIssue(), append(args, p.toRepair()...))
 		case "publish":
-			return publishCommand().run(ctx, p, nil)
+			if directory == "" {
+				return flags.wrong(p, "the command publish needs the input run-directory: the run whose change it publishes")
+			}
+			return publishCommand().run(ctx, p, []string{"--", directory})
 		case "install":
 			return install(p, flags)
 		default:

@@ -64,7 +64,6 @@ var roomKnows = map[string][]string{
 	"runner/preflight":           {"runner/job", "runner/outcome", "runner/publish", "runner/settings", "runner/worker", "policy"},
 	"runner/publish":             {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
 	"runner/job":                 {"policy/credential", "policy/reach", "tools"},
-	"runner/learn":               {"runner/outcome", "runner/record", "runner/transcript", "tools"},
 	"runner/lessons":             {"runner/given", "runner/job", "tools"},
 	"runner/model":               {"runner/outcome", "runner/price", "policy/reach"},
 	"runner/outcome":             nil,

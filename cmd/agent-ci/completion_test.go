@@ -76,7 +76,6 @@ func TestBashCompletes(t *testing.T) {
 		{"outcomes", []string{"run", "--fail-on", "no"}, []string{"none", "no_changes"}},
 		{"workflows", []string{"init", "--workflow", "s"}, []string{"schedule", "step"}},
 		{"shells", []string{"completion", ""}, []string{"bash", "zsh", "fish"}},
-		{"a subcommand", []string{"policy", ""}, []string{"check"}},
 		{"a subcommand that may be left away", []string{"runs", ""}, []string{"prune"}},
 		{"subcommands", []string{"campaign", "stat"}, []string{"status"}},
 		{"flags of a subcommand", []string{"campaign", "status", "--"}, []string{"--format", "--ledger", "--help"}},
@@ -165,7 +164,7 @@ func TestFishCompletes(t *testing.T) {
 		{"agent-ci report run --f", "--format"},
 		{"agent-ci validate job", "job one.yml"},
 		{"agent-ci report ru", "runs/"},
-		{"agent-ci policy ", "check"},
+		{"agent-ci schema ", "campaign job"},
 		{"agent-ci campaign stat", "status"},
 		{"agent-ci campaign status job", "job one.yml"},
 	} {

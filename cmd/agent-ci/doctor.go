@@ -19,16 +19,13 @@ import (
 func doctorCommand() command {
 	return command{
 		name:  "doctor",
-		args:  "[--repo DIR] [--online] [--mcp] [--json]",
+		args:  "[--repo DIR] [--online] [--json]",
 		about: "show what this machine supports: confinement, git, API access",
 		details: `
 Tries each way to confine commands. Nothing leaves this machine without --online.
 With it, GitHub is asked about the repository, and the model's API for its models and
 by small requests for what a run needs. They cost some thousand tokens; the output
 shows how many, and which settings make the endpoint work. No secret is printed.
-
-With --mcp the servers of tools in .github/agent-ci.yml start, list their tools and
-stop; agent-ci validate --mcp does that for a job.
 
 The exit status is 0 if a run could start, 1 if something is missing, and 2 for wrong
 flags. docs/reference/doctor.md describes the JSON.`,
@@ -47,7 +44,6 @@ func examine(flags *flagSet) deed {
 	flags.variables = true
 	flags.text(&operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
 	flags.on(&o.Online, "online", "ask the model's API and GitHub, too")
-	flags.on(&o.MCP, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
 	flags.on(&asJSON, "json", "print JSON")
 	return func(ctx context.Context, p process, _ []string) int {
 		ctx, stop := untilSignal(ctx)
@@ -124,9 +120,6 @@ func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 		line("work tree", "%s", progress.Printable(tree))
 	}
 	showAccess(line, d)
-	for _, server := range d.Servers {
-		showServer(func(text string) { line("mcp", "%s", text) }, server)
-	}
 	showFindings(to, d.Problems)
 }
 

@@ -62,7 +62,7 @@ var gaps = map[string]func(*testing.T) string{
 	},
 	"Skills in the user's folder": func(t *testing.T) string {
 		repo, _ := gapsCheckout(t)
-		said, err := gapsCommand(repo, "skills", "--json").Output()
+		said, err := gapsCommand(repo, "validate", "job.yml", "--json").Output()
 		if err != nil || !strings.Contains(string(said), "of-the-repository") {
 			t.Fatalf("%v\n%s", err, said)
 		}
@@ -80,7 +80,7 @@ func gapsCheckout(t *testing.T) (repo, out string) {
 	const hooks = `{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "false"}]}], "SessionStart": [{"hooks": [{"type": "command", "command": "false"}]}]}}`
 	for name, text := range map[string]string{
 		".claude/skills/of-the-user/SKILL.md": skill, ".agents/skills/of-the-user/SKILL.md": skill, "repo/.agents/skills/of-the-repository/SKILL.md": skill,
-		"repo/.claude/settings.json": hooks, "repo/.codex/hooks.json": hooks,
+		"repo/job.yml": "version: 1\ntask: {prompt: x}\n", "repo/.claude/settings.json": hooks, "repo/.codex/hooks.json": hooks,
 		"repo/session.yml": "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: \"true\"}}]\n  - output: [{say: Done.}]\n",
 	} {
 		path := filepath.Join(home, name)

@@ -173,7 +173,7 @@ func TestNothingThatACheckoutConfiguresIsStarted(t *testing.T) {
 	run("", "sandbox", "--", "git", "status")
 	run("full", "doctor")
 	run("", "validate", "--prompt", "x")
-	run("", "skills")
+	run("", "validate", ".github/agent-ci.yml")
 	run("", "init", "--dry-run")
 	w.git(clone, "config", "remote.origin.url", w.repo.Dir)
 	task[1] = "y"

@@ -77,7 +77,7 @@ func TestPipesInThePlaceOfFiles(t *testing.T) {
 		"session":   {"run", "--prompt", "x", "--replay", pipe},
 		"rules":     {"run", "--prompt", "x", "--set", "policy.rules=[" + pipe + "]"},
 		"validate":  {"validate", pipe},
-		"check":     {"policy", "check", "--rules", pipe, "--", "true"},
+		"check":     {"sandbox", "--explain", "--rules", pipe, "--", "true"},
 		"run":       {"resume", w.piped("transcript.jsonl")},
 		"report":    {"report", w.piped("transcript.jsonl"), "--verify"},
 		"publish":   {"publish", w.piped("transcript.jsonl")},

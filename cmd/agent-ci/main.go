@@ -6,7 +6,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -112,8 +114,8 @@ func (c command) run(ctx context.Context, p process, args []string) int {
 // commands are listed in this order.
 func commands() []command {
 	return []command{
-		runCommand(), repairCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), runsCommand(), campaignCommand(), learnCommand(), fetchCommand(), applyPatchCommand(),
-		policyCommand(), skillsCommand(), sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
+		runCommand(), repairCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), runsCommand(), campaignCommand(),
+		sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
 	}
 }
 
@@ -145,13 +147,19 @@ func dispatch(ctx context.Context, p process, args []string) int {
 	return all[known].run(ctx, p, rest)
 }
 
+// elsewhere has the commands for words that people try: names of other tools, and what is part of another command.
+var elsewhere = map[string]string{
+	"fetch": "report", "download": "report", "show": "report", "verify": "report", "check": "validate", "lint": "validate", "skills": "validate",
+	"hooks": "validate", "list": "runs", "ls": "runs", "prune": "runs prune", "policy": "sandbox --explain", "explain": "sandbox --explain", "setup": "init",
+}
+
 // unknownCommand says which command was probably meant, and else which there are.
 func unknownCommand(p process, name string) int {
 	var names []string
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
-	if meant := job.Nearest(name, names); meant != "" {
+	if meant := cmp.Or(elsewhere[name], job.Nearest(name, names)); meant != "" {
 		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q; did you mean %s?\nRun agent-ci help for the commands.\n", name, meant)
 		return exitInvalid
 	}
@@ -167,4 +175,11 @@ func overview() string {
 	}
 	s.WriteString("\nagent-ci COMMAND --help shows more, with an example.\n")
 	return s.String()
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }

@@ -21,7 +21,7 @@ operator's file.`,
 		example: `
 agent-ci run --issue octo-org/widgets#7 --publish none --out ../run   # without the token that may write
 GITHUB_TOKEN=… agent-ci publish ../run                               # in another job, on a fresh checkout`,
-		takes: anyOperands, define: publish, waits: true,
+		takes: operands{1, 1, "it takes one run directory, or the id of a run"}, define: publish, waits: true,
 	}
 }
 
@@ -33,17 +33,10 @@ func publish(flags *flagSet) deed {
 	flags.text(&o.Dir, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
 	flags.text(&o.JobFile, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
 	flags.text(&o.Operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
-	flags.text(&o.RunDir, "run-directory", "DIR", "the run directory, where it is not the argument")
 	flags.text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnWords()...)
 	flags.list(&o.Set, "set", "KEY=VALUE", "set a job key; may be repeated")
 	flags.on(&o.Quiet, "quiet", "no progress on standard error")
 	return func(ctx context.Context, p process, rest []string) int {
-		if len(rest) == 0 && o.RunDir != "" {
-			rest = []string{o.RunDir}
-		}
-		if len(rest) != 1 {
-			return flags.wrong(p, "it takes one run directory, or the id of a run")
-		}
 		failing, err := readFailOn(failOn)
 		if err != nil {
 			return flags.wrong(p, "%v", err)

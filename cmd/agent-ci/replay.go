@@ -23,7 +23,7 @@ checks and its tree are compared with the record, and differences are shown.
 Times, ids, temporary folders and addresses in outputs are ignored. No model is
 asked, and nothing is published. --out keeps the replay with its pull request.
 
-If this machine did not record the run, as after agent-ci fetch, it may do what the
+If this machine did not record the run, such as one of GitHub Actions, it may do what the
 base commit (once origin has it), the AGENT_CI_ variables here and the job in --job
 allow. If its own job goes beyond them, nothing runs, and the key is named.
 

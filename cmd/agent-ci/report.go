@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/artifact"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -12,8 +15,8 @@ import (
 func reportCommand() command {
 	return command{
 		name:  "report",
-		args:  "RUN_DIR | --last [--format html | --format markdown] [--verify]",
-		about: "show a run as a page, or check that its record was not altered",
+		args:  "RUN_DIR | --last | OWNER/REPO RUN | ADDRESS [FLAGS]",
+		about: "show a run here or of GitHub Actions as a page; check its record",
 		details: `
 Without flags it writes RUN_DIR/report.html, one file that loads nothing, and prints
 its path. agent-ci run does the same at its end. RUN_DIR may be the id of a run in
@@ -22,12 +25,21 @@ document.
 
 --verify follows the chain of digests through the transcript and compares result.json
 and the other files of the run with it. The exit status is 1 if something was altered,
-removed or added. Files that a workflow did not upload are reported, and are no fault.`,
+removed or added. Files that a workflow did not upload are reported, and are no fault.
+
+OWNER/REPO RUN, or the address of a workflow run's page, is a run of GitHub Actions.
+Its artifact is downloaded with GITHUB_TOKEN (actions: read), which goes to GitHub's
+API only, and unpacked within limits into your cache folder or --out. Its chain and
+digests are checked. A page in the artifact is never opened. The chain shows that
+nothing was altered later. Who can write to the workflow's runner can write a chain
+of their own.`,
 		example: `
 agent-ci report --last
+agent-ci report octo-org/widgets 16412345678
+agent-ci report https://github.com/octo-org/widgets/actions/runs/16412345678
 agent-ci report run --format markdown > run.md
 agent-ci report run --verify`,
-		takes: runOrLast, define: report,
+		takes: operands{0, 2, runOrLast.problem + "; or OWNER/REPO and a run of a workflow, or its address"}, define: report,
 	}
 }
 
@@ -37,6 +49,9 @@ func report(flags *flagSet) deed {
 	flags.last(&last)
 	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document", "html", "markdown")
 	flags.on(&verify, "verify", "check the transcript's chain")
+	var o artifact.Options
+	flags.text(&o.Name, "artifact", "NAME", "of GitHub Actions: which artifact, where the run has several")
+	flags.text(&o.Out, "out", "DIR", "of GitHub Actions: run directory, new or empty (default: among the user's caches)")
 	return func(ctx context.Context, p process, rest []string) int {
 		switch {
 		case format != "" && format != "html" && format != "markdown":
@@ -44,7 +59,8 @@ func report(flags *flagSet) deed {
 		case format == "" && !verify:
 			format = "html"
 		}
-		dir, status := p.runOrLast("report", flags, rest, last)
+		o.Words = rest
+		dir, page, status := p.runOf(ctx, flags, o, last)
 		if status != exitOK {
 			return status
 		}
@@ -53,14 +69,58 @@ func report(flags *flagSet) deed {
 				return status
 			}
 		}
-		shown, err := showRun(dir, format)
-		if err != nil {
-			return failed(p, "report", err)
+		shown := page
+		if page == "" || format != "html" {
+			var err error
+			if shown, err = showRun(dir, format); err != nil {
+				return failed(p, "report", err)
+			}
 		}
 		if _, err := fmt.Fprint(p.stdout, shown); err != nil {
 			return exitFailed
 		}
 		return exitOK
+	}
+}
+
+// runOf returns the directory of a run on this machine, or of one that it downloads, for which it also gives the
+// line with the page that is written.
+func (p process) runOf(ctx context.Context, flags *flagSet, o artifact.Options, last bool) (dir, page string, status int) {
+	if isAddress := len(o.Words) == 1 && (strings.Contains(o.Words[0], "://") || strings.Contains(o.Words[0], "/actions/runs/")); len(o.Words) < 2 && !isAddress {
+		if o.Name != "" || o.Out != "" {
+			return "", "", flags.wrong(p, "--artifact and --out are for a run of GitHub Actions: give OWNER/REPO and the run, or its address")
+		}
+		dir, status = p.runOrLast("report", flags, o.Words, last)
+		return dir, "", status
+	}
+	if last {
+		return "", "", flags.wrong(p, "--last and a run of GitHub Actions exclude each other")
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	o.Environ, o.Version = p.environ, version
+	fetched, err := artifact.Fetch(ctx, o)
+	if ctx.Err() != nil {
+		err = errors.New("it was interrupted, and nothing was kept")
+	}
+	if err != nil {
+		return "", "", failed(p, "report", err)
+	}
+	tellFetched(p, fetched)
+	return fetched.Directory, fetched.Report + "\n", exitOK
+}
+
+// tellFetched reports what came on standard error: the report alone is the output.
+func tellFetched(p process, f *artifact.Fetched) {
+	ending := "it has not ended"
+	if end := f.View.Finished; end != nil {
+		ending = fmt.Sprintf("%s/%s: %s", end.Outcome, end.Reason, end.Message)
+	}
+	const most = 500 // characters; whoever made the transcript may have written any number
+	fmt.Fprintf(p.stderr, "run %s, %s\n", cut(progress.Printable(f.View.Started.RunID), most), cut(progress.Printable(ending), most))
+	fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", f.Head)
+	for _, note := range f.Notes {
+		fmt.Fprintln(p.stderr, progress.Printable(note))
 	}
 }
 

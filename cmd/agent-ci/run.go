@@ -56,7 +56,6 @@ func run(f *flagSet) deed {
 	f.text(&o.Replay, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
 	f.list(&o.Set, "set", "KEY=VALUE", "set a job key; may be repeated")
 	f.text(&o.Model, "model", "NAME", "model to ask")
-	f.text(&o.JobFile, "job", "JOB.yml", "the job file, where it is not the argument")
 	f.text(&failOn, "fail-on", "LIST", "outcomes for which the exit status is not 0: names of outcomes, failures\nfor all whose status is not 0, none (default: failures)", failOnWords()...)
 	f.on(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, also those that an earlier run found green there")
 	f.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
@@ -87,7 +86,7 @@ func wrongRun(o runner.Options, rest, environ []string) string {
 		return "it takes one job file, not " + strings.Join(rest, " ")
 	case len(tasks) > 1:
 		return "--issue, --prompt and --prompt-file exclude each other"
-	case len(tasks) == 0 && len(rest) == 0 && o.JobFile == "" && !hasTask(o.Set, environ):
+	case len(tasks) == 0 && len(rest) == 0 && !hasTask(o.Set, environ):
 		return "there is no task: give a job file, --issue, --prompt or --prompt-file; in GitHub Actions the event may bring one"
 	case o.Publish != "" && !slices.Contains(runner.PublishModes(), o.Publish):
 		return "--publish is one of " + strings.Join(runner.PublishModes(), ", ") + ", not " + o.Publish

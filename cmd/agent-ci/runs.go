@@ -41,7 +41,7 @@ agent-ci runs prune --older-than 30d --keep 20 --dry-run`,
 // runsFlags are those of agent-ci runs; the later ones are of prune.
 type runsFlags struct {
 	folder           string
-	all, json        bool
+	json             bool
 	age, keep        string
 	resumable, trial bool
 	unpublished      bool
@@ -50,8 +50,7 @@ type runsFlags struct {
 func listRuns(flags *flagSet) deed {
 	var f runsFlags
 	flags.text(&f.folder, "in", "DIR", "folder that has run directories (default: the usual one)")
-	flags.on(&f.all, "all", "list all, not only the newest 20")
-	flags.on(&f.json, "json", "print JSON, with all runs")
+	flags.on(&f.json, "json", "print JSON, with all runs and not only the newest 20")
 	flags.text(&f.age, "older-than", "AGE", "prune: remove what was last written so long ago (30d, 2w, 12h)")
 	flags.text(&f.keep, "keep", "N", "prune: leave the newest N")
 	flags.on(&f.resumable, "resumable", "prune: also remove runs that can be resumed")
@@ -66,8 +65,8 @@ func listRuns(flags *flagSet) deed {
 			return flags.wrong(p, "its one subcommand is prune")
 		case len(rest) == 0 && ofPrune:
 			return flags.wrong(p, "--older-than, --keep, --resumable, --unpublished and --dry-run are for agent-ci runs prune")
-		case len(rest) == 1 && (f.all || f.json):
-			return flags.wrong(p, "--all and --json are for the list")
+		case len(rest) == 1 && f.json:
+			return flags.wrong(p, "--json is for the list")
 		case len(rest) == 0:
 			return showRuns(p, machine, f)
 		}
@@ -112,7 +111,7 @@ type runsList struct {
 	Runs    []runs.Run `json:"runs"`
 }
 
-// mostListed is how many runs a list has without --all.
+// mostListed is how many runs a list has without --json.
 const mostListed = 20
 
 func showRuns(p process, machine runs.Machine, f runsFlags) int {
@@ -134,15 +133,12 @@ func showRuns(p process, machine runs.Machine, f runsFlags) int {
 		fmt.Fprintf(p.stderr, "There are no runs in %s.\n", progress.Printable(folder))
 		return exitOK
 	}
-	shown := list
-	if !f.all {
-		shown = list[:min(len(list), mostListed)]
-	}
+	shown := list[:min(len(list), mostListed)]
 	if err := writeRuns(p.stdout, shown); err != nil {
 		return exitFailed
 	}
 	if more := len(list) - len(shown); more > 0 {
-		fmt.Fprintf(p.stderr, "There are %d older ones; --all lists them.\n", more)
+		fmt.Fprintf(p.stderr, "There are %d older ones; --json lists them.\n", more)
 	}
 	return exitOK
 }

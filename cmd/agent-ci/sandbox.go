@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -22,8 +23,8 @@ const exitNotStarted = 127
 func sandboxCommand() command {
 	return command{
 		name:  "sandbox",
-		args:  "[--mode MODE] [--network NETWORK] [--repo DIR] -- CMD...",
-		about: "run a command confined like the agent's commands",
+		args:  "[--mode MODE] [--network NETWORK] [--repo DIR] [--explain] -- CMD...",
+		about: "run a command confined like the agent's, or explain its rules",
 		details: `
 The command is judged by the rules and runs with the environment and sandbox of the
 agent's commands, by the base commit's defaults and the variables of job keys
@@ -32,13 +33,19 @@ stay. Its /tmp, and its changes in the home folder and in cache folders, are gon
 its end. It has a terminal if standard input and output are one. If it fails, a line
 on standard error shows what it could reach on the network.
 
+With --explain nothing runs. It prints as JSON what becomes of the command: run,
+run_sandboxed or refuse, with the rule, the reason and what to do instead. A single
+argument with spaces is read as a script. Without --rules the rules are
+` + repositoryRules + ` of this folder, committed or not.
+
 The exit status is the command's, 128+n if signal n ended it, 127 if it could not
 start, and otherwise that of the outcome: 2 invalid_input, 6 refused by a rule, 9 not
-confined.`,
+confined. With --explain it is 0 whatever the decision, and 2 if the rules have a mistake.`,
 		example: `
 agent-ci sandbox -- go test ./...
 agent-ci sandbox --network full -- make deps
-agent-ci sandbox --mode read-only -- sh -c 'touch x'`,
+agent-ci sandbox --mode read-only -- sh -c 'touch x'
+agent-ci sandbox --explain -- git push --force`,
 		takes:  operands{1, math.MaxInt, "there is no command; give one after --"},
 		define: runSandboxed,
 	}
@@ -49,7 +56,21 @@ func runSandboxed(flags *flagSet) deed {
 	flags.text(&o.Mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)", sandboxModes...)
 	flags.text(&o.Network, "network", "NETWORK", "what it reaches: a value of policy.network\n(default: what is configured, else loopback)", sandboxNetworks...)
 	flags.text(&o.Dir, "repo", "DIR", "checkout or folder to run in (default: the current folder)")
+	var explained bool
+	var rules []string
+	flags.on(&explained, "explain", "run nothing; print as JSON whether the command may run, and which rules match")
+	flags.list(&rules, "rules", "FILE", "with --explain: rules file; may be repeated")
 	return func(ctx context.Context, p process, argv []string) int {
+		switch {
+		case len(rules) > 0 && !explained:
+			return flags.wrong(p, "--rules goes with --explain; a run has the files of policy.rules")
+		case explained && (o.Network != "" || o.Dir != ""):
+			return flags.wrong(p, "--explain takes --mode and --rules alone")
+		case explained && o.Mode != "" && !slices.Contains(sandboxModes, o.Mode):
+			return flags.wrong(p, "--mode is one of %s, not %q", strings.Join(sandboxModes, ", "), o.Mode)
+		case explained:
+			return explain(ctx, p, o.Mode, rules, argv)
+		}
 		signals := make(chan os.Signal, 8) // before there is anything to leave behind, and until this process ends
 		signal.Notify(signals, unlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)...)
 		o.Environ, o.Reserved = p.environ, reserved()

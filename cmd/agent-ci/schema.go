@@ -9,22 +9,23 @@ import (
 func schemaCommand() command {
 	return command{
 		name:  "schema",
-		args:  "[--campaign]",
-		about: "print the JSON Schema of the job file",
+		args:  "[job|campaign]",
+		about: "print the JSON Schema of the job file, or of the campaign file",
 		example: `
 agent-ci schema > agent-ci.schema.json   # then, as the first line of a job file:
 # yaml-language-server: $schema=agent-ci.schema.json`,
+		takes:  operands{0, 1, wantFile},
 		define: schema,
 	}
 }
 
+const wantFile = "it takes the kind of a file: job or campaign"
+
 func schema(flags *flagSet) deed {
-	ofCampaign := false
-	flags.on(&ofCampaign, "campaign", "that of the campaign file")
-	return func(_ context.Context, p process, _ []string) int {
-		written := job.Schema
-		if ofCampaign {
-			written = job.CampaignSchema
+	return func(_ context.Context, p process, rest []string) int {
+		written, known := map[string]func() []byte{"job": job.Schema, "campaign": job.CampaignSchema}[append(rest, "job")[0]]
+		if !known {
+			return flags.wrong(p, wantFile)
 		}
 		if _, err := p.stdout.Write(written()); err != nil {
 			return exitFailed

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/doctor"
@@ -13,8 +14,8 @@ import (
 
 // lookAtServers starts the servers of tools of a job and tells what they offer. The status is
 // that of a run which would end by them.
-func lookAtServers(ctx context.Context, p process, dir, file string, show bool) (found []doctor.Server, status int) {
-	o := sandboxcommand.Options{Dir: dir, JobFile: file, Environ: p.environ, Reserved: reserved()}
+func lookAtServers(ctx context.Context, p process, file string, show bool) (found []doctor.Server, status int) {
+	o := sandboxcommand.Options{JobFile: file, Environ: p.environ, Reserved: reserved()}
 	if isDefaults(file) {
 		o.JobFile = ""
 		fmt.Fprintf(p.stderr, "agent-ci validate: the servers of %s are those of the commit that is checked out, as in a run; what is not committed counts for none.\n", progress.Printable(file))
@@ -27,7 +28,7 @@ func lookAtServers(ctx context.Context, p process, dir, file string, show bool) 
 	}
 	for _, server := range found {
 		if show {
-			showServer(func(text string) { fmt.Fprintln(p.stdout, text) }, server)
+			showServer(p.stdout, server)
 		}
 		if !server.Ready && server.Unknown == "" && server.Required {
 			status = outcome.ExtensionFailed.ExitCode()
@@ -37,28 +38,29 @@ func lookAtServers(ctx context.Context, p process, dir, file string, show bool) 
 }
 
 // showServer tells a person what a server offers.
-func showServer(line func(text string), s doctor.Server) {
+func showServer(to io.Writer, s doctor.Server) {
+	line := func(text string) { fmt.Fprintln(to, progress.Printable(text)) }
 	if s.Unknown != "" {
-		line(progress.Printable(fmt.Sprintf("%s: not looked at: %s", s.Name, s.Unknown)))
+		line(fmt.Sprintf("%s: not looked at: %s", s.Name, s.Unknown))
 		return
 	}
 	if !s.Ready {
-		line(progress.Printable(fmt.Sprintf("%s: does not come (%s): %s", s.Name, s.Reason, s.Why)))
+		line(fmt.Sprintf("%s: does not come (%s): %s", s.Name, s.Reason, s.Why))
 		return
 	}
 	words := fmt.Sprintf("%s: %s %s, protocol %s", s.Name, s.Server, s.Version, s.Revision)
 	if s.Deferred {
 		words += "; the model looks for its tools"
 	}
-	line(progress.Printable(words))
+	line(words)
 	for _, tool := range s.Tools {
 		words := fmt.Sprintf("  %s  %s", tool.SHA256, tool.Name)
 		if tool.Unchecked != "" {
 			words += "  (" + tool.Unchecked + ")"
 		}
-		line(progress.Printable(words))
+		line(words)
 	}
 	if len(s.Others) > 0 {
-		line(progress.Printable("  not allowed by the job: " + strings.Join(s.Others, ", ")))
+		line("  not allowed by the job: " + strings.Join(s.Others, ", "))
 	}
 }

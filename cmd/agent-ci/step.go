@@ -39,7 +39,7 @@ func stepOf(p process) *actions.Step {
 const actionVariable = flagPrefix + "ACTION"
 
 // actionVariables are what action.yml sets beside flags and job keys.
-var actionVariables = []string{actionVariable, commandVariable, flagPrefix + "BINARY", settings.UploadVariable, settings.PaceVariable, settings.CampaignVariable}
+var actionVariables = []string{actionVariable, commandVariable, directoryVariable, flagPrefix + "BINARY", settings.UploadVariable, settings.PaceVariable, settings.CampaignVariable}
 
 // setVariable holds assignments as --set takes them, one a line.
 const setVariable = flagPrefix + "SET"

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/preflight"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/skills"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
@@ -29,8 +30,9 @@ func validateCommand() command {
 		details: `
 .github/agent-ci.yml is checked as a repository's defaults, and a file with keys of a
 campaign as a campaign, together with its job_file. In a checkout it also lists the
-job's hooks, with digests and whether they start, and shows problems of skills and of
-lessons (.agent-ci/lessons.yml). It reads them from the base commit.
+job's hooks, with digests and whether they start, its skills with their files, and
+problems of skills and of lessons (.agent-ci/lessons.yml). It reads them from the base
+commit.
 
 A job is read as a run here would read it: with the repository's defaults, --set and
 AGENT_CI_ variables. A limit on the cost needs a model with a known price. If this
@@ -62,9 +64,11 @@ type checked struct {
 	Hooks []runner.HookStatus `json:"hooks,omitempty"`
 	// HooksUnknown is why these are not known, though there is a checkout.
 	HooksUnknown string `json:"hooks_unknown,omitempty"`
-	// Skills are what is wrong with those that a run of the job in this folder would have; of a
-	// valid file. The run goes on without what cannot be used.
-	Skills []skills.Problem `json:"skill_problems,omitempty"`
+	// Skills are those that a run of the job in this folder could load, without their texts; of a
+	// valid file.
+	Skills []skills.Skill `json:"skills,omitempty"`
+	// SkillProblems are files that a run goes on without.
+	SkillProblems []skills.Problem `json:"skill_problems,omitempty"`
 	// LessonsGone are lessons of the checkout in this folder whose evidence is gone; of a valid file.
 	LessonsGone []runner.LessonStatus `json:"lessons_gone,omitempty"`
 	// Notes are what a run here may lack; of a valid file. With --ready what it would end with is a problem.
@@ -72,12 +76,11 @@ type checked struct {
 }
 
 func validate(flags *flagSet) deed {
-	asJSON, look, ready, dir := false, false, false, ""
+	asJSON, look, ready := false, false, false
 	var set []string
 	flags.on(&ready, "ready", "refuse what a run on this machine lacks: keys, secrets, programs")
 	flags.list(&set, "set", "KEY=VALUE", "set a job key, as for agent-ci run; may be repeated")
 	flags.on(&look, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
-	flags.text(&dir, "repo", "DIR", "checkout for the servers (default: the current folder)")
 	flags.on(&asJSON, "json", "print the result as JSON")
 	return func(ctx context.Context, p process, files []string) int {
 		ctx, stop := untilSignal(ctx)
@@ -108,7 +111,7 @@ func validate(flags *flagSet) deed {
 			}
 			if look && result.Valid && ofRun {
 				ended := exitOK
-				result.Servers, ended = lookAtServers(ctx, p, dir, file, !asJSON)
+				result.Servers, ended = lookAtServers(ctx, p, file, !asJSON)
 				status = max(status, ended)
 			}
 			results = append(results, result)
@@ -192,14 +195,17 @@ func (c *checked) findHooks(ctx context.Context, p process, lacks preflight.Find
 	}
 }
 
-// findSkills finds what is wrong with the skills that a run of the job in this folder would have.
+// findSkills finds the skills that a run of the job in this folder could load, and what is wrong with others.
 func (c *checked) findSkills(ctx context.Context, p process) {
 	found, err := runner.ListSkills(ctx, c.here(p))
-	if stop, is := errors.AsType[*outcome.Stop](err); is && stop.Reason == "unknown_skill" {
-		c.Valid = false
-		c.Problems = append(c.Problems, job.Problem{File: c.File, Key: "skills.allow", Message: stop.Message})
+	if err != nil { // there is no checkout, or findHooks has told why it can't be read
+		return
 	}
-	c.Skills = found.Problems
+	c.SkillProblems = found.Problems
+	for _, s := range found.Skills {
+		s.Text = ""
+		c.Skills = append(c.Skills, s)
+	}
 }
 
 // findLessons finds the lessons that a run of the job in this folder would be told of, though
@@ -230,7 +236,10 @@ func (c *checked) show(p process) {
 	for _, h := range c.Hooks {
 		fmt.Fprintln(p.stdout, "  hook "+progress.Printable(hookLine(h)))
 	}
-	for _, problem := range c.Skills {
+	for _, s := range c.Skills {
+		fmt.Fprintln(p.stdout, "  skill "+progress.Printable(fmt.Sprintf("%s: %s, %s, SHA-256 %s", s.Name, s.Path, transcript.Count(len(s.Files)+s.FilesMore, "more file"), s.SHA256[:16])))
+	}
+	for _, problem := range c.SkillProblems {
 		fmt.Fprintln(p.stdout, "  skill "+progress.Printable(problem.String()))
 	}
 	for _, l := range c.LessonsGone {

@@ -10,28 +10,17 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// In is where a credential stands in a request.
-type In string
-
-const (
-	// InHeader is a header: its value, or what follows a scheme in it ("Bearer ").
-	InHeader In = "header"
-	// InQuery is the value of a parameter of the query.
-	InQuery In = "query"
-	// InBasic is the user or the password of the header Authorization with the scheme
-	// Basic (RFC 7617).
-	InBasic In = "basic"
-)
-
 // Credential is a secret with all that it is for.
 type Credential struct {
 	Name        string // by which people know it
 	Value       string
 	Placeholder string // which commands have in its place; as long as Value
 	Scopes      []Scope
-	In          In
-	Field       string   // the header of InHeader, the parameter of InQuery
-	Methods     []string // of HTTP
+	// Header has it: whole, after a scheme ("Bearer "), and in Authorization also as user or password of
+	// the scheme Basic (RFC 7617).
+	Header    string
+	Parameter string   // of the query that has it, in the place of Header
+	Methods   []string // of HTTP
 	// Fetch lets nothing through but what git asks for to fetch the repositories of
 	// Scopes, whatever Methods are.
 	Fetch bool

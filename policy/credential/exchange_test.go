@@ -26,12 +26,12 @@ func set(t testing.TB) Set {
 		return c
 	}
 	return Set{
-		made(Credential{Name: "HEADER", In: InHeader, Field: "authorization", Methods: get}, "h", "npm.example.org/team", "npm.example.org:8443"),
-		made(Credential{Name: "KEYED", In: InHeader, Field: "X-Api-Key", Methods: []string{"GET", "POST"}}, "k", "npm.example.org"),
-		made(Credential{Name: "QUERY", In: InQuery, Field: "token", Methods: get}, "q", "npm.example.org"),
-		made(Credential{Name: "BASIC", In: InBasic, Methods: get}, "b", "npm.example.org"),
-		made(Credential{Name: "GIT", In: InBasic, Fetch: true}, "g", "git.example.org/owner/repository", "git.example.org/other.git"),
-		made(Credential{Name: "OTHERS", In: InHeader, Field: "Authorization", Methods: get, Withheld: true}, "o", "npm.example.org"),
+		made(Credential{Name: "HEADER", Header: "authorization", Methods: get}, "h", "npm.example.org/team", "npm.example.org:8443"),
+		made(Credential{Name: "KEYED", Header: "X-Api-Key", Methods: []string{"GET", "POST"}}, "k", "npm.example.org"),
+		made(Credential{Name: "QUERY", Parameter: "token", Methods: get}, "q", "npm.example.org"),
+		made(Credential{Name: "BASIC", Header: "Authorization", Methods: get}, "b", "npm.example.org"),
+		made(Credential{Name: "GIT", Header: "Authorization", Fetch: true}, "g", "git.example.org/owner/repository", "git.example.org/other.git"),
+		made(Credential{Name: "OTHERS", Header: "Authorization", Methods: get, Withheld: true}, "o", "npm.example.org"),
 	}
 }
 
@@ -80,6 +80,8 @@ func TestValuesGoInTheirPlace(t *testing.T) {
 		{npm, "GET /team/a\nAuthorization: {H}", "HEADER"},
 		{npm, "HEAD /team\nauthorization: token {H}", "HEADER"},
 		{npm, "GET /team%2fname\nAuthorization: Bearer {H}", "HEADER"},
+		{npm, "GET /team/a\nAuthorization: {{:H}}", "HEADER"},
+		{npm, "GET /x\nAuthorization: Bearer {B}", "BASIC"},
 		{npm, "POST /x\nX-Api-Key: {K}", "KEYED"},
 		{npm, "GET /x?a=b&token={Q}&c=d", "QUERY"},
 		{npm, "GET /x?t%6fken={Q}", "QUERY"},
@@ -153,7 +155,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{npm, false, "GET /team/a\nAuthorization: Bearer x{H}", "HEADER", ", header Authorization"},
 		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nAuthorization: Bearer x", "HEADER", ", header Authorization"},
 		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Other: {H}", "HEADER", ", header X-Other"},
-		{npm, false, "GET /team/a\nAuthorization: {{:H}}", "HEADER", ", header Authorization"},
+		{npm, false, "GET /team/a\nAuthorization: {{H:H}}", "HEADER", ", header Authorization"},
 		{npm, false, "GET /team/a\nProxy-Authorization: {{:H}}", "HEADER", ", header Proxy-Authorization"},
 		{npm, false, "GET /team/a\nProxy-Authorization: Bearer {H}", "HEADER", ", header Proxy-Authorization"},
 		{npm, false, "GET /team/a\nCookie: a=b; session={H}", "HEADER", ", header Cookie"},
@@ -176,7 +178,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{npm, false, "GET /x?token=x{Q}", "QUERY", "the query"},
 		{npm, false, "GET /x?token[]={Q}", "QUERY", "the query"},
 		{npm, false, "POST /x?token={Q}", "QUERY", "GET and HEAD alone"},
-		{npm, false, "GET /x\nAuthorization: Bearer {B}", "BASIC", ", header Authorization"},
+		{npm, false, "GET /x\nX-Api-Key: {{:K}}", "KEYED", ", header X-Api-Key"},
 		{npm, false, "GET /x\nAuthorization: {{xB}}", "BASIC", ", header Authorization"},
 		{npm, false, "GET /x\nAuthorization: {{B:B}}", "BASIC", ", header Authorization"},
 		{npm, false, "GET /x\nAuthorization: {{:B}}\nAuthorization: {{:B}}", "BASIC", ", header Authorization"},

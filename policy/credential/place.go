@@ -14,29 +14,24 @@ const authorization = "Authorization"
 // put puts text where the credential's placeholder stands as it should: once, in the one
 // place that is the credential's. It says whether it stands so.
 func (c *Credential) put(x *Exchange, text string) bool {
-	switch c.In {
-	case InHeader:
-		return c.putInHeader(x.Header, text)
-	case InQuery:
+	if c.Parameter != "" {
 		return c.putInQuery(x.URL, text)
-	case InBasic:
-		return c.putInBasic(x.Header, text)
 	}
-	return false
+	return c.putInHeader(x.Header, text)
 }
 
 func (c *Credential) putInHeader(h http.Header, text string) bool {
-	name := http.CanonicalHeaderKey(c.Field)
+	name := http.CanonicalHeaderKey(c.Header)
 	values := h[name]
 	if len(values) != 1 {
 		return false
 	}
 	scheme, found := strings.CutSuffix(values[0], c.Placeholder)
-	if !found || scheme != "" && !isScheme(scheme) {
-		return false
+	if found && (scheme == "" || isScheme(scheme)) {
+		h[name] = []string{scheme + text}
+		return true
 	}
-	h[name] = []string{scheme + text}
-	return true
+	return name == authorization && c.putInBasic(h, values[0], text)
 }
 
 // isScheme says whether text is a scheme of authorization and one space (RFC 9110, 11.4).
@@ -50,7 +45,7 @@ func (c *Credential) putInQuery(u *url.URL, text string) bool {
 	at := -1
 	for i, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
-		if plainest(strings.ReplaceAll(name, "+", " ")) != c.Field {
+		if plainest(strings.ReplaceAll(name, "+", " ")) != c.Parameter {
 			continue
 		}
 		if at >= 0 || value != c.Placeholder {
@@ -67,12 +62,8 @@ func (c *Credential) putInQuery(u *url.URL, text string) bool {
 	return true
 }
 
-func (c *Credential) putInBasic(h http.Header, text string) bool {
-	values := h[authorization]
-	if len(values) != 1 {
-		return false
-	}
-	scheme, encoded, _ := strings.Cut(values[0], " ")
+func (c *Credential) putInBasic(h http.Header, value, text string) bool {
+	scheme, encoded, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(scheme, "basic") {
 		return false
 	}
@@ -176,13 +167,15 @@ func (g *Guard) misplaced(of int, place string) *Refusal {
 
 // proper says where the credential belongs.
 func (c *Credential) proper() string {
-	switch c.In {
-	case InQuery:
-		return "once, as the value of the parameter " + c.Field
-	case InBasic:
-		return "as the user or the password of Basic in the one header " + authorization
+	if c.Parameter != "" {
+		return "once, as the value of the parameter " + c.Parameter
 	}
-	return "in the one header " + http.CanonicalHeaderKey(c.Field) + ", whole or after a scheme and a space"
+	name := http.CanonicalHeaderKey(c.Header)
+	words := "in the one header " + name + ", whole or after a scheme and a space"
+	if name == authorization {
+		words += ", or as the user or the password of Basic"
+	}
+	return words
 }
 
 // Elsewhere refuses a request in which a placeholder stands, wherever that is: one in

@@ -10,7 +10,7 @@ import (
 // follows in its place.
 func TestAnswersTellNoSpelling(t *testing.T) {
 	const value = `Zq8~pAb+cD/eF1gH!2iJ'3kL==`
-	g := NewGuard(Set{{Name: "X", Value: value, Placeholder: NewPlaceholder(value), In: InQuery, Field: "code"}})
+	g := NewGuard(Set{{Name: "X", Value: value, Placeholder: NewPlaceholder(value), Parameter: "code"}})
 	with := func(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }
 	query := url.QueryEscape(value)
 	for name, spelt := range map[string]string{

@@ -99,12 +99,6 @@ var (
 		Taken: []string{"*"}, Words: "agent-ci's own, without what is of one step of a workflow",
 		Starts: "what this list has",
 	}
-	// Browser is what shows a report.
-	Browser = &Use{
-		Name: "the browser, for `agent-ci fetch` on a terminal", Program: "the user, by `BROWSER` or the desktop (`xdg-open`, `open`)", Folder: Root,
-		Taken: []string{"*"}, Words: "agent-ci's own, without credentials",
-		Starts: "what the desktop does",
-	}
 )
 
 const gitOfUser = "git, from the first absolute folder of the user's `PATH` that has one outside of the checkout"
@@ -132,7 +126,7 @@ var remoteVariables = []string{
 
 // Uses returns all uses, in the order of the table.
 func Uses() []*Use {
-	return []*Use{GitConfig, GitPrivate, GitRemote, SSHConfig, GitVersion, Hook, Unconfined, Run, Browser, Stage}
+	return []*Use{GitConfig, GitPrivate, GitRemote, SSHConfig, GitVersion, Hook, Unconfined, Run, Stage}
 }
 
 // Table returns the uses as a table of Markdown, with the variables that it names.

@@ -195,7 +195,7 @@ func TestNamesOfAnnouncedTrailersAreSearched(t *testing.T) {
 			w.Header().Set("Trailer", "X-"+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 			fmt.Fprint(w, "the answer")
 		}, func(o *Options) {
-			o.Credentials = append(o.Credentials, made(t, credential.Credential{Name: "HEX", Value: value, Placeholder: holder, In: credential.InHeader, Field: "Authorization", Methods: []string{"GET"}}, "npm.example.org/team"))
+			o.Credentials = append(o.Credentials, made(t, credential.Credential{Name: "HEX", Value: value, Placeholder: holder, Header: "Authorization", Methods: []string{"GET"}}, "npm.example.org/team"))
 		})
 		response, text := get(t, h.client(inside), "GET", "https://npm.example.org/team/a", nil, "Authorization", "Bearer "+holder)
 		if len(response.Trailer) > 0 || text != "the answer" {

@@ -68,9 +68,9 @@ func holding(t testing.TB, h2 bool, handler http.HandlerFunc, change ...func(*Op
 	h.upstream.StartTLS()
 	t.Cleanup(h.upstream.Close)
 	set := credential.Set{
-		made(t, credential.Credential{Name: "TOKEN", Value: secret, Placeholder: placeholder, In: credential.InHeader, Field: "Authorization", Methods: []string{"GET", "HEAD", "POST"}}, "npm.example.org/team", "npm.example.org:8443", "listed.example.org"),
-		made(t, credential.Credential{Name: "GIT", Value: "git-secret-value", Placeholder: "git0placeholder0", In: credential.InBasic, Fetch: true}, "git.example.org/owner/repository"),
-		made(t, credential.Credential{Name: "WITHHELD", Value: "withheld-secret-value", Placeholder: "withheld-placeholder0", In: credential.InHeader, Field: "Authorization", Methods: []string{"GET"}}, "npm.example.org"),
+		made(t, credential.Credential{Name: "TOKEN", Value: secret, Placeholder: placeholder, Header: "Authorization", Methods: []string{"GET", "HEAD", "POST"}}, "npm.example.org/team", "npm.example.org:8443", "listed.example.org"),
+		made(t, credential.Credential{Name: "GIT", Value: "git-secret-value", Placeholder: "git0placeholder0", Header: "Authorization", Fetch: true}, "git.example.org/owner/repository"),
+		made(t, credential.Credential{Name: "WITHHELD", Value: "withheld-secret-value", Placeholder: "withheld-placeholder0", Header: "Authorization", Methods: []string{"GET"}}, "npm.example.org"),
 	}
 	set[2].Withheld = true
 	run, err := authority.New(set.Hosts())
@@ -344,7 +344,7 @@ func TestAPlaceholderInAWrongPlace(t *testing.T) {
 		{"a header's name", "GET", team, "", []string{"X-" + placeholder, "1"}, "TOKEN"},
 		{"a second line of its header", "GET", team, "", []string{"Authorization", bearer, "Authorization", bearer}, "TOKEN"},
 		{"beside another", "GET", team, "", []string{"Authorization", bearer + ", Bearer x"}, "TOKEN"},
-		{"Basic", "GET", team, "", []string{"Authorization", basic}, "TOKEN"},
+		{"user and password at once", "GET", team, "", []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(placeholder+":"+placeholder))}, "TOKEN"},
 		{"the proxy's header", "GET", team, "", []string{"Proxy-Authorization", basic}, "TOKEN"},
 		{"a cookie", "GET", team, "", []string{"Cookie", "session=" + placeholder}, "TOKEN"},
 		{"the referrer", "GET", team, "", []string{"Referer", "https://evil.example.org/?" + placeholder}, "TOKEN"},

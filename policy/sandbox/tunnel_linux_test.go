@@ -43,8 +43,8 @@ func (o *outer) hasHost(t *testing.T) {
 // what they are to trust.
 func (o *outer) serveHost() func(net.Listener) func() {
 	set := credential.Set{
-		{Name: "HEADER", Placeholder: hostPlaceholder, In: credential.InHeader, Field: "Authorization", Methods: []string{http.MethodGet}},
-		{Name: "GIT", Placeholder: gitPlaceholder, In: credential.InBasic, Fetch: true},
+		{Name: "HEADER", Placeholder: hostPlaceholder, Header: "Authorization", Methods: []string{http.MethodGet}},
+		{Name: "GIT", Placeholder: gitPlaceholder, Header: "Authorization", Fetch: true},
 	}
 	for i, path := range []string{attempts.PathOfHost, attempts.RepositoryOfHost} {
 		scope, err := credential.ParseScope(o.World.Host + path)

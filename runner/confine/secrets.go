@@ -177,11 +177,8 @@ func secretsWords(own []job.Secret) string {
 }
 
 func standsIn(secret job.Secret) string {
-	switch credential.In(secret.In) {
-	case credential.InQuery:
+	if secret.Parameter != "" {
 		return "parameter " + secret.Parameter
-	case credential.InBasic:
-		return "password or user of Basic"
 	}
 	return "header " + secret.Header
 }

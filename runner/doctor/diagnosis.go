@@ -22,14 +22,13 @@ type Diagnosis struct {
 	Git         Git         `json:"git"`
 	Model       Model       `json:"model"`
 	GitHub      GitHub      `json:"github"`
-	Servers     []Server    `json:"mcp_servers,omitempty"` // of tools, where they were asked
 	Problems    []Problem   `json:"problems"`
 }
 
 // Problem is something that keeps a run from starting (error) or that a person
 // should know.
 type Problem struct {
-	About    string `json:"about"`    // configuration, confinement, git, mcp_servers, model, github
+	About    string `json:"about"`    // configuration, confinement, git, model, github
 	Severity string `json:"severity"` // error or warning
 	Message  string `json:"message"`
 	Remedy   string `json:"remedy,omitempty"`
@@ -61,8 +60,6 @@ type Options struct {
 	// Online has the model's API and GitHub asked, once each, about the key and the
 	// token; else nothing leaves.
 	Online bool
-	// MCP has the servers of tools that the defaults name started and asked.
-	MCP bool
 }
 
 // Diagnose looks at this machine as a run in the folder would.
@@ -81,9 +78,6 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 		d.note("configuration", w.Message, "")
 	}
 	d.examineGit(ctx, p)
-	if o.MCP {
-		d.examineServers(ctx, p)
-	}
 	d.examineModel(ctx, p, o.Online)
 	d.examineGitHub(ctx, p, o.Online)
 	for i, found := range d.Problems {

@@ -96,7 +96,7 @@ func TestAMistakeHidesNothingOfTheMachine(t *testing.T) {
 
 func TestSecretsAndTheProxyAreNamed(t *testing.T) {
 	const network = "AGENT_CI_POLICY_NETWORK={proxy: inherit}"
-	const secrets = "AGENT_CI_POLICY_SECRETS=[{name: TOKEN, hosts: [npm.example.com/team]}, {name: KEY, hosts: [a.example.com], in: query, parameter: k, commands: [agent, verify]}]"
+	const secrets = "AGENT_CI_POLICY_SECRETS=[{name: TOKEN, hosts: [npm.example.com/team]}, {name: KEY, hosts: [a.example.com], parameter: k, commands: [agent, verify]}]"
 	d, err := Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: surroundings(t, network, secrets, "TOKEN=v4lue-of-the-token", "KEY=v4lue-of-the-key-1", "HTTPS_PROXY=http://me:p4ssword-of-mine@proxy.example.com:3128", "HTTP_PROXY=other.example.com:80")})
 	if err != nil {
 		t.Fatal(err)

@@ -45,10 +45,6 @@ func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Serve
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return lookAtServers(ctx, p)
-}
-
-func lookAtServers(ctx context.Context, p *sandboxcommand.Prepared) (found []Server, err error) {
 	found = []Server{}
 	if len(p.Job.MCPServers) == 0 {
 		return found, nil
@@ -110,25 +106,4 @@ func serverOf(ctx context.Context, one extensions.Looked) Server {
 		}
 	}
 	return s
-}
-
-// examineServers starts the servers of the defaults.
-func (d *Diagnosis) examineServers(ctx context.Context, p *sandboxcommand.Prepared) {
-	found, err := lookAtServers(ctx, p)
-	if err != nil {
-		d.fault("mcp_servers", outcome.Of(ctx, err).Message, "")
-		return
-	}
-	d.Servers = found
-	for _, server := range found {
-		switch {
-		case server.Ready:
-		case server.Unknown != "":
-			d.note("mcp_servers", fmt.Sprintf("The server %s was not looked at: %s.", server.Name, server.Unknown), "")
-		case server.Required:
-			d.fault("mcp_servers", server.Why, "")
-		default:
-			d.note("mcp_servers", server.Why, "")
-		}
-	}
 }

@@ -29,7 +29,6 @@ type Job struct {
 	Verify         []VerifyCheck        `json:"verify"`
 	VerifyAttempts int                  `json:"verify_attempts"`
 	VerifyTests    []string             `json:"verify_tests"`     // patterns of paths
-	RedProof       string               `json:"red_proof"`        // off, show, require
 	OnVerifyFailed string               `json:"on_verify_failed"` // draft, none
 	Trigger        Trigger              `json:"trigger"`
 	Trust          Trust                `json:"trust"`
@@ -154,7 +153,6 @@ func (g Git) Listed() map[string][]string {
 // Skills says which skills a model may load.
 type Skills struct {
 	Folders []string `json:"folders"` // of the base commit, slash-separated; empty for no skills
-	Allow   []string `json:"allow"`   // names; empty for all
 }
 
 type Policy struct {
@@ -203,13 +201,19 @@ type VerifyCheck struct {
 	Name    string   `json:"name"` // unique; the command itself when the job gives none
 	Run     string   `json:"run"`
 	Timeout Duration `json:"timeout"`
-	Must    string   `json:"must"`  // pass, no_worse
-	Rerun   int      `json:"rerun"` // how often it runs again on the same tree while it is red
-	Flaky   string   `json:"flaky"` // reject, accept
-	When    []string `json:"when"`  // patterns of paths of the change; empty for any change
-	Proves  bool     `json:"proves"`
-	JUnit   string   `json:"junit"` // files that it writes; empty where its output says which tests fail
+	Must    string   `json:"must"`   // pass, no_worse
+	Rerun   int      `json:"rerun"`  // how often it runs again on the same tree while it is red
+	Flaky   string   `json:"flaky"`  // reject, accept
+	When    []string `json:"when"`   // patterns of paths of the change; empty for any change
+	Proves  string   `json:"proves"` // false, true, required
+	JUnit   string   `json:"junit"`  // files that it writes; empty where its output says which tests fail
 }
+
+// ProvesRequired is the value of verify[].proves that makes a draft of a change with tests that are not proven.
+const ProvesRequired = "required"
+
+// IsProof reports whether the check judges the tests of a change.
+func (c VerifyCheck) IsProof() bool { return c.Proves == "true" || c.Proves == ProvesRequired }
 
 // Trigger says which events ask for work, for a task that comes from the event.
 type Trigger struct {

@@ -44,7 +44,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Outage: Duration(10 * time.Minute),
 		},
 		Tools:  Tools{Allow: []string{}, Deny: []string{}, Hosted: []map[string]any{}, Dynamic: []DynamicTool{}},
-		Skills: Skills{Folders: []string{".agents/skills", ".claude/skills"}, Allow: []string{}},
+		Skills: Skills{Folders: []string{".agents/skills", ".claude/skills"}},
 		Git:    Git{Filters: []GitFilter{}},
 		Policy: Policy{
 			Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
@@ -60,7 +60,6 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Verify:         []VerifyCheck{},
 		VerifyAttempts: 2,
 		VerifyTests:    testPatterns,
-		RedProof:       "show",
 		OnVerifyFailed: "draft",
 		Trust:          Trust{Roles: []string{"write"}, Bots: []string{}, Comments: "trusted"},
 		Trigger:        Trigger{Labels: []string{"agent-ci"}, Assignees: []string{}, Command: "/agent-ci"},

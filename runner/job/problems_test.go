@@ -120,11 +120,11 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"text for mapping", start + "model: gpt-5", []string{"job.yml:3:8: model: must be a mapping, not text"}},
 		{"list in a mapping of text", start + "model: {headers: {a: [b]}}", []string{"job.yml:3:22: model.headers.a: must be text, not a list"}},
 
-		{"unlisted value", start + "red_proof: shoe", []string{`job.yml:3:12: red_proof: "shoe" is not one of off, show, require; did you mean show?`}},
+		{"unlisted value", start + "on_verify_failed: drft", []string{`job.yml:3:19: on_verify_failed: "drft" is not one of draft, none; did you mean draft?`}},
 		{"unknown treatment", start + "policy: {change: {symlinks: drop}}", []string{`job.yml:3:29: policy.change.symlinks: "drop" is not one of fail, warn, allow`}},
 		{"unknown kind of change", start + "policy: {change: {binary: fail}}", []string{`job.yml:3:19: policy.change.binary: unknown key`}},
 		{"rules above the root", start + "policy: {rules: [../a.rules]}", []string{"job.yml:3:18: policy.rules[0]: must be the path of a file without .., below the repository's root or absolute"}},
-		{"listed value in capitals", start + "red_proof: Show", []string{`job.yml:3:12: red_proof: "Show" is not one of off, show, require; did you mean show?`}},
+		{"listed value in capitals", start + "verify: [{run: x, proves: True}]", []string{`job.yml:3:27: verify[0].proves: "True" is not one of false, true, required; did you mean true?`}},
 		{"other version", "version: 2\ntask: {prompt: x}", []string{"job.yml:1:10: version: must be 1"}},
 		{"version as text", "version: \"1\"\ntask: {prompt: x}", []string{"job.yml:1:10: version: must be a whole number without quotes; did you mean 1?"}},
 		{"no version", "task: {prompt: x}", []string{"job.yml:1:1: version: is missing"}},

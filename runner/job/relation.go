@@ -53,7 +53,6 @@ func (d *decoder) relations(needsTask bool) {
 		d.requireTask()
 	}
 	d.distinctChecks()
-	d.provingChecks()
 	d.harmlessPass()
 	d.chatHasLess()
 	d.fitWritten()
@@ -142,14 +141,6 @@ func (d *decoder) distinctChecks() {
 			at = d.places[path]
 		}
 		d.complainAt(at, path+".name", fmt.Sprintf("is also the name of verify[%d]", before), "")
-	}
-}
-
-// provingChecks refuses to require proofs of no check.
-func (d *decoder) provingChecks() {
-	proves := func(c VerifyCheck) bool { return c.Proves }
-	if d.job.RedProof == "require" && !slices.ContainsFunc(d.job.Verify, proves) {
-		d.complainAt(d.places["red_proof"], "red_proof", "is require, and no check proves: set verify[].proves of the one that runs the tests", "")
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
@@ -120,7 +119,6 @@ var rules = []rule{
 
 	{path: "skills", about: "Skills of the repository that the model may load: folders with a SKILL.md."},
 	{path: "skills.folders", about: "Folders of the base commit in which skills are looked for; of two with one name that of the earlier folder is taken. A list of one's own replaces the default; an empty one switches skills off. No change of these folders is published, as of policy.protect.", initial: []string{".agents/skills", ".claude/skills"}, form: skillFolder},
-	{path: "skills.allow", about: "Names of the skills that the model is told of, in this order; the run ends where one is not there. Empty: all that are found.", form: oneLine, example: "[release, translations]"},
 
 	{path: "git", about: "What git is allowed in the checkout."},
 	{path: "git.filters", about: "Filters of the repository's own configuration (.git/config) that may run: in a sandbox, without the checkout, tokens and network. Others of it end the run before the first turn. Git LFS needs no entry, nor do filters of the user's configuration.", example: "[{name: nbstripout}]"},
@@ -154,9 +152,8 @@ var rules = []rule{
 	{path: "policy.secrets[].hosts", about: "What the secret is for, by https: hosts, with another port than 443 where one is given, and below the beginning of a path where one is given. This opens them for the methods of the secret.", required: true, form: secretHost, example: "[npm.example.com, 'git.example.com:8443/team']"},
 	{path: "policy.secrets[].private", about: "Whether the hosts may have private addresses, as with {host, private: true} of a list."},
 	{path: "policy.secrets[].ca", about: "A file with who vouches for the hosts besides the machine's authorities, as with {host, ca} of a list: below the repository's root, read from the base commit, or absolute. Empty: none.", form: rulesFile},
-	{path: "policy.secrets[].in", about: "Where the value stands in a request: a header, a parameter of the query, or user or password of Authorization: Basic.", initial: string(credential.InHeader), values: []string{string(credential.InHeader), string(credential.InQuery), string(credential.InBasic)}},
-	{path: "policy.secrets[].header", about: "The header, of in: header.", initial: headerAuthorization, form: headerName},
-	{path: "policy.secrets[].parameter", about: "The parameter, of in: query.", form: parameterName},
+	{path: "policy.secrets[].header", about: "The header of requests in which the value stands: whole, or after a scheme such as Bearer, and in Authorization also as user or password of Basic.", initial: headerAuthorization, form: headerName},
+	{path: "policy.secrets[].parameter", about: "A parameter of the query in which the value stands, in the place of header.", form: parameterName},
 	{path: "policy.secrets[].user", about: "The user beside the value, of presets pypi (else __token__), goproxy, maven (else agent-ci) and git (else x-access-token).", form: basicUser},
 	{path: "policy.secrets[].methods", about: "The methods of requests that it goes out with. With preset: git those of a fetch, and none may be given.", initial: []string{"GET", "HEAD"}, form: method},
 	{path: "policy.secrets[].commands", about: "Which commands have it: those of the agent, of setup, of verify.", initial: []string{CommandsSetup}, form: secretCommands},
@@ -181,11 +178,10 @@ var rules = []rule{
 	{path: "verify[].rerun", about: "How often it runs again on the same tree while it is red; 0 for never. Green after red is flaky. A timeout counts at once.", initial: 1, span: &span{0, 5}},
 	{path: "verify[].flaky", about: "What flaky counts as, before the change and after it: red (reject) or green (accept).", initial: "reject", values: []string{"reject", "accept"}},
 	{path: "verify[].when", about: "Patterns of paths: the check runs where the change touches a path that fits one of them, and counts as passed elsewhere. Empty: it always runs.", form: pathPattern, example: "[docs/**, '*.md']"},
-	{path: "verify[].proves", about: "Whether it also runs with only the tests of the change laid on the base, where they have to fail: red_proof says what becomes of that."},
+	{path: "verify[].proves", about: "Whether it also runs with only the tests of the change laid on the base, where they have to fail (docs/checks.md#red-proof). true: a class of each test file is shown. required: the pull request is a draft as well where one is not proven.", initial: "false", values: []string{"false", "true", ProvesRequired}, scalars: true},
 	{path: "verify[].junit", about: "Files of JUnit's XML that the command writes, below the folder that it runs in, such as build/test-results/*.xml. They name the tests that fail; the exit status alone decides. Empty: what the output says is read.", form: pathPattern},
 	{path: "verify_attempts", about: "How often a red check goes back to the agent. With 0 nothing does: no change that is refused, and no test that proves nothing.", initial: 2, span: &span{0, 10}},
 	{path: "verify_tests", about: "Patterns of paths: which files of a change are tests, or data of tests. A list of one's own replaces the default.", initial: testPatterns, form: pathPattern},
-	{path: "red_proof", about: "What becomes of the tests of a change: nothing (off), a class of each is shown (show), or the pull request is a draft as well where one is not proven (require). It takes a check with proves: true.", initial: "show", values: []string{"off", "show", "require"}},
 	{path: "on_verify_failed", about: "What is published when a check stays red: a draft pull request or nothing.", initial: "draft", values: []string{"draft", "none"}},
 
 	{path: "trigger", about: "Which events ask for work, where the task comes from the event."},

@@ -99,6 +99,9 @@ func describeGroup(schema map[string]any, k *key) {
 func describeText(schema map[string]any, k *key) {
 	if k.values != nil {
 		schema["enum"] = k.values
+		if k.scalars { // of which true and false are some
+			schema["enum"] = append([]any{false, true}, anys(k.values)...)
+		}
 		return
 	}
 	if k.filled || k.required {
@@ -109,6 +112,14 @@ func describeText(schema map[string]any, k *key) {
 	if k.form != nil && k.form.pattern != "" {
 		schema["pattern"] = "^(?:" + k.form.pattern + ")?$"
 	}
+}
+
+func anys(values []string) []any {
+	all := make([]any, len(values))
+	for i, value := range values {
+		all[i] = value
+	}
+	return all
 }
 
 // textSchema adds what f asks of a text that isn't empty.

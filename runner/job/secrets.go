@@ -21,14 +21,13 @@ type Secret struct {
 	Preset    string   `json:"preset"` // npm, pypi, goproxy, git, cargo, maven; "" for none
 	Hosts     []string `json:"hosts"`  // as credential.ParseScope reads them
 	Private   bool     `json:"private"`
-	CA        string   `json:"ca"`     // file with who vouches for the hosts besides the machine's own
-	In        string   `json:"in"`     // header, query, basic
-	Header    string   `json:"header"` // of header
-	Parameter string   `json:"parameter"`
-	User      string   `json:"user"`     // in files of presets
-	Methods   []string `json:"methods"`  // of HTTP; empty for git
-	Commands  []string `json:"commands"` // agent, setup, verify
-	Server    string   `json:"server"`   // id in Maven's settings
+	CA        string   `json:"ca"`        // file with who vouches for the hosts besides the machine's own
+	Header    string   `json:"header"`    // empty with Parameter
+	Parameter string   `json:"parameter"` // of the query
+	User      string   `json:"user"`      // in files of presets
+	Methods   []string `json:"methods"`   // of HTTP; empty for git
+	Commands  []string `json:"commands"`  // agent, setup, verify
+	Server    string   `json:"server"`    // id in Maven's settings
 }
 
 // The kinds of commands that secrets can be for.
@@ -106,19 +105,15 @@ func checkMethod(s string) error {
 	return nil
 }
 
-// preset is what the client of a preset settles.
-type preset struct {
-	in   credential.In
-	user string // by default; "" where it has none
-}
-
-var presets = map[string]preset{
-	PresetNPM:     {in: credential.InHeader},
-	PresetPyPI:    {in: credential.InBasic, user: "__token__"},
-	PresetGoProxy: {in: credential.InBasic, user: "agent-ci"},
-	PresetGit:     {in: credential.InBasic, user: "x-access-token"},
-	PresetCargo:   {in: credential.InHeader},
-	PresetMaven:   {in: credential.InBasic, user: "agent-ci"},
+// presets are the users that clients of presets send beside the secret, unless the job says otherwise; "" for a
+// client that sends none.
+var presets = map[string]string{
+	PresetNPM:     "",
+	PresetPyPI:    "__token__",
+	PresetGoProxy: "agent-ci",
+	PresetGit:     "x-access-token",
+	PresetCargo:   "",
+	PresetMaven:   "agent-ci",
 }
 
 // ownVariables are those that agent-ci sets for commands, or that would make them other
@@ -194,9 +189,9 @@ func (d *decoder) fitSecret(i int) {
 	if len(s.Commands) == 0 {
 		d.complainOf(i, "commands", "names no commands; give some of agent, setup and verify")
 	}
-	switch p, is := presets[s.Preset]; {
+	switch user, is := presets[s.Preset]; {
 	case is:
-		d.fitPreset(i, s, p)
+		d.fitPreset(i, s, user)
 	case !d.report.mentions(secretKey(i, "preset")): // else it is not known which keys it takes
 		d.fitBinding(i, s)
 	}
@@ -226,19 +221,15 @@ func (d *decoder) fitName(i int, s Secret) {
 }
 
 // fitPreset fills in what the client of a preset settles, which may not be given
-// otherwise.
-func (d *decoder) fitPreset(i int, s *Secret, p preset) {
-	settled := map[string]string{"in": string(p.in)}
-	if p.in == credential.InHeader {
-		settled["header"] = headerAuthorization
-	}
-	for key, value := range map[string]string{"in": s.In, "header": s.Header, "parameter": s.Parameter} {
-		if d.given(secretKey(i, key)) && value != "" && value != settled[key] {
+// otherwise: each sends the secret in the header Authorization.
+func (d *decoder) fitPreset(i int, s *Secret, user string) {
+	for key, value := range map[string]string{"header": s.Header, "parameter": s.Parameter} {
+		if value != "" && value != headerAuthorization {
 			d.complainOf(i, key, "is settled by preset: "+s.Preset+"; leave it out")
 		}
 	}
 	switch {
-	case s.User != "" && p.user == "":
+	case s.User != "" && user == "":
 		d.complainOf(i, "user", "does not go with preset: "+s.Preset+", whose client sends no user; leave it out")
 	case s.Server != "" && s.Preset != PresetMaven:
 		d.complainOf(i, "server", "takes preset: maven")
@@ -253,7 +244,7 @@ func (d *decoder) fitPreset(i int, s *Secret, p preset) {
 		}
 		s.Methods = []string{}
 	}
-	s.In, s.Header, s.User = settled["in"], settled["header"], cmp.Or(s.User, p.user)
+	s.Header, s.Parameter, s.User = headerAuthorization, "", cmp.Or(s.User, user)
 }
 
 // headerAuthorization is where credentials stand that do not say it otherwise.
@@ -261,21 +252,14 @@ const headerAuthorization = "Authorization"
 
 // fitBinding checks where the value of a secret without a preset stands.
 func (d *decoder) fitBinding(i int, s *Secret) {
-	in := credential.In(s.In)
-	if in != credential.InHeader {
-		if d.given(secretKey(i, "header")) && s.Header != "" {
-			d.complainOf(i, "header", "takes in: header")
-		}
-		s.Header = ""
-	}
 	switch {
-	case in == credential.InQuery && s.Parameter == "":
-		d.complainOf(i, "parameter", "is missing; give the parameter of the query that has the secret")
-	case in != credential.InQuery && s.Parameter != "":
-		d.complainOf(i, "parameter", "takes in: query")
-	case in == credential.InHeader && s.Header == "":
+	case s.Parameter != "" && d.given(secretKey(i, "header")) && s.Header != "":
+		d.complainOf(i, "parameter", "is given beside header; give only one of them")
+	case s.Parameter != "":
+		s.Header = ""
+	case s.Header == "":
 		d.complainOf(i, "header", "must not be empty")
-	case in == credential.InHeader && slices.Contains(notForSecrets, strings.ToLower(s.Header)):
+	case slices.Contains(notForSecrets, strings.ToLower(s.Header)):
 		d.complainOf(i, "header", "is "+s.Header+", by which servers and proxies tell requests from each other; choose another")
 	}
 	for _, key := range []struct{ name, value string }{{"user", s.User}, {"server", s.Server}} {

@@ -105,11 +105,11 @@ func (p *Proposal) draftReasons() []string {
 // unproven says what keeps the tests of the change from proving it, where the job
 // requires that.
 func (p *Proposal) unproven() []string {
-	proving := func(row transcript.VerifyRow) bool {
+	required := func(row transcript.VerifyRow) bool {
 		i := slices.IndexFunc(p.Job.Verify, func(c job.VerifyCheck) bool { return c.Name == row.Name })
-		return i >= 0 && p.Job.Verify[i].Proves && row.NotRun != transcript.NotConcerned
+		return i >= 0 && p.Job.Verify[i].Proves == job.ProvesRequired && row.NotRun != transcript.NotConcerned
 	}
-	if p.Job.RedProof != "require" || !p.Table.Passed || !slices.ContainsFunc(p.Table.Rows, proving) {
+	if !p.Table.Passed || !slices.ContainsFunc(p.Table.Rows, required) {
 		return nil
 	}
 	return append(p.unprovenTests(), p.doubtfulBase()...)
@@ -118,7 +118,7 @@ func (p *Proposal) unproven() []string {
 func (p *Proposal) unprovenTests() []string {
 	proofs := p.Table.Proofs()
 	if len(proofs) == 0 {
-		return []string{"no test of the change proves it (red_proof: require)."}
+		return []string{"no test of the change proves it (proves: required)."}
 	}
 	var doubtful []string
 	for _, proof := range proofs {
@@ -156,7 +156,7 @@ func inOne(reason string, parts []string) []string {
 	if len(parts) == 0 {
 		return nil
 	}
-	return []string{reason + strings.Join(parts, ", ") + " (red_proof: require)."}
+	return []string{reason + strings.Join(parts, ", ") + " (proves: required)."}
 }
 
 // draft says whether the pull request must not be merged as it is.

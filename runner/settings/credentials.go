@@ -57,13 +57,7 @@ func ReadCredentials(ctx context.Context, env Environment, j *job.Job, kinds ...
 }
 
 func readCredential(ctx context.Context, env Environment, s job.Secret) (c credential.Credential, err error) {
-	c = credential.Credential{Name: s.Name, In: credential.In(s.In), Private: s.Private, Methods: s.Methods, Fetch: s.Preset == job.PresetGit}
-	switch c.In {
-	case credential.InHeader:
-		c.Field = s.Header
-	case credential.InQuery:
-		c.Field = s.Parameter
-	}
+	c = credential.Credential{Name: s.Name, Header: s.Header, Parameter: s.Parameter, Private: s.Private, Methods: s.Methods, Fetch: s.Preset == job.PresetGit}
 	for _, text := range s.Hosts {
 		scope, err := credential.ParseScope(text)
 		if err != nil {

@@ -30,7 +30,7 @@ func TestReadCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := jobWith(t, `secrets: [
-		{name: NPM, preset: npm, hosts: [npm.example.com/team]}, {name: KEY, from: ~/token, hosts: [a.example.com], in: query, parameter: key, methods: [POST]},
+		{name: NPM, preset: npm, hosts: [npm.example.com/team]}, {name: KEY, from: ~/token, hosts: [a.example.com], parameter: key, methods: [POST]},
 		{name: MODULES, from: `+home+`/token, preset: git, hosts: [git.example.com]}]`)
 	got, err := ReadCredentials(t.Context(), Environment{"HOME=" + home, "NPM=" + value}, j)
 	if err != nil {
@@ -44,9 +44,9 @@ func TestReadCredentials(t *testing.T) {
 		return []credential.Scope{s}
 	}
 	want := credential.Set{
-		{Name: "NPM", Value: value, Scopes: scope("npm.example.com/team"), In: credential.InHeader, Field: "Authorization", Methods: []string{"GET", "HEAD"}},
-		{Name: "KEY", Value: "fr0m-a-file", Scopes: scope("a.example.com"), In: credential.InQuery, Field: "key", Methods: []string{"POST"}},
-		{Name: "MODULES", Value: "fr0m-a-file", Scopes: scope("git.example.com"), In: credential.InBasic, Methods: []string{}, Fetch: true},
+		{Name: "NPM", Value: value, Scopes: scope("npm.example.com/team"), Header: "Authorization", Methods: []string{"GET", "HEAD"}},
+		{Name: "KEY", Value: "fr0m-a-file", Scopes: scope("a.example.com"), Parameter: "key", Methods: []string{"POST"}},
+		{Name: "MODULES", Value: "fr0m-a-file", Scopes: scope("git.example.com"), Header: "Authorization", Methods: []string{}, Fetch: true},
 	}
 	same := cmp.Comparer(func(a, b credential.Scope) bool { return a.String() == b.String() })
 	if diff := cmp.Diff(want, got, same); diff != "" {

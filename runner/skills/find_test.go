@@ -63,16 +63,6 @@ func TestSkillsOfTheEarlierFolderAreTaken(t *testing.T) {
 	if diff := cmp.Diff([]string{"inner/SKILL.md", "x.md"}, found.Skills[1].Files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	only, err := found.Only([]string{"alone", "a", "alone"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"alone alone/SKILL.md", "a one/a/SKILL.md"}, names(only)); diff != "" {
-		t.Errorf("of a list (-want +got):\n%s", diff)
-	}
-	if _, err := found.Only([]string{"inner"}); err == nil || !strings.Contains(err.Error(), `"inner"`) {
-		t.Errorf("a name that is none gives %v", err)
-	}
 }
 
 func TestWhatIsLookedAtIsBounded(t *testing.T) {

@@ -1,9 +1,6 @@
 package skills
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Skill is one that a run can load. Its texts are of the base commit, with nothing in them
 // that a person would not see.
@@ -41,23 +38,4 @@ func (p Problem) String() string {
 type Found struct {
 	Skills   []Skill
 	Problems []Problem
-}
-
-// Only are the skills that have these names, in their order; all where there are none. The
-// error says which there are not.
-func (f Found) Only(names []string) (Found, error) {
-	if len(names) == 0 {
-		return f, nil
-	}
-	chosen := Found{Problems: f.Problems}
-	for _, name := range names {
-		i := slices.IndexFunc(f.Skills, func(s Skill) bool { return s.Name == name })
-		if i < 0 {
-			return Found{}, fmt.Errorf("there is no skill %q in the base commit, which skills.allow names; agent-ci skills lists those that there are, and why others are not used", name)
-		}
-		if !slices.ContainsFunc(chosen.Skills, func(s Skill) bool { return s.Name == name }) {
-			chosen.Skills = append(chosen.Skills, f.Skills[i])
-		}
-	}
-	return chosen, nil
 }

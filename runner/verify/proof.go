@@ -27,11 +27,11 @@ const (
 // at what the change made of what checks run. A check that does not pass has the change go
 // back before.
 func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet, table *transcript.Verify) error {
-	if c.Job.RedProof == "off" || !table.Passed {
+	if !table.Passed {
 		return nil
 	}
 	var t tests
-	if slices.ContainsFunc(c.Job.Verify, func(check job.VerifyCheck) bool { return check.Proves }) {
+	if slices.ContainsFunc(c.Job.Verify, job.VerifyCheck.IsProof) {
 		var err error
 		if t, err = c.testsOf(change); err != nil {
 			return err
@@ -41,7 +41,7 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 	for i, check := range c.Job.Verify {
 		row := &table.Rows[i]
 		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, scripts: c.scripts(i, *row, change)}
-		if check.Proves && touched && row.After != "" {
+		if check.IsProof() && touched && row.After != "" {
 			p.tests, p.names = t, newNaming(c.Workspace.Checkout(), t.judged)
 			p.scripts = slices.DeleteFunc(p.scripts, func(path string) bool { return slices.Contains(t.back, path) })
 		} else if len(p.scripts) == 0 {

@@ -50,7 +50,7 @@ func TestProofs(t *testing.T) {
 			if strings.HasPrefix(c.run, "go ") && os.Getenv("AGENT_CI_E2E") == "" {
 				t.Skip("runs go test many times; make e2e has it run")
 			}
-			j := job.Job{RedProof: "show", VerifyTests: job.TestPatterns(), Verify: []job.VerifyCheck{{Name: "t", Run: c.run, Must: "pass", Proves: true}}}
+			j := job.Job{VerifyTests: job.TestPatterns(), Verify: []job.VerifyCheck{{Name: "t", Run: c.run, Must: "pass", Proves: "true"}}}
 			table := judged(t, j, time.Time{}, c.base, c.change)
 			if diff := cmp.Diff(c.classes, classes(table)); diff != "" {
 				t.Error(diff)
@@ -258,7 +258,7 @@ func TestProofsOfWhatWasNotRun(t *testing.T) {
 	for i := range files {
 		change[fmt.Sprintf("f%02d_test.py", i)] = fmt.Sprintf("grep -q world greet || exit 1 # %d\nexit 0\ndef test_a(): pass\n", i)
 	}
-	j := job.Job{RedProof: "show", VerifyTests: job.TestPatterns(), Verify: []job.VerifyCheck{{Name: "t", Run: run, Must: "pass", Proves: true}}}
+	j := job.Job{VerifyTests: job.TestPatterns(), Verify: []job.VerifyCheck{{Name: "t", Run: run, Must: "pass", Proves: "true"}}}
 	all := judged(t, j, time.Time{}, map[string]string{"greet": "nobody\n"}, change).Proofs()
 	if len(all) != files || all[0].Class != transcript.Proven {
 		t.Fatalf("%+v", all)

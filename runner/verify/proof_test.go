@@ -18,8 +18,8 @@ import (
 // _test.sh.
 func proving(run string) job.Job {
 	return job.Job{
-		RedProof: "show", VerifyTests: []string{"*_test.sh"},
-		Verify: []job.VerifyCheck{{Name: "t", Run: run, Must: "pass", Proves: true}},
+		VerifyTests: []string{"*_test.sh"},
+		Verify:      []job.VerifyCheck{{Name: "t", Run: run, Must: "pass", Proves: "true"}},
 	}
 }
 

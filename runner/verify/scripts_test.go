@@ -22,28 +22,23 @@ func TestACheckThatIsMadeGreenByWhatItRuns(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, run, setup string
-		off              bool
 		change           map[string]string
 		want             []transcript.OldTest
 	}{
-		{"by its script", "sh ./ci/check.sh", "", false, map[string]string{"ci/check.sh": lax}, altered("ci/check.sh")},
-		{"by its script in a folder", "cd ci && cd .. && bash -ec 'sh ci/check.sh'", "", false, map[string]string{"ci/check.sh": lax}, altered("ci/check.sh")},
-		{"by two files", "sh ci/check.sh --with=ci/lib.sh", "", false, map[string]string{"ci/check.sh": lax, "ci/lib.sh": "lax"}, altered("ci/check.sh", "ci/lib.sh")},
-		{"by a file that setup runs", "cat ci/check.sh | sh", "sh ci/check.sh || true", false, map[string]string{"ci/check.sh": lax}, altered("ci/check.sh")},
-		{"by the work itself", "sh ci/check.sh", "", false, map[string]string{"tracked": "base\nchange\n"}, nil},
-		{"by the work, and its script changed beside", "sh ci/check.sh", "", false, map[string]string{"tracked": "base\nchange\n", "ci/check.sh": strict + " # quietly"}, nil},
-		{"by a file that it only reads", "grep -q change tracked", "", false, map[string]string{"tracked": "base\nchange\n"}, nil},
-		{"by a program whose output it reads", "sh ci/lib.sh | grep hello", "", false, map[string]string{"ci/lib.sh": "echo hello"}, nil},
-		{"by a file that was not there", "sh new.sh", "", false, map[string]string{"new.sh": lax}, nil},
-		{"and nothing is proven", "sh ci/check.sh", "", true, map[string]string{"ci/check.sh": lax}, nil},
+		{"by its script", "sh ./ci/check.sh", "", map[string]string{"ci/check.sh": lax}, altered("ci/check.sh")},
+		{"by its script in a folder", "cd ci && cd .. && bash -ec 'sh ci/check.sh'", "", map[string]string{"ci/check.sh": lax}, altered("ci/check.sh")},
+		{"by two files", "sh ci/check.sh --with=ci/lib.sh", "", map[string]string{"ci/check.sh": lax, "ci/lib.sh": "lax"}, altered("ci/check.sh", "ci/lib.sh")},
+		{"by a file that setup runs", "cat ci/check.sh | sh", "sh ci/check.sh || true", map[string]string{"ci/check.sh": lax}, altered("ci/check.sh")},
+		{"by the work itself", "sh ci/check.sh", "", map[string]string{"tracked": "base\nchange\n"}, nil},
+		{"by the work, and its script changed beside", "sh ci/check.sh", "", map[string]string{"tracked": "base\nchange\n", "ci/check.sh": strict + " # quietly"}, nil},
+		{"by a file that it only reads", "grep -q change tracked", "", map[string]string{"tracked": "base\nchange\n"}, nil},
+		{"by a program whose output it reads", "sh ci/lib.sh | grep hello", "", map[string]string{"ci/lib.sh": "echo hello"}, nil},
+		{"by a file that was not there", "sh new.sh", "", map[string]string{"new.sh": lax}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			j := job.Job{RedProof: "show", Verify: []job.VerifyCheck{{Name: "t", Run: test.run, Must: "pass"}}}
+			j := job.Job{Verify: []job.VerifyCheck{{Name: "t", Run: test.run, Must: "pass"}}}
 			if test.setup != "" {
 				j.Setup = []job.SetupStep{{Run: test.setup}}
-			}
-			if test.off {
-				j.RedProof = "off"
 			}
 			table := judged(t, j, time.Time{}, base, test.change)
 			if diff := cmp.Diff(test.want, table.OldTests()); diff != "" || !table.Passed || table.Rows[0].Before != "red" {

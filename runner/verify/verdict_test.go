@@ -25,7 +25,7 @@ const doesNotCompile = `{ printf '# x [x.test]\n./x.go:1:2: undefined: y\nFAIL\t
 // A check that fails for one reason and then for another is told with both.
 func TestTwoRedsForTwoReasons(t *testing.T) {
 	seen := filepath.Join(t.TempDir(), "seen")
-	j := job.Job{RedProof: "off", Verify: []job.VerifyCheck{{
+	j := job.Job{Verify: []job.VerifyCheck{{
 		Name: "t", Must: "pass", Rerun: 1,
 		Run: "grep -q nobody greet || if test -e " + seen + "; then " + goFails("TestBroken", "TestBoth") + "; else touch " + seen + "; " + goFails("TestFlaky", "TestBoth") + "; fi",
 	}}}
@@ -71,7 +71,7 @@ func TestWorseThanARedBase(t *testing.T) {
 		"no time":                    {"exit 1", "sleep 1000000", "it reached its timeout, which it did not before"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := job.Job{RedProof: "off", Verify: []job.VerifyCheck{{Name: "t", Must: "no_worse", Run: "if grep -q nobody greet; then " + c.base + "; else " + c.change + "; fi"}}}
+			j := job.Job{Verify: []job.VerifyCheck{{Name: "t", Must: "no_worse", Run: "if grep -q nobody greet; then " + c.base + "; else " + c.change + "; fi"}}}
 			if name == "no time" {
 				j.Verify[0].Timeout = job.Duration(2 * time.Second)
 			}
@@ -161,7 +161,7 @@ func TestPlacesOfTests(t *testing.T) {
 		"another path":      {`printf "TAP version 13\n1..1\nnot ok 1 - a\n  ---\n  location: '/mnt$PWD/a.js:7:1'\n  ...\n"`, "", "a /mnt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := job.Job{RedProof: "off", Verify: []job.VerifyCheck{{Name: "t", Must: "no_worse", Run: c.run + "; exit 1", JUnit: c.report}}}
+			j := job.Job{Verify: []job.VerifyCheck{{Name: "t", Must: "no_worse", Run: c.run + "; exit 1", JUnit: c.report}}}
 			table := judged(t, j, time.Time{}, map[string]string{"go.mod": goModule, "sub/go.mod": "module example.com/sub\n"}, map[string]string{"greet": "world\n"})
 			if failing := table.Rows[0].Failing; len(failing) != 1 || !strings.HasPrefix(failing[0].Name+" "+failing[0].Place(), c.want) || !table.Passed {
 				t.Errorf("%+v, want %s", failing, c.want)

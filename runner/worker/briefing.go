@@ -101,7 +101,7 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
 				c.Note += "it must become green"
 			}
 		}
-		if check.Proves && a.Job.RedProof != "off" {
+		if check.IsProof() {
 			c.Note = strings.TrimPrefix(c.Note+"; with only the tests of your change on the base it has to fail", "; ")
 		}
 		checks = append(checks, c)

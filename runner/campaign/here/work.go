@@ -343,7 +343,7 @@ func (w *work) arguments(ctx context.Context, at place) (args []string, err erro
 	if err := os.WriteFile(file, filled, 0o600); err != nil {
 		return nil, fmt.Errorf("write the job of %s: %w", w.claimed.Target.Key, err)
 	}
-	args = append([]string{"run", "--job", file, "--out", directory}, w.Args...)
+	args = append([]string{"run", file, "--out", directory}, w.Args...)
 	if w.CheckOut == nil {
 		return args, nil
 	}

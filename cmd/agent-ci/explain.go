@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy"
@@ -27,50 +26,17 @@ var sandboxModes = []string{"read-only", "workspace-write", "danger-full-access"
 // sandboxNetworks are the values of policy.network that are no list of hosts.
 var sandboxNetworks = []string{"none", "loopback", "full"}
 
-func policyCommand() command {
-	return command{
-		name:  "policy",
-		args:  "check [--rules F]... [--sandbox MODE] -- CMD...",
-		about: "show whether a command may run, as JSON, and which rules match",
-		details: `
-check decides on a command as a run would, without running it: run,
-run_sandboxed or refuse, with the rule, the reason and what to do instead. A
-single argument with spaces is read as a script. Without --rules the rules are
-` + repositoryRules + ` of this folder, if it is there; a run reads that file
-from the base commit.
-
-The exit status is 0 whatever the decision, and 2 when the rules have a mistake.`,
-		example: `
-agent-ci policy check -- git push --force
-agent-ci policy check --rules team.rules -- 'make && sudo make install'`,
-		takes: anyOperands, define: policyCheck,
+// explain prints what becomes of a command under rules, as JSON. It runs nothing.
+func explain(ctx context.Context, p process, mode string, files, argv []string) int {
+	set, err := readRules(ctx, files)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "agent-ci sandbox: the rules cannot be used:\n%v\n", err)
+		return exitInvalid
 	}
-}
-
-func policyCheck(flags *flagSet) deed {
-	var files []string
-	var mode string
-	flags.list(&files, "rules", "FILE", "rules file; may be given several times")
-	flags.text(&mode, "sandbox", "MODE", "read-only, workspace-write (default) or danger-full-access", sandboxModes...)
-	return func(ctx context.Context, p process, rest []string) int {
-		switch {
-		case len(rest) == 0 || rest[0] != "check":
-			return flags.wrong(p, "its one subcommand is check")
-		case len(rest) == 1:
-			return flags.wrong(p, "there is no command to check; give one after --")
-		case mode != "" && !slices.Contains(sandboxModes, mode):
-			return flags.wrong(p, "--sandbox is one of %s, not %q", strings.Join(sandboxModes, ", "), mode)
-		}
-		set, err := readRules(ctx, files)
-		if err != nil {
-			fmt.Fprintf(p.stderr, "agent-ci policy: the rules cannot be used:\n%v\n", err)
-			return exitInvalid
-		}
-		if err := writeJSON(p.stdout, commandsIn(mode, set).Decide(requested(rest[1:]))); err != nil {
-			return exitFailed
-		}
-		return exitOK
+	if writeJSON(p.stdout, commandsIn(mode, set).Decide(requested(argv))) != nil {
+		return exitFailed
 	}
+	return exitOK
 }
 
 func requested(words []string) policy.Request {
