@@ -69,15 +69,11 @@ func (a Agents) Role(name string) (Role, bool) {
 
 // fitAgents checks what no key of a role can tell alone.
 func (d *decoder) fitAgents() {
-	if len(d.job.Agents.Roles) > mostRoles {
-		d.complainAt(d.places["agents.roles"], "agents.roles", fmt.Sprintf("has more than %d", mostRoles), "")
-	}
 	for _, name := range slices.Sorted(maps.Keys(d.job.Agents.Roles)) {
 		path := join("agents.roles", name)
 		for i, tool := range d.job.Agents.Roles[name].Tools {
-			at := fmt.Sprintf("%s.tools[%d]", path, i)
 			if slices.Contains(d.job.Tools.Deny, tool) {
-				d.complainAt(d.placeOf(at, path), at, "is in tools.deny, which holds for every agent", "")
+				d.wrong(fmt.Sprintf("%s.tools[%d]", path, i), "is in tools.deny, which holds for every agent")
 			}
 		}
 	}

@@ -149,10 +149,9 @@ func LoadCampaign(name string, data []byte, beside func(name string) ([]byte, er
 
 // besideTemplate reads the job from the file that the campaign names.
 func (d *decoder) besideTemplate(c *Campaign, beside func(name string) ([]byte, error)) {
-	at := d.places["job_file"]
 	data, err := beside(c.JobFile)
 	if err != nil {
-		d.complainAt(at, "job_file", fmt.Sprintf("cannot be read: %v", err), "")
+		d.wrong("job_file", fmt.Sprintf("cannot be read: %v", err))
 		return
 	}
 	node, unfit := parse(data)
@@ -172,35 +171,27 @@ func (d *decoder) campaignRelations(c *Campaign) {
 	given := func(path string) bool { _, set := d.places[path]; return set }
 	switch {
 	case given("job") && given("job_file"):
-		d.complainAt(d.places["job_file"], "job_file", "is given beside job; give only one of them", "")
-	case !given("job") && !given("job_file") && !d.report.mentions("job") && !d.report.mentions("job_file") && !d.report.mentions(""):
-		d.complainAt(place{name: d.name, line: 1, column: 1}, "job", "is missing: give job, or job_file", "")
+		d.wrong("job_file", "is given beside job; give only one of them")
+	case !given("job") && !given("job_file") && !d.report.mentions("job_file") && !d.report.mentions(""):
+		d.wrong("job", "is missing: give job, or job_file")
 	}
 	t := c.Targets
-	if len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.report.mentions("targets") && !d.report.mentions("") {
-		at, set := d.places["targets"]
-		if !set {
-			at = place{name: d.name, line: 1, column: 1}
-		}
-		d.complainAt(at, "targets", "names nothing: give list, queries or file", "")
-	}
-	if len(t.Queries) > 0 && t.Folder != "" {
-		d.complainAt(d.places["targets.queries"], "targets.queries", "asks GitHub, and targets.folder has the repositories; give only one of them", "")
-	}
+	d.refuse(
+		misfit{"targets", len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.report.mentions(""), "names nothing: give list, queries or file"},
+		misfit{"targets.queries", len(t.Queries) > 0 && t.Folder != "", "asks GitHub, and targets.folder has the repositories; give only one of them"},
+		misfit{"recipe.run", c.Recipe.Run == "" && (given("recipe.agent") || given("recipe.timeout")), "is missing"},
+	)
 	for i, q := range t.Queries {
 		d.judgeQuery(fmt.Sprintf("targets.queries[%d]", i), q)
 	}
 	for i, target := range t.List {
 		path := fmt.Sprintf("targets.list[%d]", i)
-		if _, _, _, err := target.Where(); err != nil && !d.report.mentions(path) {
-			d.complainAt(d.places[path], path, err.Error(), "")
+		if _, _, _, err := target.Where(); err != nil {
+			d.wrong(path, err.Error())
 		}
 	}
-	if k, n := c.StopIf.Of(); c.StopIf.SameReason != "" && !d.report.mentions("stop_if") && (k < 1 || n < k) {
-		d.complainAt(d.places["stop_if.same_reason"], "stop_if.same_reason", "must be such as 3 of 10: at least 1, of at least as many", "")
-	}
-	if c.Recipe.Run == "" && (given("recipe.agent") || given("recipe.timeout")) {
-		d.complainAt(d.places["recipe"], "recipe.run", "is missing", "")
+	if k, n := c.StopIf.Of(); c.StopIf.SameReason != "" && (k < 1 || n < k) {
+		d.wrong("stop_if.same_reason", "must be such as 3 of 10: at least 1, of at least as many")
 	}
 }
 
@@ -209,15 +200,11 @@ func (d *decoder) judgeQuery(path string, q Query) {
 	kinds := slices.DeleteFunc([]string{"topic", "code", "issues"}, func(name string) bool {
 		return map[string]string{"topic": q.Topic, "code": q.Code, "issues": q.Issues}[name] == ""
 	})
-	at, set := d.places[path]
-	if !set || d.report.mentions(path) {
-		return
-	}
 	switch {
 	case q.Organisation == "" && len(kinds) == 0 && len(q.Labels) == 0:
-		d.complainAt(at, path, "asks for nothing: give organisation, topic, code, issues or labels", "")
+		d.wrong(path, "asks for nothing: give organisation, topic, code, issues or labels")
 	case q.Code != "" && (q.Issues != "" || len(q.Labels) > 0), q.Topic != "" && (q.Code != "" || q.Issues != "" || len(q.Labels) > 0):
-		d.complainAt(at, path, "asks for several things; give a query for each", "")
+		d.wrong(path, "asks for several things; give a query for each")
 	}
 }
 

@@ -54,6 +54,35 @@ func (d *decoder) suggest(path string, node *yaml.Node, message, suggestion stri
 	return false
 }
 
+// wrong reports what is wrong with the value at path, once all layers are merged: in the place of that value or of the
+// nearest one above it. One mistake of a value is enough: there is no other beside one of it or below it.
+func (d *decoder) wrong(path, message string) {
+	if d.report.mentions(path) {
+		return
+	}
+	at, set := d.places[path]
+	for above := path; !set && above != ""; at, set = d.places[above] {
+		above = above[:max(strings.LastIndexAny(above, ".["), 0)]
+	}
+	d.complainAt(at, path, message, "")
+}
+
+// misfit is a key that does not go with others, where it is given.
+type misfit struct {
+	path  string
+	given bool
+	why   string
+}
+
+// refuse reports all misfits.
+func (d *decoder) refuse(all ...misfit) {
+	for _, m := range all {
+		if m.given {
+			d.wrong(m.path, m.why)
+		}
+	}
+}
+
 func (d *decoder) complainAt(at place, path, message, suggestion string) {
 	d.report.add(at.layer, Problem{at.name, at.line, at.column, path, message, suggestion})
 }
@@ -164,6 +193,9 @@ func (d *decoder) fresh(path string, name, node *yaml.Node, seen map[string]*yam
 func (d *decoder) list(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.SequenceNode {
 		return d.wrongType(k, path, node)
+	}
+	if k.most > 0 && len(node.Content) > k.most {
+		return d.complain(path, node, fmt.Sprintf("has more than %d", k.most))
 	}
 	maps.DeleteFunc(d.places, func(at string, _ place) bool { return strings.HasPrefix(at, path+"[") })
 	elements, fits := reflect.MakeSlice(k.typ, 0, len(node.Content)), true

@@ -123,23 +123,12 @@ const mostDynamicTools = 512
 // fitDynamicTools checks what no key of a tool can tell alone.
 func (d *decoder) fitDynamicTools() {
 	all := d.job.Tools.Dynamic
-	if len(all) > mostDynamicTools {
-		d.complainAt(d.places["tools.dynamic"], "tools.dynamic", fmt.Sprintf("has more than %d", mostDynamicTools), "")
-	}
 	for i, tool := range all {
 		key, wrong := tool.misfit(all[:i])
 		if wrong == "" {
 			continue
 		}
-		path := fmt.Sprintf("tools.dynamic[%d]", i)
-		if tool.Run.IsZero() && d.given(join(path, "run")) {
-			continue // which is complained of already
-		}
-		at, set := d.places[join(path, key)]
-		if !set {
-			at = d.places[path]
-		}
-		d.complainAt(at, join(path, key), wrong, "")
+		d.wrong(fmt.Sprintf("tools.dynamic[%d].%s", i, key), wrong)
 	}
 }
 

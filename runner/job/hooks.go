@@ -72,11 +72,11 @@ func (d *decoder) fitHooks() {
 }
 
 func (d *decoder) fitHook(path string, h Hook) {
-	wrong := func(key, message string) { d.complainAt(d.placeOf(path+"."+key, path), path+"."+key, message, "") }
+	wrong := func(key, message string) { d.wrong(path+"."+key, message) }
 	if h.On == "" { // which is told already
 		return
 	}
-	if _, given := d.places[path+".run"]; given && len(h.Run) == 0 && !d.report.mentionsExactly(path+".run") {
+	if _, given := d.places[path+".run"]; given && len(h.Run) == 0 {
 		wrong("run", "names no program")
 	} else if len(h.Run) > 0 {
 		if why := misnamed(h.Run, ListOf); why != "" {
@@ -103,14 +103,6 @@ func (d *decoder) fitHook(path string, h Hook) {
 
 // mostHookTime is how long a hook may be given.
 const mostHookTime = Duration(10 * time.Minute)
-
-// placeOf is where a key stands, or what is above it.
-func (d *decoder) placeOf(path, above string) place {
-	if at, given := d.places[path]; given {
-		return at
-	}
-	return d.places[above]
-}
 
 // LoadOperator reads the operator's file: hooks that no job changes.
 func LoadOperator(name string, data []byte) (map[string]Hook, error) {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,9 +69,9 @@ func (d *decoder) fitMatchers(path string, h Hook) {
 	for _, tool := range d.job.Tools.Dynamic {
 		own = append(own, tool.Name)
 	}
-	for _, matcher := range h.Tools {
+	for i, matcher := range h.Tools {
 		if wrong := mistaken(matcher, own, slices.Contains(d.kinds, File)); wrong != "" {
-			d.complainAt(d.placeOf(path+".tools", path), path+".tools", `"`+matcher+`" `+wrong, "")
+			d.wrong(fmt.Sprintf("%s.tools[%d]", path, i), `"`+matcher+`" `+wrong)
 		}
 	}
 }

@@ -45,9 +45,6 @@ var (
 
 // fitMCPServers checks what no key of a server can tell alone.
 func (d *decoder) fitMCPServers() {
-	if len(d.job.MCPServers) > mostMCPServers {
-		d.complainAt(d.places["mcp_servers"], "mcp_servers", fmt.Sprintf("has more than %d", mostMCPServers), "")
-	}
 	for _, name := range slices.Sorted(maps.Keys(d.job.MCPServers)) {
 		if d.report.mentionsExactly(join("mcp_servers", name)) || d.report.mentionsExactly(join("mcp_servers", name)+".tools") {
 			continue // it is no mapping, or one without what it needs
@@ -68,48 +65,31 @@ type mcpChecks struct {
 	server MCPServer
 }
 
-// wrong tells what is wrong with a key, unless something of it is told already.
-func (c mcpChecks) wrong(key, message string) {
-	path := join(c.path, key)
-	if c.report.mentions(path) {
-		return
-	}
-	at, set := c.places[path]
-	if !set {
-		at = c.places[c.path]
-	}
-	c.complainAt(at, path, message, "")
-}
+func (c mcpChecks) wrong(key, message string) { c.decoder.wrong(join(c.path, key), message) }
 
 // kind refuses keys of servers that are started here beside url, and the other way round.
 func (c mcpChecks) kind() {
 	s := c.server
 	switch {
-	case s.Command == "" && s.URL == "" && !c.report.mentions(join(c.path, "command")) && !c.report.mentions(join(c.path, "url")):
+	case s.Command == "" && s.URL == "" && !c.report.mentions(join(c.path, "url")):
 		c.wrong("command", "is missing; give command, or url for a server at an address")
 	case s.Command != "" && s.URL != "":
 		c.wrong("url", "does not go with command; give only one of them")
 		return
 	}
-	for _, key := range []struct {
-		name  string
-		given bool
-		with  string
-	}{
-		{"args", len(s.Args) > 0, "command"},
-		{"cwd", s.Cwd != "", "command"},
-		{"env.pass", len(s.Env.Pass) > 0, "command"},
-		{"env.set", len(s.Env.Set) > 0, "command"},
-		{"network", c.given(join(c.path, "network")), "command"},
-		{"workspace", s.Workspace != "none", "command"},
-		{"headers", len(s.Headers) > 0, "url"},
-		{"bearer_token_env", s.BearerTokenEnv != "", "url"},
-	} {
-		other := map[string]string{"command": s.URL, "url": s.Command}[key.with]
-		if key.given && other != "" {
-			c.wrong(key.name, "takes "+key.with+", which this server does not have; leave it out")
-		}
-	}
+	const takes = "takes %s, which this server does not have; leave it out"
+	ofCommand, ofURL := fmt.Sprintf(takes, "command"), fmt.Sprintf(takes, "url")
+	here, there := s.URL == "", s.Command == ""
+	c.refuse(
+		misfit{join(c.path, "args"), !here && len(s.Args) > 0, ofCommand},
+		misfit{join(c.path, "cwd"), !here && s.Cwd != "", ofCommand},
+		misfit{join(c.path, "env.pass"), !here && len(s.Env.Pass) > 0, ofCommand},
+		misfit{join(c.path, "env.set"), !here && len(s.Env.Set) > 0, ofCommand},
+		misfit{join(c.path, "network"), !here && c.given(join(c.path, "network")), ofCommand},
+		misfit{join(c.path, "workspace"), !here && s.Workspace != "none", ofCommand},
+		misfit{join(c.path, "headers"), !there && len(s.Headers) > 0, ofURL},
+		misfit{join(c.path, "bearer_token_env"), !there && s.BearerTokenEnv != "", ofURL},
+	)
 }
 
 func checkServerURL(s string) error {

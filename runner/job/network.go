@@ -275,15 +275,11 @@ func (d *decoder) fitList(path string, node *yaml.Node, list []Allowed) bool {
 		hosts += max(len(reach.PresetHosts(a.Preset)), 1)
 	}
 	path = join(path, allowKey)
-	switch at := d.places[path]; {
-	case len(list) == 0:
-		d.complainAt(at, path, "names no host; for no network at all write loopback or none instead of a list", "")
-		return false
-	case hosts > maxHosts:
-		d.complainAt(at, path, fmt.Sprintf("names more than %d hosts", maxHosts), "")
-		return false
-	}
-	return true
+	d.refuse(
+		misfit{path, len(list) == 0, "names no host; for no network at all write loopback or none instead of a list"},
+		misfit{path, hosts > maxHosts, fmt.Sprintf("names more than %d hosts", maxHosts)},
+	)
+	return len(list) > 0 && hosts <= maxHosts
 }
 
 // allowed takes a host as text, or a mapping.
@@ -298,12 +294,8 @@ func (d *decoder) allowed(k *key, path string, node *yaml.Node, into reflect.Val
 		if _, private := d.places[join(path, "private")]; private && entry.Preset != "" {
 			name, wrong = "preset", standsAlone
 		}
-		at, given := d.places[join(path, name)]
-		if !given {
-			at = d.place(node)
-		}
 		if wrong != "" {
-			d.complainAt(at, join(path, name), wrong, "")
+			d.wrong(join(path, name), wrong)
 		}
 		return wrong == ""
 	case yaml.ScalarNode:
@@ -355,7 +347,7 @@ func networkSchema(schema map[string]any, k *key) {
 func (d *decoder) fitProxies() {
 	for path, network := range d.job.Networks() {
 		if network.Inherits() && !network.Listed() && len(d.job.Policy.Secrets) == 0 {
-			d.complainAt(d.places[path], path, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy", "")
+			d.wrong(path, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy")
 		}
 	}
 }

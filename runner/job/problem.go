@@ -70,7 +70,9 @@ func (r report) add(layer int, p Problem) {
 // the empty name is that of a file as a whole.
 func (r report) mentions(name string) bool {
 	for _, found := range r {
-		if slices.ContainsFunc(found, func(p Problem) bool { return p.Key == name || strings.HasPrefix(p.Key, name+".") }) {
+		if slices.ContainsFunc(found, func(p Problem) bool {
+			return p.Key == name || strings.HasPrefix(p.Key, name+".") || strings.HasPrefix(p.Key, name+"[")
+		}) {
 			return true
 		}
 	}

@@ -36,19 +36,12 @@ func (d *decoder) fitPublish() {
 		return
 	}
 	as := "publish.as: " + p.As
-	for _, key := range []struct {
-		path, why string
-		wrong     bool
-	}{
-		{"task.expects", "is change, and " + as + " publishes none", d.job.Task.Expects == "change" && d.given("task.expects")},
-		{"task.output_schema", "does not go with " + as + ", which has a schema of its own", d.job.Task.OutputSchema != ""},
-		{"verify", "does not go with " + as + ": there is no change to check", len(d.job.Verify) > 0 && d.kindOf("verify") != Defaults},
-		{"memory.propose", "does not go with " + as + ": there is no change that lessons could come with", d.job.Memory.Proposes() && d.kindOf("memory.propose") != Defaults},
-	} {
-		if key.wrong {
-			d.complainAt(d.places[key.path], key.path, key.why+"; leave it out", "")
-		}
-	}
+	d.refuse(
+		misfit{"task.expects", d.job.Task.Expects == "change" && d.given("task.expects"), "is change, and " + as + " publishes none; leave it out"},
+		misfit{"task.output_schema", d.job.Task.OutputSchema != "", "does not go with " + as + ", which has a schema of its own; leave it out"},
+		misfit{"verify", len(d.job.Verify) > 0 && d.kindOf("verify") != Defaults, "does not go with " + as + ": there is no change to check; leave it out"},
+		misfit{"memory.propose", d.job.Memory.Proposes() && d.kindOf("memory.propose") != Defaults, "does not go with " + as + ": there is no change that lessons could come with; leave it out"},
+	)
 	d.job.Memory.Propose = "off"
 	d.job.Task.Expects, d.job.Verify = "answer", []VerifyCheck{}
 	if deny := d.job.Tools.Deny; !slices.Contains(deny, dialect.ApplyPatch) {
@@ -59,15 +52,15 @@ func (d *decoder) fitPublish() {
 func (d *decoder) fitLabels(p Publish) {
 	switch {
 	case p.As == AsLabels && len(p.Labels) == 0:
-		d.complainAt(d.places["publish.as"], "publish.as", "is labels, and publish.labels names none", "")
+		d.wrong("publish.as", "is labels, and publish.labels names none")
 	case p.As != AsLabels && len(p.Labels) > 0:
-		d.complainAt(d.places["publish.labels"], "publish.labels", "takes publish.as: labels", "")
+		d.wrong("publish.labels", "takes publish.as: labels")
 	}
 	seen := map[string]bool{}
 	for i, name := range p.Labels {
 		path := fmt.Sprintf("publish.labels[%d]", i)
 		if seen[strings.ToLower(name)] {
-			d.complainAt(d.places[path], path, "is given twice; GitHub has no labels that differ in case alone", "")
+			d.wrong(path, "is given twice; GitHub has no labels that differ in case alone")
 		}
 		seen[strings.ToLower(name)] = true
 	}

@@ -21,7 +21,7 @@ func (d *decoder) chooseTask() {
 		return
 	}
 	for _, source := range here[1:] {
-		d.complainAt(d.places[source.path], source.path, "is a second task beside "+here[0].path+"; give only one of them", "")
+		d.wrong(source.path, "is a second task beside "+here[0].path+"; give only one of them")
 	}
 	for _, source := range sources {
 		if !isHere(source) {
@@ -66,12 +66,11 @@ func (d *decoder) relations(needsTask bool) {
 	d.fitAgents()
 	d.fitDynamicTools()
 	d.protectStanding()
-	if commit := d.job.PullRequest.Commit; commit.Sign == "ssh" && commit.KeyEnv == "" {
-		d.complainAt(d.places["pull_request.commit.sign"], "pull_request.commit.sign", "is ssh, and pull_request.commit.key_env names no variable with the key", "")
-	}
-	if pr := d.job.PullRequest; pr.Branch != "" && pr.Branch == d.job.Repository.Base {
-		d.complainAt(d.places["pull_request.branch"], "pull_request.branch", "is the same branch as repository.base", "")
-	}
+	pr := d.job.PullRequest
+	d.refuse(
+		misfit{"pull_request.commit.sign", pr.Commit.Sign == "ssh" && pr.Commit.KeyEnv == "", "is ssh, and pull_request.commit.key_env names no variable with the key"},
+		misfit{"pull_request.branch", pr.Branch != "" && pr.Branch == d.job.Repository.Base, "is the same branch as repository.base"},
+	)
 }
 
 // standing are patterns of what tells agents of later runs how to work: they are protected
@@ -136,34 +135,20 @@ func (d *decoder) distinctChecks() {
 			first[check.Name] = i
 			continue
 		}
-		at, named := d.places[path+".name"]
-		if !named {
-			at = d.places[path]
-		}
-		d.complainAt(at, path+".name", fmt.Sprintf("is also the name of verify[%d]", before), "")
+		d.wrong(path+".name", fmt.Sprintf("is also the name of verify[%d]", before))
 	}
 }
 
 // chatHasLess refuses what Chat Completions has no place for.
 func (d *decoder) chatHasLess() {
 	m := d.job.Model
-	if m.Wire != "chat" {
-		if len(m.Chat) > 0 {
-			d.complainAt(d.places["model.chat"], "model.chat", "goes with model.wire: chat alone; set that, or leave it out", "")
-		}
-		return
-	}
-	for _, key := range []struct {
-		path  string
-		wrong bool
-	}{
-		{"model.tools", m.Tools == "freeform" || m.Tools == "builtin" || m.Tools == "code"},
-		{"model.reasoning_summary", m.Summary != ""},
-	} {
-		if key.wrong {
-			d.complainAt(d.places[key.path], key.path, "does not go with model.wire: chat; leave it out", "")
-		}
-	}
+	isChat := m.Wire == "chat"
+	const leaveOut = "does not go with model.wire: chat; leave it out"
+	d.refuse(
+		misfit{"model.chat", !isChat && len(m.Chat) > 0, "goes with model.wire: chat alone; set that, or leave it out"},
+		misfit{"model.tools", isChat && (m.Tools == "freeform" || m.Tools == "builtin" || m.Tools == "code"), leaveOut},
+		misfit{"model.reasoning_summary", isChat && m.Summary != "", leaveOut},
+	)
 }
 
 // fitIdentity refuses to have a key minted that another host than OpenAI's would be sent.
@@ -172,16 +157,11 @@ func (d *decoder) fitIdentity() {
 	if m.Auth != "oidc" {
 		return
 	}
-	if !OpenAIs(m.BaseURL) {
-		d.complainAt(d.places["model.base_url"], "model.base_url",
-			"is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key", "")
-	}
-	if m.Wire == "chat" {
-		d.complainAt(d.places["model.wire"], "model.wire", "is chat, and model.auth: oidc goes with the Responses API alone; leave one of the two out", "")
-	}
-	if hasHeader(m.Headers, headerAuthorization) {
-		d.complainAt(d.places["model.headers"], "model.headers", "has "+headerAuthorization+", which model.auth: oidc brings itself; leave it out", "")
-	}
+	d.refuse(
+		misfit{"model.base_url", !OpenAIs(m.BaseURL), "is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key"},
+		misfit{"model.wire", m.Wire == "chat", "is chat, and model.auth: oidc goes with the Responses API alone; leave one of the two out"},
+		misfit{"model.headers", hasHeader(m.Headers, headerAuthorization), "has " + headerAuthorization + ", which model.auth: oidc brings itself; leave it out"},
+	)
 }
 
 // fitFallbacks refuses models that are named twice.
@@ -190,7 +170,7 @@ func (d *decoder) fitFallbacks() {
 	for i, name := range d.job.Model.Fallbacks {
 		if slices.Contains(seen, name) {
 			path := fmt.Sprintf("model.fallbacks[%d]", i)
-			d.complainAt(d.places[path], path, "names a model that is asked before it", "")
+			d.wrong(path, "names a model that is asked before it")
 		}
 		seen = append(seen, name)
 	}
@@ -208,22 +188,16 @@ func (d *decoder) fitWritten() {
 	if !j.Model.Writes() {
 		return
 	}
-	for _, key := range []struct {
-		path  string
-		wrong bool
-	}{
-		{"tools.hosted", len(j.Tools.Hosted) > 0},
-		{"tools.dynamic", len(j.Tools.Dynamic) > 0},
-		{"tools.js_repl", j.Tools.JSRepl},
-		{"mcp_servers", len(j.MCPServers) > 0},
-		{"agents.enabled", j.Agents.Enabled},
-		{"task.questions", j.Task.Questions == "ask"},
-		{"memory.propose", j.Memory.Proposes()},
-	} {
-		if key.wrong {
-			d.complainAt(d.places[key.path], key.path, "does not go with model.tools: "+j.Model.Tools+", where the model writes edits and commands as text and can call nothing else; leave one of them out", "")
-		}
-	}
+	why := "does not go with model.tools: " + j.Model.Tools + ", where the model writes edits and commands as text and can call nothing else; leave one of them out"
+	d.refuse(
+		misfit{"tools.hosted", len(j.Tools.Hosted) > 0, why},
+		misfit{"tools.dynamic", len(j.Tools.Dynamic) > 0, why},
+		misfit{"tools.js_repl", j.Tools.JSRepl, why},
+		misfit{"mcp_servers", len(j.MCPServers) > 0, why},
+		misfit{"agents.enabled", j.Agents.Enabled, why},
+		misfit{"task.questions", j.Task.Questions == "ask", why},
+		misfit{"memory.propose", j.Memory.Proposes(), why},
+	)
 }
 
 // harmlessPass keeps credentials out of the environment of commands: they are
@@ -232,7 +206,7 @@ func (d *decoder) harmlessPass() {
 	for i, name := range d.job.Policy.Env.Pass {
 		if d.isCredential(name) {
 			path := fmt.Sprintf("policy.env.pass[%d]", i)
-			d.complainAt(d.places[path], path, name+" holds a credential, which commands never see", "")
+			d.wrong(path, name+" holds a credential, which commands never see")
 		}
 	}
 }

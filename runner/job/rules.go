@@ -22,7 +22,7 @@ type rule struct {
 
 	required bool // must be written wherever its group is
 	filled   bool // may not be empty text
-	most     int  // entries of a mapping of mappings
+	most     int  // entries of a mapping of mappings, or of a list
 	scalars  bool // numbers and truth values count as text, as they are written
 }
 
@@ -108,7 +108,7 @@ var rules = []rule{
 	{path: "tools.allow", about: "Only these are offered. Empty: all that suit the model.", form: toolName},
 	{path: "tools.deny", about: "These are neither offered nor answered, also when allow names them.", form: toolName},
 	{path: "tools.hosted", about: "Tools that the API runs itself: web_search, file_search, code_interpreter, mcp (remote servers), image_generation. Each is a type, or a mapping as the API describes the tool; what is secret in it goes to the API only.", example: "[web_search, {type: file_search, vector_store_ids: [vs_1]}]", foreign: hosted},
-	{path: "tools.dynamic", about: "Tools of the job's own: programs that run in the agent's sandbox.", example: "[{name: lookup, description: Looks a word up., input_schema: {type: object}, run: [./lookup.sh]}]"},
+	{path: "tools.dynamic", about: "Tools of the job's own: programs that run in the agent's sandbox.", example: "[{name: lookup, description: Looks a word up., input_schema: {type: object}, run: [./lookup.sh]}]", most: mostDynamicTools},
 	{path: "tools.dynamic[].name", about: "What the model calls it by.", required: true, filled: true, form: dynamicName},
 	{path: "tools.dynamic[].description", about: "What it does, for the model.", required: true, filled: true, form: notBlank},
 	{path: "tools.dynamic[].input_schema", about: "JSON Schema of its arguments, an object.", required: true, foreign: inputSchema},
@@ -145,11 +145,11 @@ var rules = []rule{
 	{path: "policy.env.pass", about: "Names of variables that commands see with the value that agent-ci has. Tokens and the API key can't be passed.", form: variable},
 	{path: "policy.env.set", about: "Variables that commands see with the value given here.", example: "{CGO_ENABLED: 0}", names: variable, form: variableValue},
 
-	{path: "policy.secrets", about: "Credentials that commands use and never have: they see a placeholder, and the proxy puts the value in its place in requests to the hosts that are listed. They take network namespaces, as a list of hosts does.", example: "[{name: NPM_TOKEN, preset: npm, hosts: [npm.example.com]}]"},
+	{path: "policy.secrets", about: "Credentials that commands use and never have: they see a placeholder, and the proxy puts the value in its place in requests to the hosts that are listed. They take network namespaces, as a list of hosts does.", example: "[{name: NPM_TOKEN, preset: npm, hosts: [npm.example.com]}]", most: mostSecrets},
 	{path: "policy.secrets[].name", about: "The variable in which commands find the placeholder.", required: true, filled: true, form: variable},
 	{path: "policy.secrets[].from", about: "Where the value is: a variable of agent-ci's own environment, or, with a / in it, a file with one line, which is kept from commands. Empty: the variable that name names.", form: secretFrom},
 	{path: "policy.secrets[].preset", about: "The client whose files get the placeholder, and which settles where the value stands in a request: npm, pypi, goproxy (netrc), git, cargo, maven. Empty: none.", values: []string{"", PresetNPM, PresetPyPI, PresetGoProxy, PresetGit, PresetCargo, PresetMaven}},
-	{path: "policy.secrets[].hosts", about: "What the secret is for, by https: hosts, with another port than 443 where one is given, and below the beginning of a path where one is given. This opens them for the methods of the secret.", required: true, form: secretHost, example: "[npm.example.com, 'git.example.com:8443/team']"},
+	{path: "policy.secrets[].hosts", about: "What the secret is for, by https: hosts, with another port than 443 where one is given, and below the beginning of a path where one is given. This opens them for the methods of the secret.", required: true, form: secretHost, example: "[npm.example.com, 'git.example.com:8443/team']", most: mostScopes},
 	{path: "policy.secrets[].private", about: "Whether the hosts may have private addresses, as with {host, private: true} of a list."},
 	{path: "policy.secrets[].ca", about: "A file with who vouches for the hosts besides the machine's authorities, as with {host, ca} of a list: below the repository's root, read from the base commit, or absolute. Empty: none.", form: rulesFile},
 	{path: "policy.secrets[].header", about: "The header of requests in which the value stands: whole, or after a scheme such as Bearer, and in Authorization also as user or password of Basic.", initial: headerAuthorization, form: headerName},

@@ -44,6 +44,9 @@ func schemaOf(k *key) map[string]any {
 		describeGroup(schema, k)
 	case list:
 		schema["items"] = schemaOf(k.elem)
+		if k.most > 0 {
+			schema["maxItems"] = k.most
+		}
 	case textMap:
 		schema["additionalProperties"] = schemaOf(k.elem)
 		schema["propertyNames"] = textSchema(map[string]any{"minLength": 1}, k.names)

@@ -138,11 +138,8 @@ func (d *decoder) fitSecrets() {
 	if len(all) == 0 {
 		return
 	}
-	if len(all) > mostSecrets {
-		d.complainAt(d.places["policy.secrets"], "policy.secrets", fmt.Sprintf("has more than %d", mostSecrets), "")
-	}
 	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
-		d.complainAt(d.places["policy.network"], "policy.network", "is "+mode+", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts", "")
+		d.wrong("policy.network", "is "+mode+", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts")
 	}
 	for i := range all {
 		d.fitSecret(i)
@@ -154,25 +151,12 @@ func (d *decoder) fitSecrets() {
 
 func secretKey(i int, key string) string { return fmt.Sprintf("policy.secrets[%d].%s", i, key) }
 
-// complainOf tells what is wrong with a key of a secret, unless something else of it is told
-// already.
-func (d *decoder) complainOf(i int, key, message string) {
-	if d.report.mentions(secretKey(i, key)) {
-		return
-	}
-	at, set := d.places[secretKey(i, key)]
-	if !set {
-		at = d.places[fmt.Sprintf("policy.secrets[%d]", i)]
-	}
-	d.complainAt(at, secretKey(i, key), message, "")
-}
-
 func (d *decoder) fitSecret(i int) {
 	s := &d.job.Policy.Secrets[i]
 	s.From = cmp.Or(s.From, s.Name)
 	d.fitName(i, *s)
 	if len(s.Hosts) == 0 {
-		d.complainOf(i, "hosts", "names no host")
+		d.wrong(secretKey(i, "hosts"), "names no host")
 	}
 	for _, entry := range s.Entries() {
 		_, wrong := entry.misfit()
@@ -180,14 +164,11 @@ func (d *decoder) fitSecret(i int) {
 			wrong = "is a private address; give the secret private: true"
 		}
 		if wrong != "" {
-			d.complainOf(i, "hosts", "has "+entry.Host+", which "+wrong)
+			d.wrong(secretKey(i, "hosts"), "has "+entry.Host+", which "+wrong)
 		}
 	}
-	if len(s.Hosts) > mostScopes {
-		d.complainOf(i, "hosts", fmt.Sprintf("names more than %d", mostScopes))
-	}
 	if len(s.Commands) == 0 {
-		d.complainOf(i, "commands", "names no commands; give some of agent, setup and verify")
+		d.wrong(secretKey(i, "commands"), "names no commands; give some of agent, setup and verify")
 	}
 	switch user, is := presets[s.Preset]; {
 	case is:
@@ -196,7 +177,7 @@ func (d *decoder) fitSecret(i int) {
 		d.fitBinding(i, s)
 	}
 	if len(s.Methods) == 0 && s.Preset != PresetGit {
-		d.complainOf(i, "methods", "names no method")
+		d.wrong(secretKey(i, "methods"), "names no method")
 	}
 }
 
@@ -207,16 +188,16 @@ func (d *decoder) fitName(i int, s Secret) {
 	switch {
 	case s.Name == "":
 	case isOwnVariable(s.Name):
-		d.complainOf(i, "name", s.Name+" is a variable that commands have for something else; choose another")
+		d.wrong(secretKey(i, "name"), s.Name+" is a variable that commands have for something else; choose another")
 	case set:
-		d.complainOf(i, "name", s.Name+" is also set by policy.env.set")
+		d.wrong(secretKey(i, "name"), s.Name+" is also set by policy.env.set")
 	case slices.Contains(env.Pass, s.Name):
-		d.complainOf(i, "name", s.Name+" is also passed by policy.env.pass, with which commands would have its value")
+		d.wrong(secretKey(i, "name"), s.Name+" is also passed by policy.env.pass, with which commands would have its value")
 	case slices.ContainsFunc(d.job.Policy.Secrets[:i], func(other Secret) bool { return other.Name == s.Name }):
-		d.complainOf(i, "name", s.Name+" is also the name of another secret")
+		d.wrong(secretKey(i, "name"), s.Name+" is also the name of another secret")
 	}
 	if !s.FromFile() && slices.Contains(env.Pass, s.From) && s.From != s.Name {
-		d.complainOf(i, "from", s.From+" is also passed by policy.env.pass, with which commands would have its value")
+		d.wrong(secretKey(i, "from"), s.From+" is also passed by policy.env.pass, with which commands would have its value")
 	}
 }
 
@@ -225,22 +206,22 @@ func (d *decoder) fitName(i int, s Secret) {
 func (d *decoder) fitPreset(i int, s *Secret, user string) {
 	for key, value := range map[string]string{"header": s.Header, "parameter": s.Parameter} {
 		if value != "" && value != headerAuthorization {
-			d.complainOf(i, key, "is settled by preset: "+s.Preset+"; leave it out")
+			d.wrong(secretKey(i, key), "is settled by preset: "+s.Preset+"; leave it out")
 		}
 	}
 	switch {
 	case s.User != "" && user == "":
-		d.complainOf(i, "user", "does not go with preset: "+s.Preset+", whose client sends no user; leave it out")
+		d.wrong(secretKey(i, "user"), "does not go with preset: "+s.Preset+", whose client sends no user; leave it out")
 	case s.Server != "" && s.Preset != PresetMaven:
-		d.complainOf(i, "server", "takes preset: maven")
+		d.wrong(secretKey(i, "server"), "takes preset: maven")
 	case s.Server == "" && s.Preset == PresetMaven:
-		d.complainOf(i, "server", "is missing; give the id by which pom.xml names the repository")
+		d.wrong(secretKey(i, "server"), "is missing; give the id by which pom.xml names the repository")
 	case s.Preset == PresetCargo && s.Name != "" && !whole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name):
-		d.complainOf(i, "name", "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads")
+		d.wrong(secretKey(i, "name"), "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads")
 	}
 	if s.Preset == PresetGit {
 		if d.given(secretKey(i, "methods")) && len(s.Methods) > 0 {
-			d.complainOf(i, "methods", "is settled by preset: git, which lets fetches through and nothing else; leave it out")
+			d.wrong(secretKey(i, "methods"), "is settled by preset: git, which lets fetches through and nothing else; leave it out")
 		}
 		s.Methods = []string{}
 	}
@@ -254,17 +235,17 @@ const headerAuthorization = "Authorization"
 func (d *decoder) fitBinding(i int, s *Secret) {
 	switch {
 	case s.Parameter != "" && d.given(secretKey(i, "header")) && s.Header != "":
-		d.complainOf(i, "parameter", "is given beside header; give only one of them")
+		d.wrong(secretKey(i, "parameter"), "is given beside header; give only one of them")
 	case s.Parameter != "":
 		s.Header = ""
 	case s.Header == "":
-		d.complainOf(i, "header", "must not be empty")
+		d.wrong(secretKey(i, "header"), "must not be empty")
 	case slices.Contains(notForSecrets, strings.ToLower(s.Header)):
-		d.complainOf(i, "header", "is "+s.Header+", by which servers and proxies tell requests from each other; choose another")
+		d.wrong(secretKey(i, "header"), "is "+s.Header+", by which servers and proxies tell requests from each other; choose another")
 	}
 	for _, key := range []struct{ name, value string }{{"user", s.User}, {"server", s.Server}} {
 		if key.value != "" {
-			d.complainOf(i, key.name, "takes a preset")
+			d.wrong(secretKey(i, key.name), "takes a preset")
 		}
 	}
 }
@@ -285,7 +266,7 @@ func (d *decoder) apart(i int) {
 		both := s.filePlaces()
 		maps.DeleteFunc(both, func(place, _ string) bool { _, shared := other.filePlaces()[place]; return !shared })
 		for _, place := range slices.Sorted(maps.Keys(both)) {
-			d.complainOf(i, "preset", fmt.Sprintf("has a place in %s that policy.secrets[%d] has, too: %s", both[place], k, place))
+			d.wrong(secretKey(i, "preset"), fmt.Sprintf("has a place in %s that policy.secrets[%d] has, too: %s", both[place], k, place))
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (d *decoder) groupMap(k *key, path string, node *yaml.Node, into reflect.Va
 		d.value(k.elem, inner, pair[1], value)
 		into.SetMapIndex(reflect.ValueOf(name.Value), value)
 	}
-	return true
+	return into.Len() <= k.most || d.complain(path, node, fmt.Sprintf("has more than %d", k.most))
 }
 
 // fitServices checks what no key of a service can tell alone, and fills in the port of
@@ -118,11 +118,8 @@ func (d *decoder) fitServices() {
 	if len(d.job.Services) == 0 {
 		return
 	}
-	if len(d.job.Services) > MostServices {
-		d.complainAt(d.places["services"], "services", fmt.Sprintf("has more than %d", MostServices), "")
-	}
 	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
-		d.complainAt(d.places["policy.network"], "policy.network", "is "+mode+", where commands have no loopback of their own to find services at; give loopback, or a list of hosts", "")
+		d.wrong("policy.network", "is "+mode+", where commands have no loopback of their own to find services at; give loopback, or a list of hosts")
 	}
 	ports := make(map[int]string)
 	for _, name := range slices.Sorted(maps.Keys(d.job.Services)) {
@@ -131,13 +128,17 @@ func (d *decoder) fitServices() {
 			service.Port = cmp.Or(service.Port, int(address.Port))
 			d.job.Services[name] = service
 		}
-		key, wrong := d.misfit(service, ports)
-		if path := join("services", name); wrong != "" {
-			at, set := d.places[join(path, key)]
-			if !set {
-				at = d.places[path]
-			}
-			d.complainAt(at, join(path, key), wrong, "")
+		path, isAt := join("services", name), service.At != ""
+		const why = "does not go with at, which names something that runs already"
+		d.refuse(
+			misfit{join(path, "run"), isAt && service.Run != "", why},
+			misfit{join(path, "init"), isAt && len(service.Init) > 0, why},
+			misfit{join(path, "env"), isAt && len(service.Env) > 0, why},
+			misfit{join(path, "user"), isAt && service.User != "", why},
+			misfit{join(path, "ready.run"), isAt && service.Ready.Run != "", why},
+		)
+		if key, wrong := d.misfit(service, ports); wrong != "" {
+			d.wrong(join(path, key), wrong)
 		}
 		ports[service.Port] = name
 	}
@@ -145,22 +146,6 @@ func (d *decoder) fitServices() {
 
 // misfit is what is wrong with a service, and in which of its keys.
 func (d *decoder) misfit(s Service, ports map[int]string) (key, wrong string) {
-	if s.At != "" {
-		for _, given := range []struct {
-			key string
-			is  bool
-		}{
-			{"run", s.Run != ""},
-			{"init", len(s.Init) > 0},
-			{"env", len(s.Env) > 0},
-			{"user", s.User != ""},
-			{"ready.run", s.Ready.Run != ""},
-		} {
-			if given.is {
-				return given.key, "does not go with at, which names something that runs already"
-			}
-		}
-	}
 	switch {
 	case s.At == "" && strings.TrimSpace(s.Run) == "":
 		return "run", "is missing; give run, or at for something that runs already"
