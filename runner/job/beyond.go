@@ -1,10 +1,9 @@
 package job
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -19,86 +18,114 @@ func (j *Job) Beyond(allowed *Job, goesOn bool) *Excess {
 		if bound.goesOn && !goesOn {
 			continue
 		}
-		for _, value := range bound.over(j, allowed) {
+		for _, value := range bound.over(j.value(bound.key), allowed.value(bound.key)) {
 			return &Excess{bound.key, value}
 		}
+	}
+	for _, value := range setupOver(j, allowed) {
+		return &Excess{"setup[].network", value}
 	}
 	return nil
 }
 
-// bound gives what a recorded job has beyond an allowed one, under a key.
+// value is the value of a key.
+func (j *Job) value(path string) any {
+	k, value := root(), reflect.ValueOf(*j)
+	for name := range strings.SplitSeq(path, ".") {
+		k = k.key(name)
+		value = value.Field(k.field)
+	}
+	return value.Interface()
+}
+
+// bound gives what a recorded job has under a key beyond an allowed one.
 type bound struct {
 	key    string
 	goesOn bool // of a run that goes on alone
-	over   func(made, allowed *Job) []string
+	over   func(made, allowed any) []string
 }
 
 var bounds = []bound{
-	{key: "policy.sandbox", over: func(made, allowed *Job) []string {
-		modes := []string{"read-only", "workspace-write", "danger-full-access"}
-		if is := slices.Index(modes, made.Policy.Sandbox); is >= 0 && is <= slices.Index(modes, allowed.Policy.Sandbox) {
+	{"policy.sandbox", false, upTo("read-only", "workspace-write", "danger-full-access")},
+	{"policy.require", false, func(made, allowed any) []string {
+		if allowed == "" || made == allowed || made == "full" {
 			return nil
 		}
-		return []string{made.Policy.Sandbox}
+		return []string{made.(string)}
 	}},
-	{key: "policy.require", over: func(made, allowed *Job) []string {
-		if least := allowed.Policy.Require; least == "" || made.Policy.Require == least || made.Policy.Require == "full" {
-			return nil
-		}
-		return []string{made.Policy.Require}
-	}},
-	{key: "policy.network", over: func(made, allowed *Job) []string {
-		return made.Policy.Network.over(allowed.Policy.Network)
-	}},
-	{key: "setup[].network", over: setupOver},
-	{key: "policy.writable", over: func(made, allowed *Job) []string {
-		return missing(made.Policy.Writable, allowed.Policy.Writable)
-	}},
-	{key: "policy.deny_read", over: func(made, allowed *Job) []string {
-		return missing(allowed.Policy.DenyRead, made.Policy.DenyRead)
-	}},
-	{key: "policy.rules", over: func(made, allowed *Job) []string { return missing(allowed.Policy.Rules, made.Policy.Rules) }},
-	{key: "policy.env.pass", over: func(made, allowed *Job) []string {
-		return missing(made.Policy.Env.Pass, allowed.Policy.Env.Pass)
-	}},
-	{key: "policy.secrets", over: func(made, allowed *Job) []string { return others(made.Policy.Secrets, allowed.Policy.Secrets) }},
-	{key: "git.filters", over: func(made, allowed *Job) []string { return others(made.Git.Filters, allowed.Git.Filters) }},
-	{key: "hooks", over: func(made, allowed *Job) []string {
-		return append(otherNames(made.Hooks, allowed.Hooks), otherNames(allowed.Hooks, made.Hooks)...)
-	}},
-	{key: "services", over: func(made, allowed *Job) []string { return otherNames(made.Services, allowed.Services) }},
-	{key: "mcp_servers", over: func(made, allowed *Job) []string { return otherNames(made.MCPServers, allowed.MCPServers) }},
-	{key: "tools.dynamic", over: func(made, allowed *Job) []string { return others(made.Tools.Dynamic, allowed.Tools.Dynamic) }},
+	{"policy.network", false, func(made, allowed any) []string { return made.(Network).over(allowed.(Network)) }},
+	{"policy.writable", false, within},
+	{"policy.deny_read", false, covering},
+	{"policy.rules", false, covering},
+	{"policy.env.pass", false, within},
+	{"policy.secrets", false, within},
+	{"git.filters", false, within},
+	{"hooks", false, func(made, allowed any) []string { return append(within(made, allowed), covering(made, allowed)...) }},
+	{"services", false, within},
+	{"mcp_servers", false, within},
+	{"tools.dynamic", false, within},
 
-	same("tools.hosted", func(j *Job) any { return j.Tools.Hosted }),
-	same("model.base_url", func(j *Job) any { return j.Model.BaseURL }),
-	same("model.api_key_env", func(j *Job) any { return j.Model.APIKeyEnv }),
-	same("model.auth", func(j *Job) any { return j.Model.Auth }),
-	same("model.identity", func(j *Job) any { return j.Model.Identity }),
-	same("model.headers", func(j *Job) any { return j.Model.Headers }),
-	same("policy.env.set", func(j *Job) any { return j.Policy.Env.Set }),
-	same("policy.change", func(j *Job) any { return j.Policy.Change }),
-	{key: "policy.protect", goesOn: true, over: func(made, allowed *Job) []string {
-		return missing(allowed.Policy.Protect, made.Policy.Protect)
-	}},
-	same("setup", func(j *Job) any { return j.Setup }),
-	same("verify", func(j *Job) any { return j.Verify }),
-	same("on_verify_failed", func(j *Job) any { return j.OnVerifyFailed }),
-	same("trust", func(j *Job) any { return j.Trust }),
-	same("publish", func(j *Job) any { return j.Publish }),
-	same("repository.name", func(j *Job) any { return j.Repository.Name }),
-	same("pull_request.branch", func(j *Job) any { return j.PullRequest.Branch }),
-	same("pull_request.commit", func(j *Job) any { return j.PullRequest.Commit }),
+	{"tools.hosted", true, same},
+	{"model.base_url", true, same},
+	{"model.api_key_env", true, same},
+	{"model.auth", true, same},
+	{"model.identity", true, same},
+	{"model.headers", true, same},
+	{"policy.env.set", true, same},
+	{"policy.change", true, same},
+	{"policy.protect", true, covering},
+	{"setup", true, same},
+	{"verify", true, same},
+	{"on_verify_failed", true, same},
+	{"trust", true, same},
+	{"publish", true, same},
+	{"repository.name", true, same},
+	{"pull_request.branch", true, same},
+	{"pull_request.commit", true, same},
 }
 
-// same is the bound of a key that a run which goes on has as the allowed job has it.
-func same(key string, of func(*Job) any) bound {
-	return bound{key, true, func(made, allowed *Job) []string {
-		if equal(of(made), of(allowed)) {
+// upTo allows what comes no later in a list of words than the allowed one.
+func upTo(words ...string) func(made, allowed any) []string {
+	return func(made, allowed any) []string {
+		if is := slices.Index(words, made.(string)); is >= 0 && is <= slices.Index(words, allowed.(string)) {
 			return nil
 		}
-		return []string{shownValue(of(made))}
-	}}
+		return []string{made.(string)}
+	}
+}
+
+// same allows what is alike as a record has it.
+func same(made, allowed any) []string {
+	if asRecorded(made) == asRecorded(allowed) {
+		return nil
+	}
+	return []string{shownValue(made)}
+}
+
+// covering allows what has all that the allowed value has.
+func covering(made, allowed any) []string { return within(allowed, made) }
+
+// within allows entries of a list or a mapping that are in the allowed one.
+func within(made, allowed any) (more []string) {
+	is, may := reflect.ValueOf(made), reflect.ValueOf(allowed)
+	if is.Kind() == reflect.Map {
+		for _, name := range slices.SortedFunc(slices.Values(is.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+			if other := may.MapIndex(name); !other.IsValid() || asRecorded(is.MapIndex(name).Interface()) != asRecorded(other.Interface()) {
+				more = append(more, name.String())
+			}
+		}
+		return more
+	}
+	known := map[string]bool{}
+	for i := range may.Len() {
+		known[asRecorded(may.Index(i).Interface())] = true
+	}
+	for i := range is.Len() {
+		if value := is.Index(i).Interface(); !known[asRecorded(value)] {
+			more = append(more, shownValue(value))
+		}
+	}
+	return more
 }
 
 // setupOver are the networks of setup commands: each is within that of the policy, or of the same
@@ -130,50 +157,21 @@ func (n Network) over(allowed Network) []string {
 	case is < 0 || is > most, n.Inherits() && !allowed.Inherits() && allowed.Mode != "full":
 		return []string{n.String()}
 	case n.Listed() && allowed.Listed():
-		return others(n.Allow, allowed.Allow)
+		return within(n.Allow, allowed.Allow)
 	}
 	return nil
 }
 
-// missing are those of names that are not in others.
-func missing(names, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
-}
-
-// others are those of a list, as JSON, that are not in another.
-func others[T any](list, in []T) []string {
-	var all []string
-	for _, item := range list {
-		if !slices.ContainsFunc(in, func(other T) bool { return equal(item, other) }) {
-			all = append(all, shownValue(item))
-		}
-	}
-	return all
-}
-
-// otherNames are the names of what another map does not have alike.
-func otherNames[T any](of, in map[string]T) []string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		if other, has := in[name]; !has || !equal(of[name], other) {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
-// equal compares values as a record has them.
-func equal(a, b any) bool { return bytes.Equal(encoded(a), encoded(b)) }
-
-func encoded(value any) []byte {
+// asRecorded is a value as a record has it.
+func asRecorded(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Appendf(nil, "%p", &value) // equal to nothing
+		return fmt.Sprintf("%p", &value) // equal to nothing
 	}
-	return raw
+	return string(raw)
 }
 
-func shownValue(value any) string { return strings.Trim(string(encoded(value)), `"`) }
+func shownValue(value any) string { return strings.Trim(asRecorded(value), `"`) }
 
 // LoadRecorded reads the job of a record that somebody else may have written: with the checks of a
 // job file.

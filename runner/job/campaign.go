@@ -121,7 +121,7 @@ var campaignRoot = sync.OnceValue(func() *key { return newRoot(campaignRules, re
 // Problems, with all mistakes of both.
 func LoadCampaign(name string, data []byte, beside func(name string) ([]byte, error)) (*Campaign, error) {
 	c := campaignRoot().defaultValue().Interface().(Campaign)
-	d := &decoder{root: campaignRoot(), into: reflect.ValueOf(&c).Elem(), report: make(report, 3), places: make(map[string]place), name: name, kind: File}
+	d := &decoder{root: campaignRoot(), into: reflect.ValueOf(&c).Elem(), report: make(report, 3), places: make(map[string]place), earlier: make(map[string]bool), name: name, kind: File}
 	node, unfit := parse(data)
 	switch {
 	case unfit != nil:

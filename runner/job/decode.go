@@ -102,7 +102,7 @@ func (d *decoder) value(k *key, path string, node *yaml.Node, into reflect.Value
 	}
 	d.places[path] = d.place(node)
 	decode := map[kind]func(*key, string, *yaml.Node, reflect.Value) bool{
-		group: d.group, list: d.list, textMap: d.textMap, openMap: d.openMap, groupMap: d.groupMap, text: d.text,
+		group: d.group, list: d.list, textMap: d.named, openMap: d.openMap, groupMap: d.named, text: d.text,
 		integer: d.integer, decimal: d.decimal, truth: d.truth, network: d.network, allowed: d.allowed, command: d.command, length: d.length,
 		template: d.template,
 	}[k.kind]
@@ -214,7 +214,8 @@ func (d *decoder) list(k *key, path string, node *yaml.Node, into reflect.Value)
 	return fits
 }
 
-func (d *decoder) textMap(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+// named merges a mapping from any names to values, name by name, and in groups key by key.
+func (d *decoder) named(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.MappingNode {
 		return d.wrongType(k, path, node)
 	}
@@ -229,13 +230,19 @@ func (d *decoder) textMap(k *key, path string, node *yaml.Node, into reflect.Val
 			d.complain(inner, name, "this name "+err.Error())
 			continue
 		}
-		value := reflect.New(k.elem.typ).Elem()
-		d.value(k.elem, inner, pair[1], value)
-		if !isNull(pair[1]) {
-			into.SetMapIndex(reflect.ValueOf(name.Value), value)
+		if isNull(pair[1]) {
+			continue
 		}
+		value := reflect.New(k.elem.typ).Elem()
+		value.Set(k.elem.defaultValue())
+		if before := into.MapIndex(reflect.ValueOf(name.Value)); before.IsValid() {
+			value.Set(before)
+			d.earlier[inner] = true // its keys are there, or are missing in the layer before
+		}
+		d.value(k.elem, inner, pair[1], value)
+		into.SetMapIndex(reflect.ValueOf(name.Value), value)
 	}
-	return true
+	return k.most == 0 || into.Len() <= k.most || d.complain(path, node, fmt.Sprintf("has more than %d", k.most))
 }
 
 // openMap takes a mapping whose keys are not ours.

@@ -21,7 +21,7 @@ func LoadTemplate(layers ...Layer) (*Job, error) { return load(layers, false) }
 
 func load(layers []Layer, needsTask bool) (*Job, error) {
 	job := root().defaultValue().Interface().(Job)
-	d := &decoder{root: root(), into: reflect.ValueOf(&job).Elem(), job: &job, report: make(report, len(layers)+1), places: make(map[string]place)}
+	d := &decoder{root: root(), into: reflect.ValueOf(&job).Elem(), job: &job, report: make(report, len(layers)+1), places: make(map[string]place), earlier: make(map[string]bool)}
 	for i, layer := range layers {
 		d.layer, d.kind, d.kinds = i, layer.Kind, append(d.kinds, layer.Kind)
 		if layer.Kind == Values {

@@ -56,6 +56,9 @@ func (d *decoder) nearestKey(group *key, path, name string) string {
 	if sibling := Nearest(name, names); sibling != "" {
 		return join(path, sibling)
 	}
+	if group == networkKeys() {
+		return join(path, allowKey)
+	}
 	if strings.HasSuffix(path, ".env") && variable.check(name) == nil {
 		return join(path, "set."+name)
 	}

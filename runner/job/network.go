@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -233,35 +232,13 @@ var (
 func (d *decoder) network(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind == yaml.MappingNode {
 		var list allowedHosts
-		fits := d.fields(networkKeys(), path, node, reflect.ValueOf(&list).Elem(), allowKey)
+		d.group(networkKeys(), path, node, reflect.ValueOf(&list).Elem())
 		into.Set(reflect.ValueOf(list.network()))
-		return fits && (list.Allow == nil && list.Proxy != "" || d.fitList(path, node, list.Allow))
+		return !d.report.mentions(path) && (list.Allow == nil && list.Proxy != "" || d.fitList(path, node, list.Allow))
 	}
 	var mode string
 	fits := d.text(k, path, node, reflect.ValueOf(&mode).Elem())
 	into.Set(reflect.ValueOf(Network{Mode: mode}))
-	return fits
-}
-
-// fields takes a mapping with the keys of a group; meant is what an unknown one is taken
-// for that is like none of them.
-func (d *decoder) fields(group *key, path string, node *yaml.Node, into reflect.Value, meant string) (fits bool) {
-	seen, names := make(map[string]*yaml.Node), make([]string, len(group.keys))
-	for i, k := range group.keys {
-		names[i] = k.name
-	}
-	fits = true
-	for pair := range slices.Chunk(node.Content, 2) {
-		name := pair[0].Value
-		switch below := group.key(name); {
-		case !d.fresh(path, pair[0], pair[1], seen):
-			fits = false
-		case below == nil:
-			fits = d.suggest(join(path, name), pair[0], "unknown key", cmp.Or(Nearest(name, names), meant))
-		default:
-			fits = d.value(below, join(path, name), pair[1], into.Field(below.field)) && fits
-		}
-	}
 	return fits
 }
 
@@ -286,7 +263,7 @@ func (d *decoder) fitList(path string, node *yaml.Node, list []Allowed) bool {
 func (d *decoder) allowed(k *key, path string, node *yaml.Node, into reflect.Value) bool {
 	switch node.Kind {
 	case yaml.MappingNode:
-		if !d.fields(k, path, node, into, "") {
+		if d.group(k, path, node, into); d.report.mentions(path) {
 			return false
 		}
 		entry := into.Interface().(Allowed)

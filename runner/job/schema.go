@@ -47,11 +47,12 @@ func schemaOf(k *key) map[string]any {
 		if k.most > 0 {
 			schema["maxItems"] = k.most
 		}
-	case textMap:
+	case textMap, groupMap:
 		schema["additionalProperties"] = schemaOf(k.elem)
 		schema["propertyNames"] = textSchema(map[string]any{"minLength": 1}, k.names)
-	case groupMap:
-		groupMapSchema(schema, k)
+		if k.most > 0 {
+			schema["maxProperties"] = k.most
+		}
 	case text:
 		describeText(schema, k)
 	case integer:

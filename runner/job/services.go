@@ -7,12 +7,9 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 )
 
 // Service is something that commands reach at a port of their own loopback: what Run
@@ -78,40 +75,6 @@ func SplitAddress(s string) (Address, error) {
 	return Address{host, uint16(number)}, nil
 }
 
-// groupMap merges a mapping from names to groups, name by name and key by key.
-func (d *decoder) groupMap(k *key, path string, node *yaml.Node, into reflect.Value) bool {
-	if node.Kind != yaml.MappingNode {
-		return d.wrongType(k, path, node)
-	}
-	seen := make(map[string]*yaml.Node)
-	for pair := range slices.Chunk(node.Content, 2) {
-		name := pair[0]
-		if !d.fresh(path, name, pair[1], seen) {
-			continue
-		}
-		inner := join(path, name.Value)
-		if err := k.names.check(name.Value); err != nil {
-			d.complain(inner, name, "this name "+err.Error())
-			continue
-		}
-		if isNull(pair[1]) {
-			continue
-		}
-		value := reflect.New(k.elem.typ).Elem()
-		value.Set(k.elem.defaultValue())
-		if before := into.MapIndex(reflect.ValueOf(name.Value)); before.IsValid() {
-			value.Set(before)
-			if d.earlier == nil {
-				d.earlier = make(map[string]bool)
-			}
-			d.earlier[inner] = true // its keys are there, or are missing in the layer before
-		}
-		d.value(k.elem, inner, pair[1], value)
-		into.SetMapIndex(reflect.ValueOf(name.Value), value)
-	}
-	return into.Len() <= k.most || d.complain(path, node, fmt.Sprintf("has more than %d", k.most))
-}
-
 // fitServices checks what no key of a service can tell alone, and fills in the port of
 // what runs already.
 func (d *decoder) fitServices() {
@@ -157,11 +120,4 @@ func (d *decoder) misfit(s Service, ports map[int]string) (key, wrong string) {
 		return "port", fmt.Sprintf("is %d, where commands find the proxy for the hosts of lists and secrets", proxyPort)
 	}
 	return "", ""
-}
-
-// groupMapSchema is a mapping from names to groups.
-func groupMapSchema(schema map[string]any, k *key) {
-	schema["additionalProperties"] = schemaOf(k.elem)
-	schema["propertyNames"] = textSchema(map[string]any{"minLength": 1}, k.names)
-	schema["maxProperties"] = k.most
 }

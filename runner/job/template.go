@@ -74,7 +74,7 @@ func (t Template) check() Problems {
 		return "x"
 	})
 	whole := root().defaultValue().Interface().(Job)
-	d := &decoder{root: root(), into: reflect.ValueOf(&whole).Elem(), job: &whole, report: make(report, 2), places: make(map[string]place), name: t.file, kind: File}
+	d := &decoder{root: root(), into: reflect.ValueOf(&whole).Elem(), job: &whole, report: make(report, 2), places: make(map[string]place), earlier: make(map[string]bool), name: t.file, kind: File}
 	d.kinds = []Kind{File}
 	d.lenient = holesOf(t.node)
 	d.top(node)
