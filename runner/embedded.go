@@ -50,7 +50,7 @@ func (in *invocation) keepEmbedded(j *job.Job) error {
 	}
 	now := recordedOf(in.tools)
 	if there && !sameEmbedded(before, now) {
-		return outcome.Stopf(outcome.InvalidInput, "other_tools", "The tools that the program hands in are not those with which the run began (%s); give it the same, or start a new run.", embeddedFile)
+		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The tools that the program hands in are not those with which the run began (%s); give it the same, or start a new run.", embeddedFile)
 	}
 	if there {
 		return nil

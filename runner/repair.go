@@ -145,6 +145,6 @@ func (so *reached) keepsTests() error {
 	if more := len(broken) - shown; more > 0 {
 		broken = append(broken[:shown], fmt.Sprintf("%d more", more))
 	}
-	return outcome.Stopf(outcome.PolicyViolation, "repair_tests",
+	return outcome.Stopf(outcome.PolicyViolation, "repair_refused",
 		"Tests of the base are not what they were under this repair, which is not pushed: %s.", strings.Join(broken, ", "))
 }

@@ -98,7 +98,7 @@ func (r *toolServerRun) answer(t *testing.T) {
 func TestServersEndWithTheRun(t *testing.T) {
 	t.Parallel()
 	run := []string{"run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none"}
-	look := []string{"validate", "job.yml", "--mcp", "--repo", "checkout"}
+	look := []string{"validate", "../job.yml", "--mcp"}
 	for _, mode := range []string{"workspace-write", "danger-full-access"} {
 		t.Run(mode, func(t *testing.T) { serverEndsWith(t, mode, run) })
 		t.Run("looked at in "+mode, func(t *testing.T) { serverEndsWith(t, mode, look) })
@@ -110,6 +110,9 @@ func serverEndsWith(t *testing.T, mode string, args []string) {
 	r := newToolServerRun(t, "version: 1\nturns:\n  - output: [{call: mcp__a__echo, arguments: {text: x}}]\n  - output: [{say: Done.}]\n")
 	r.env = append(r.env, "AGENT_CI_POLICY_SANDBOX="+mode)
 	run := r.command(args...)
+	if args[0] == "validate" {
+		run.Dir = filepath.Join(run.Dir, "checkout")
+	}
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func (one *service) notReady(state, why string) error {
 		where = one.boxes.Record.Join(one.logName)
 	}
 	if state == transcript.ServiceInitFailed {
-		return outcome.Stopf(outcome.InvalidInput, "service_init_failed", "The service %s could not be prepared: %s; see %s.", one.name, why, where)
+		return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s could not be prepared: %s; see %s.", one.name, why, where)
 	}
 	return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s did not get ready: %s; see %s.", one.name, why, where)
 }

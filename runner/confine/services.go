@@ -20,11 +20,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 )
 
-// reasons of the outcomes of services that can't be used.
-const (
-	serviceNotReady   = "service_not_ready"
-	serviceInitFailed = "service_init_failed"
-)
+// serviceNotReady is the reason of a service that did not start, was not ready in time, or could not be prepared.
+const serviceNotReady = "service_not_ready"
 
 // settledService is a service of the job with what the machine says of it.
 type settledService struct {
@@ -63,7 +60,7 @@ func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Pl
 	for _, one := range all.running {
 		err := one.open(ctx, p)
 		if err != nil && ctx.Err() == nil {
-			err = outcome.Stopf(outcome.SandboxUnavailable, "services",
+			err = outcome.Stopf(outcome.SandboxUnavailable, "network",
 				"The sandbox of the service %s can't be opened here: %s; take services out of the job.", one.name, outcome.Said(err)).Because(err)
 		}
 		if err != nil {
@@ -103,7 +100,7 @@ func (s *Sandboxes) settled(ctx context.Context, level sandbox.Level) (all []set
 		return nil, nil
 	}
 	if level != sandbox.LevelNamespaces && level != sandbox.LevelFull {
-		return nil, outcome.Stopf(outcome.SandboxUnavailable, "services",
+		return nil, outcome.Stopf(outcome.SandboxUnavailable, "network",
 			"The job has services, and commands find them only in network namespaces, which there are not (confinement %s); allow user namespaces on this machine, use a policy.sandbox that confines, or take services out of the job.", level)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Job.Services)) {
@@ -125,7 +122,7 @@ func (s *Sandboxes) settled(ctx context.Context, level sandbox.Level) (all []set
 // be fit for one.
 func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort, err error) {
 	refuse := func(why string) ([]netip.AddrPort, error) {
-		return nil, outcome.Stopf(outcome.InvalidInput, "service_address",
+		return nil, outcome.Stopf(outcome.InvalidInput, "service",
 			"The service %s can't be at %s: %s; give a loopback or a private address.", name, at, why)
 	}
 	where, err := job.SplitAddress(at)
@@ -166,7 +163,7 @@ func userOf(service, name string) (*sandbox.User, error) {
 		as.GID, err = strconv.Atoi(found.Gid)
 	}
 	if err != nil || as.UID == 0 {
-		return nil, outcome.Stopf(outcome.InvalidInput, "service_user",
+		return nil, outcome.Stopf(outcome.InvalidInput, "service",
 			"The service %s can't take itself for the user %s: there is none of that name on this machine, or it is user 0; give another, or a number.", service, name)
 	}
 	return as, nil
@@ -231,7 +228,7 @@ func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, di
 // Unready says whether an error is that a service did not get ready.
 func Unready(err error) bool {
 	var stop *outcome.Stop
-	return errors.As(err, &stop) && (stop.Reason == serviceNotReady || stop.Reason == serviceInitFailed)
+	return errors.As(err, &stop) && stop.Reason == serviceNotReady
 }
 
 // Ended names the services that have ended, with where their logs are.

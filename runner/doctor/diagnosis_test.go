@@ -138,9 +138,9 @@ func TestWhereNothingCanBeDiagnosed(t *testing.T) {
 	bare := gittest.New(t)
 	bare.Git("config", "core.bare", "true")
 	for reason, o := range map[string]Options{
-		"no_such_path":    {Dir: filepath.Join(t.TempDir(), "none"), Environ: surroundings(t)},
-		"run_directory":   {Dir: t.TempDir(), Environ: surroundings(t, "XDG_STATE_HOME="+file)},
-		"bare_repository": {Dir: bare.Dir, Environ: surroundings(t)},
+		"no_such_path":         {Dir: filepath.Join(t.TempDir(), "none"), Environ: surroundings(t)},
+		"run_directory":        {Dir: t.TempDir(), Environ: surroundings(t, "XDG_STATE_HOME="+file)},
+		"unsupported_checkout": {Dir: bare.Dir, Environ: surroundings(t)},
 	} {
 		d, err := Diagnose(t.Context(), o)
 		if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Reason != reason || d != nil {

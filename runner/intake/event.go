@@ -75,7 +75,7 @@ func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	case j.Task.From != "event", j.Publish.Feedback() && e.onPull():
 		return nil, nil
 	case e.missing():
-		return nil, outcome.Stopf(outcome.InvalidInput, "no_event",
+		return nil, outcome.Stopf(outcome.InvalidInput, "event",
 			"task.from is event and there is none: GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set; give a task, or run in GitHub Actions.")
 	case e.err != nil:
 		return nil, e.Unusable()
@@ -88,7 +88,7 @@ func (e Event) Request(j *job.Job) (*actions.Request, error) {
 		Labels: j.Trigger.Labels, Assignees: j.Trigger.Assignees, Command: j.Trigger.Command, Prefix: BranchPrefix,
 	})
 	if request == nil && (e.Name == "workflow_dispatch" || e.GivenIssue() != "") { // somebody typed it so
-		return nil, outcome.Stopf(outcome.InvalidInput, "dispatch", "%s.", outcome.Sentence(why))
+		return nil, outcome.Stopf(outcome.InvalidInput, "event", "%s.", outcome.Sentence(why))
 	}
 	if request == nil {
 		return nil, outcome.Stopf(outcome.Skipped, "event_asks_nothing", "%s.", outcome.Sentence(why))
@@ -107,13 +107,13 @@ func (e Event) Request(j *job.Job) (*actions.Request, error) {
 func (e Event) typedIssue(typed string) (int, error) {
 	issue, err := job.ParseIssue(typed)
 	if err != nil {
-		return 0, outcome.Stopf(outcome.InvalidInput, "dispatch", "The issue %q that the event %s brings %v.", fmt.Sprintf("%.100s", typed), e.Name, err)
+		return 0, outcome.Stopf(outcome.InvalidInput, "event", "The issue %q that the event %s brings %v.", fmt.Sprintf("%.100s", typed), e.Name, err)
 	}
 	if at := job.IssueServer(typed); at != "" && !sameHost(at, e.Server) {
-		return 0, outcome.Stopf(outcome.InvalidInput, "issue_elsewhere", "The issue that the event %s brings is on %s, and the workflow runs on %s: give an issue of %s.", e.Name, at, e.Server, e.Repository)
+		return 0, outcome.Stopf(outcome.InvalidInput, "issue", "The issue that the event %s brings is on %s, and the workflow runs on %s: give an issue of %s.", e.Name, at, e.Server, e.Repository)
 	}
 	if issue.Repository != "" && !strings.EqualFold(issue.Repository, e.Repository) {
-		return 0, outcome.Stopf(outcome.InvalidInput, "issue_elsewhere", "The issue that the event %s brings is of %s, and the workflow runs in %s: give an issue of that, or name the other one as task.issue of a job.", e.Name, issue.Repository, e.Repository)
+		return 0, outcome.Stopf(outcome.InvalidInput, "issue", "The issue that the event %s brings is of %s, and the workflow runs in %s: give an issue of that, or name the other one as task.issue of a job.", e.Name, issue.Repository, e.Repository)
 	}
 	return issue.Number, nil
 }

@@ -25,7 +25,7 @@ func TestRequest(t *testing.T) {
 		"a task of the job's own":         {eventOf(t, "issues", labeled), own, "", false},
 		"a broken event that is not used": {eventOf(t, "issues", `{`), own, "", false},
 		"a broken event":                  {eventOf(t, "issues", `{`), trusting(), "invalid_input/event", false},
-		"no event":                        {eventOf(t, "", ""), trusting(), "invalid_input/no_event", false},
+		"no event":                        {eventOf(t, "", ""), trusting(), "invalid_input/event", false},
 		"an event of no repository":       {nowhere, trusting(), "invalid_input/event", false},
 		"what asks for nothing":           {eventOf(t, "push", `{}`), trusting(), "skipped/event_asks_nothing", false},
 	} {
@@ -48,16 +48,16 @@ func TestTypedIssues(t *testing.T) {
 		"O/R#7":                                {7, ""},
 		"https://github.com/o/r/issues/7":      {7, ""},
 		"github.com/o/r/pull/7#issuecomment-1": {7, ""},
-		"seven":                                {0, "invalid_input/dispatch"},
-		"#0":                                   {0, "invalid_input/dispatch"},
-		"07":                                   {0, "invalid_input/dispatch"},
-		"o/r":                                  {0, "invalid_input/dispatch"},
-		"7 and 8":                              {0, "invalid_input/dispatch"},
-		"https://github.com/o/r":               {0, "invalid_input/dispatch"},
-		"o/other#7":                            {0, "invalid_input/issue_elsewhere"},
-		"https://github.com/o/other/issues/7":  {0, "invalid_input/issue_elsewhere"},
-		"https://ghe.example/o/r/issues/7":     {0, "invalid_input/issue_elsewhere"},
-		"":                                     {0, "invalid_input/dispatch"},
+		"seven":                                {0, "invalid_input/event"},
+		"#0":                                   {0, "invalid_input/event"},
+		"07":                                   {0, "invalid_input/event"},
+		"o/r":                                  {0, "invalid_input/event"},
+		"7 and 8":                              {0, "invalid_input/event"},
+		"https://github.com/o/r":               {0, "invalid_input/event"},
+		"o/other#7":                            {0, "invalid_input/issue"},
+		"https://github.com/o/other/issues/7":  {0, "invalid_input/issue"},
+		"https://ghe.example/o/r/issues/7":     {0, "invalid_input/issue"},
+		"":                                     {0, "invalid_input/event"},
 	} {
 		input, err := json.Marshal(typed)
 		if err != nil {
@@ -79,7 +79,7 @@ func TestTypedIssues(t *testing.T) {
 		}
 	}
 	both := eventOf(t, "workflow_dispatch", `{"inputs": {"issue": "7", "prompt": "Greet."}}`)
-	if _, err := both.Request(trusting()); reasonOf(err) != "invalid_input/dispatch" {
+	if _, err := both.Request(trusting()); reasonOf(err) != "invalid_input/event" {
 		t.Error(err)
 	}
 }

@@ -79,7 +79,7 @@ func (s *Source) readIssue(ctx context.Context, t Task, ref job.Issue, more ...c
 	case err != nil:
 		return t, err
 	case issue.PullRequest:
-		return t, outcome.Stopf(outcome.InvalidInput, "not_an_issue", "%s is a pull request; give the number of an issue.", ref)
+		return t, outcome.Stopf(outcome.InvalidInput, "issue", "%s is a pull request; give the number of an issue.", ref)
 	case issue.State != "open":
 		return t, outcome.Stopf(outcome.Skipped, "issue_closed", "The issue %s is closed; reopen it to have it worked on: %s.", ref, issue.URL)
 	}

@@ -130,7 +130,7 @@ func (s *Source) admitRepair(ctx context.Context) (*forge.PullRequest, error) {
 	case !OfRun(pull.Head):
 		return nil, refuse(pull, "foreign_branch", "is a person's (its branch is not below %s), and only those of runs are repaired", BranchPrefix)
 	case s.Job.Repair.Attempts == 0:
-		return nil, refuse(pull, "no_repairs", "is not repaired, as the job has repair.attempts: 0")
+		return nil, refuse(pull, "repair_limit", "is not repaired, as the job has repair.attempts: 0")
 	}
 	return pull, s.ownHead(ctx, pull)
 }
@@ -174,7 +174,7 @@ func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 		return nil, ForgeFailure("The pull requests of commit "+gitops.Short(s.Request.SHA)+" cannot be listed", err)
 	}
 	if len(pulls) == 0 {
-		return nil, outcome.Stopf(outcome.Skipped, "no_pull_request",
+		return nil, outcome.Stopf(outcome.Skipped, "head_moved",
 			"No open pull request ends in commit %s, which the checks ran on; there is nothing to repair.", gitops.Short(s.Request.SHA))
 	}
 	of := slices.IndexFunc(pulls, func(p *forge.PullRequest) bool {

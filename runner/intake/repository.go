@@ -70,11 +70,11 @@ func issueFits(j *job.Job, server string) error {
 		return err // the job was checked
 	}
 	if !sameHost(at, server) {
-		return outcome.Stopf(outcome.InvalidInput, "issue_elsewhere",
+		return outcome.Stopf(outcome.InvalidInput, "issue",
 			"task.issue is on %s, and the run asks %s: give an issue of that, or set GITHUB_SERVER_URL and GITHUB_API_URL.", at, server)
 	}
 	if name := j.Repository.Name; name != "" && !strings.EqualFold(name, issue.Repository) {
-		return outcome.Stopf(outcome.InvalidInput, "issue_elsewhere",
+		return outcome.Stopf(outcome.InvalidInput, "issue",
 			"task.issue is of %s, and repository.name is %s: give an issue of that, or write %s if an issue of another repository is meant.", issue.Repository, name, issue)
 	}
 	return nil

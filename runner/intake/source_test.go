@@ -77,7 +77,7 @@ func TestIssuesThatCannotBeWorkedOn(t *testing.T) {
 		ends   string
 	}{
 		"none":           {func(on *server, _ *job.Job) { on.issues = nil }, "invalid_input/issue_not_found"},
-		"a pull request": {func(on *server, _ *job.Job) { on.issues["o/r#7"].PullRequest = true }, "invalid_input/not_an_issue"},
+		"a pull request": {func(on *server, _ *job.Job) { on.issues["o/r#7"].PullRequest = true }, "invalid_input/issue"},
 		"closed":         {func(on *server, _ *job.Job) { on.issues["o/r#7"].State = "closed" }, "skipped/issue_closed"},
 		"a server's failure": {func(on *server, _ *job.Job) {
 			on.fails = map[string]error{"issue o/r#7": &forge.Error{Kind: forge.RateLimited, Message: "too many calls"}}

@@ -142,7 +142,7 @@ func (s *Source) subjectRef() (job.Issue, error) {
 		}
 	}
 	if number == 0 {
-		return job.Issue{}, outcome.Stopf(outcome.InvalidInput, "no_subject",
+		return job.Issue{}, outcome.Stopf(outcome.InvalidInput, "issue",
 			"publish.as is %s, and nothing names an issue or pull request to say it on: start the job by an event of one, by workflow_dispatch with the input issue, or give task.issue.", s.Job.Publish.As)
 	}
 	return job.Issue{Repository: s.Event.Repository, Number: number}, s.Event.ofRepository()
@@ -177,7 +177,7 @@ func (s *Source) subjectAt(ref job.Issue) time.Time {
 // issueSubject is an issue with what was said there.
 func (s *Source) issueSubject(ctx context.Context, _ *Task, ref job.Issue, issue *forge.Issue) (input, error) {
 	if s.Job.Publish.As == job.AsReview {
-		return input{}, outcome.Stopf(outcome.InvalidInput, "not_a_pull_request", "publish.as is review, and %s is an issue; give the number of a pull request.", ref)
+		return input{}, outcome.Stopf(outcome.InvalidInput, "issue", "publish.as is review, and %s is an issue; give the number of a pull request.", ref)
 	}
 	in, err := s.issueInput(ctx, ref, issue, s.subjectAt(ref))
 	if err != nil {

@@ -23,7 +23,7 @@ func (c Case) ownJudges() error {
 	if len(paths) == 0 {
 		return nil
 	}
-	return outcome.Stopf(outcome.PolicyViolation, "repair_workflows",
+	return outcome.Stopf(outcome.PolicyViolation, "repair_refused",
 		"A repair leaves .github as it is, and this one changes %s; mend the cause, or say that it lies there.", markdown.SomeFiles(paths))
 }
 

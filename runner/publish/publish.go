@@ -36,7 +36,7 @@ func Prepare(ctx context.Context, to Destination, branch string, base gitops.Bas
 // canBranch makes sure that the task's branch can stand beside the others.
 func canBranch(in *gitops.Checkout, branch string, base gitops.Base) error {
 	if branch == base.Branch {
-		return outcome.Stopf(outcome.InvalidInput, "branch_is_base",
+		return outcome.Stopf(outcome.InvalidInput, "branch_name",
 			"pull_request.branch is %s, which is the base itself; give another name.", branch)
 	}
 	if err := in.BranchFits(branch); err != nil {

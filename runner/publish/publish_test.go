@@ -108,7 +108,7 @@ func TestPreparing(t *testing.T) {
 		base   gitops.Base
 		reason string
 	}{
-		"the base itself":  {branch: "main", base: base, reason: "branch_is_base"},
+		"the base itself":  {branch: "main", base: base, reason: "branch_name"},
 		"below a branch":   {branch: "taken/more", base: base, reason: "branch_name"},
 		"no key":           {branch: taskBranch, base: base, commit: job.Commit{Sign: signSSH, KeyEnv: "KEY"}, reason: "signing_key"},
 		"not pushed":       {branch: taskBranch, base: gitops.Base{Branch: "main", SHA: strings.Repeat("a", 40)}, reason: "base_not_pushed"},

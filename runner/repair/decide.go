@@ -78,11 +78,11 @@ func (t *Thread) Decide(ctx context.Context, c *Case, head *gitops.CommitInfo, a
 	switch {
 	case so.Attempts >= allowed.Attempts:
 		t.leave(c)
-		return end("repair_attempts", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
+		return end("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
 			attempts(so.Attempts), allowed.Attempts, pull, c.Pull.URL)
 	case allowed.CostUSD > 0 && so.Spent >= allowed.CostUSD:
 		t.leave(c)
-		return end("repair_cost", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
+		return end("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
 			pull, so.Spent, allowed.CostUSD, c.Pull.URL)
 	}
 	plan := &Plan{Attempt: intake.Repair{Head: c.Head, Attempt: so.Attempts + 1, Spent: so.Spent}}

@@ -105,7 +105,7 @@ func TestWhatConfiguresASandbox(t *testing.T) {
 		"files in the checkout": {readOnly, func(m *machine) {
 			*m = m.with("XDG_STATE_HOME=" + m.Dir + "/state")
 		}, "", "", "run_directory"},
-		"a bare repository": {map[string]string{}, func(m *machine) { m.Git("config", "core.bare", "true") }, "", "", "bare_repository"},
+		"a bare repository": {map[string]string{}, func(m *machine) { m.Git("config", "core.bare", "true") }, "", "", "unsupported_checkout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t, c.files)

@@ -53,12 +53,12 @@ func ServerSecretProblems(env Environment, j *job.Job) (all []error) {
 	for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
 		for _, of := range j.MCPServers[name].Env.Pass {
 			if env.Get(of) == "" {
-				all = append(all, outcome.Stopf(outcome.InvalidInput, "mcp_token",
+				all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
 					"The server %s is to be given %s, which is not set: set it where agent-ci is started, or take it out of mcp_servers.%s.env.pass.", name, of, name))
 			}
 		}
 		if of := j.MCPServers[name].BearerTokenEnv; of != "" && env.Get(of) == "" {
-			all = append(all, outcome.Stopf(outcome.InvalidInput, "mcp_token",
+			all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
 				"There is no token for the server %s: set %s where agent-ci is started, or name another variable with mcp_servers.%s.bearer_token_env.", name, of, name))
 		}
 	}

@@ -201,9 +201,9 @@ func asMap(t *testing.T, l job.Limits) map[string]any {
 func TestNothingButLimitsIsGivenLater(t *testing.T) {
 	was := job.Limits{Turns: 1, Tokens: 3}
 	for reason, assignments := range map[string][]string{
-		"not_a_limit": {"limits.turns=9", "model.name=another"},
-		"job":         {"limits.turns=0"},
-		"":            nil,
+		"not_resumable": {"limits.turns=9", "model.name=another"},
+		"job":           {"limits.turns=0"},
+		"":              nil,
 	} {
 		got, err := settings.SetLimits(was, assignments)
 		if reason != "" {

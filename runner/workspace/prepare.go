@@ -90,7 +90,7 @@ func (w *Workspace) writable(expected bool) error {
 	if err == nil {
 		return nil
 	}
-	return outcome.Stopf(outcome.InvalidInput, "checkout_not_writable",
+	return outcome.Stopf(outcome.InvalidInput, "checkout_access",
 		"The checkout cannot be written (%s: %v); run as the user that it belongs to, or give a checkout that can be written.", path, err).Because(err)
 }
 
@@ -128,10 +128,10 @@ func (w *Workspace) findBaseBranch(ctx context.Context, wanted BaseBranch) error
 	case branch != "":
 		return CheckoutFailure(w.SetBase(ctx, gitops.BaseSpec{Branch: branch}))
 	case earlier != nil:
-		return outcome.Stopf(outcome.InvalidInput, "base_is_task_branch",
+		return outcome.Stopf(outcome.InvalidInput, "no_base",
 			"The checkout is on %s, the branch of an earlier run; check out the branch to build on, or set repository.base.", w.base.Branch)
 	}
-	return outcome.Stopf(outcome.InvalidInput, "detached_head",
+	return outcome.Stopf(outcome.InvalidInput, "no_base",
 		"The checkout is on no branch (detached HEAD at %s); check a branch out, or set repository.base.", gitops.Short(w.base.SHA))
 }
 

@@ -46,7 +46,7 @@ func TestTheBaseIsABranchThatAChangeCanGoTo(t *testing.T) {
 		base, reason string
 	}{
 		"a branch":                               {all(), BaseBranch{}, "main", ""},
-		"detached":                               {git("checkout", "-q", "--detach"), BaseBranch{}, "", "detached_head"},
+		"detached":                               {git("checkout", "-q", "--detach"), BaseBranch{}, "", "no_base"},
 		"detached, none needed":                  {git("checkout", "-q", "--detach"), BaseBranch{NoneNeeded: true}, "", ""},
 		"detached, the forge says":               {git("checkout", "-q", "--detach"), BaseBranch{Usual: says("main", nil)}, "main", ""},
 		"detached, the forge is unknown":         {git("checkout", "-q", "--detach"), BaseBranch{Usual: says("nowhere", nil)}, "", "unknown_base"},
@@ -54,9 +54,9 @@ func TestTheBaseIsABranchThatAChangeCanGoTo(t *testing.T) {
 		"an earlier run, none needed":            {earlierRun("agent-ci/other"), BaseBranch{NoneNeeded: true}, "main", ""},
 		"an earlier run, the forge says":         {all(git("branch", "dev"), earlierRun("agent-ci/other")), BaseBranch{Usual: says("dev", nil)}, "dev", ""},
 		"an earlier run, as configured":          {earlierRun("agent-ci/other"), BaseBranch{Configured: true}, "agent-ci/other", ""},
-		"an earlier run on two branches":         {all(git("branch", "dev"), earlierRun("agent-ci/other")), BaseBranch{}, "", "base_is_task_branch"},
+		"an earlier run on two branches":         {all(git("branch", "dev"), earlierRun("agent-ci/other")), BaseBranch{}, "", "no_base"},
 		"two branches, origin's default":         {all(git("branch", "dev"), earlierRun("agent-ci/other"), origin), BaseBranch{}, "trunk", ""},
-		"the task's branch, person's commit":     {git("checkout", "-q", "-b", "agent-ci/this"), BaseBranch{TaskBranch: "agent-ci/this"}, "", "base_is_task_branch"},
+		"the task's branch, person's commit":     {git("checkout", "-q", "-b", "agent-ci/this"), BaseBranch{TaskBranch: "agent-ci/this"}, "", "no_base"},
 		"another task's branch, person's commit": {git("checkout", "-q", "-b", "agent-ci/that"), BaseBranch{TaskBranch: "agent-ci/this"}, "agent-ci/that", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

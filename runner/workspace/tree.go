@@ -100,7 +100,7 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 		return outcome.Stopf(outcome.InvalidInput, "no_space", "%s; make room, remove what is not needed there, or name another disk with --out.", outcome.Sentence(short.Error())).Because(err)
 	}
 	if unreadable := (*gitops.UnreadableError)(nil); errors.As(err, &unreadable) {
-		return outcome.Stopf(outcome.InvalidInput, "checkout_unreadable", "The checkout can't be copied for commands: tracked files may not be read (%s); give the user of the run the right to read them, or take a checkout of its own.", markdown.SomeFiles(unreadable.Paths)).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "checkout_access", "The checkout can't be copied for commands: tracked files may not be read (%s); give the user of the run the right to read them, or take a checkout of its own.", markdown.SomeFiles(unreadable.Paths)).Because(err)
 	}
 	if err == nil {
 		err = w.rec.Write(record.PrivateTreeMade, nil)

@@ -305,7 +305,7 @@ func CheckoutFailure(err error) error {
 		reason string
 	}{
 		{errors.Is(err, gitops.ErrNotRepository), "no_checkout"},
-		{errors.Is(err, gitops.ErrBare), "bare_repository"},
+		{errors.Is(err, gitops.ErrBare), "unsupported_checkout"},
 		{errors.Is(err, gitops.ErrNoCommit), "no_commit"},
 		{errors.As(err, new(*gitops.UnsupportedError)), "unsupported_checkout"},
 		{errors.As(err, new(*gitops.UnknownBaseError)), "unknown_base"},

@@ -132,18 +132,21 @@ func wantWarnings(t *testing.T, w *Workspace, codes ...string) {
 }
 
 func TestWhatIsNoCheckoutIsSaidByItsReason(t *testing.T) {
-	for reason, make := range map[string]func(gittest.Repo){
-		"":                     gittest.Repo.Seed,
-		"no_checkout":          func(r gittest.Repo) { r.Remove(".git") },
-		"no_commit":            func(gittest.Repo) {},
-		"bare_repository":      func(r gittest.Repo) { r.Remove(".git"); r.Git("init", "-q", "--bare") },
-		"unsupported_checkout": func(r gittest.Repo) { r.Seed(); r.Git("config", "core.repositoryformatversion", "7") },
+	for _, test := range []struct {
+		reason string
+		make   func(gittest.Repo)
+	}{
+		{"", gittest.Repo.Seed},
+		{"no_checkout", func(r gittest.Repo) { r.Remove(".git") }},
+		{"no_commit", func(gittest.Repo) {}},
+		{"unsupported_checkout", func(r gittest.Repo) { r.Remove(".git"); r.Git("init", "-q", "--bare") }},
+		{"unsupported_checkout", func(r gittest.Repo) { r.Seed(); r.Git("config", "core.repositoryformatversion", "7") }},
 	} {
-		t.Run(reason, func(t *testing.T) {
+		t.Run(test.reason, func(t *testing.T) {
 			repo := gittest.New(t)
-			make(repo)
+			test.make(repo)
 			w, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
-			wantStop(t, CheckoutFailure(err), reason)
+			wantStop(t, CheckoutFailure(err), test.reason)
 			if err == nil {
 				ok(t, w.Close())
 			}
