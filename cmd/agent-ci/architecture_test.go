@@ -43,7 +43,7 @@ var roomKnows = map[string][]string{
 		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",
 	},
 	"runner/doctor": {
-		"runner/confine", "runner/extensions", "runner/identity", "runner/intake", "runner/model", "runner/outcome", "runner/price", "runner/sandboxcommand", "runner/settings", "runner/workspace", "gitops", "policy/outside", "policy/sandbox",
+		"runner/confine", "runner/extensions", "runner/identity", "runner/intake", "runner/model", "runner/outcome", "runner/preflight", "runner/price", "runner/sandboxcommand", "runner/settings", "runner/workspace", "gitops", "policy/outside", "policy/sandbox",
 	},
 	"runner/feedback": {"runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops"},
 	"runner/identity": {"runner/given", "runner/job", "runner/model", "runner/outcome", "runner/settings"},

@@ -94,15 +94,9 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 		if key, let = d.examineIdentity(ctx, p, base, online); !let {
 			return
 		}
-	} else if !m.KeySet && asked.APIKeyEnv != "" {
-		d.fault("model", "There is no key for the model: "+asked.APIKeyEnv+" is not set.", "Set "+asked.APIKeyEnv+", or name another variable with model.api_key_env.")
 	}
-	if _, err := model.NewOpenAI(model.Endpoint{BaseURL: base}); err != nil { // of which a run ends
-		d.fault("model", "The address of the model's API, "+m.BaseURL+", is none that a run takes: it must be https, or http to a host that is not public.", "Give OPENAI_BASE_URL or model.base_url a URL like https://api.openai.com/v1.")
-		return
-	}
-	if !online {
-		return
+	if _, err := model.NewOpenAI(model.Endpoint{BaseURL: base}); err != nil || !online {
+		return // examineReadiness reports the error
 	}
 	answer, _, _ := ask(ctx, strings.TrimSuffix(base, "/")+"/models", key, asked.Headers)
 	m.Answer = answer
@@ -124,8 +118,7 @@ func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepa
 	m := &d.Model
 	m.KeyName = ""
 	own, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.Learn})
-	if err != nil {
-		d.fault("model", outcome.Of(ctx, err).Message, "docs/how-to/keyless.md tells what is to be set up.")
+	if err != nil { // which examineReadiness reports
 		return "", false
 	}
 	m.Identity = own.From()

@@ -51,9 +51,6 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 			d.fault("confinement", outcome.Of(ctx, err).Message, "")
 		}
 	}
-	if _, err := prepared.Credentials(ctx); err != nil {
-		d.fault("configuration", outcome.Of(ctx, err).Message, "")
-	}
 	if _, err := prepared.Authorities(ctx); err != nil {
 		d.fault("configuration", outcome.Of(ctx, err).Message, "")
 	}

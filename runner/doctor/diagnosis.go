@@ -78,6 +78,9 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 		d.note("configuration", w.Message, "")
 	}
 	d.examineGit(ctx, p)
+	if err := d.examineReadiness(ctx, p); err != nil {
+		return nil, err
+	}
 	d.examineModel(ctx, p, o.Online)
 	d.examineGitHub(ctx, p, o.Online)
 	for i, found := range d.Problems {

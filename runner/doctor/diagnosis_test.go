@@ -281,7 +281,7 @@ func TestWhoseTheModelIs(t *testing.T) {
 		want    Model
 		says    []string
 	}{
-		"nothing is set": {nil, Model{Auth: "key", BaseURL: "https://api.openai.com/v1/", KeyName: "OPENAI_API_KEY"}, []string{"error: There is no key for the model: OPENAI_API_KEY is not set."}},
+		"nothing is set": {nil, Model{Auth: "key", BaseURL: "https://api.openai.com/v1/", KeyName: "OPENAI_API_KEY"}, []string{"error: There is no key for the model: set OPENAI_API_KEY, or name another variable"}},
 		"another variable": {
 			[]string{"AGENT_CI_MODEL_API_KEY_ENV=MODEL_KEY", "MODEL_KEY=key-of-the-model", "OPENAI_API_KEY=key-of-another"},
 			Model{Auth: "key", BaseURL: "https://api.openai.com/v1/", KeyName: "MODEL_KEY", KeySet: true},
@@ -300,17 +300,20 @@ func TestWhoseTheModelIs(t *testing.T) {
 		"no URL": {
 			[]string{"OPENAI_BASE_URL=https://octocat:password@[::1", "OPENAI_API_KEY=key-of-the-model"},
 			Model{Auth: "key", BaseURL: "(not a URL)", KeyName: "OPENAI_API_KEY", KeySet: true},
-			[]string{"error: The address of the model's API, (not a URL), is none that a run takes: it must be https, or http to a host that is not public."},
+			[]string{"error: The model's address (model.base_url, else OPENAI_BASE_URL) is not an http or https URL; give a URL like"},
 		},
 		"one in the clear": {
 			[]string{"OPENAI_BASE_URL=http://models.example.com/v1", "OPENAI_API_KEY=key-of-the-model"},
 			Model{Auth: "key", BaseURL: "http://models.example.com/v1", KeyName: "OPENAI_API_KEY", KeySet: true},
-			[]string{"error: The address of the model's API, http://models.example.com/v1, is none that a run takes: it must be https, or http to a host that is not public."},
+			[]string{"error: The model's address (model.base_url, else OPENAI_BASE_URL) is http to the public host models.example.com, where"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &Diagnosis{}
 			p := prepared(t, t.TempDir(), surroundings(t, c.environ...))
+			if err := d.examineReadiness(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
 			d.examineModel(t.Context(), p, false)
 			c.want.Name = p.Job.Model.Name
 			if diff := cmp.Diff(c.want, d.Model); diff != "" {

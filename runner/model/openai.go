@@ -68,7 +68,7 @@ func (e Endpoint) base() (string, error) {
 	base := cmp.Or(e.BaseURL, DefaultBaseURL)
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return "", fmt.Errorf("the model's address (model.base_url, else OPENAI_BASE_URL) %q is not an http or https URL", base)
+		return "", errors.New("the model's address (model.base_url, else OPENAI_BASE_URL) is not an http or https URL")
 	}
 	if u.Scheme == "http" && !reach.Near(u.Hostname()) {
 		return "", fmt.Errorf("the model's address (model.base_url, else OPENAI_BASE_URL) is http to the public host %s, where others could read the key and the conversation", u.Hostname())
