@@ -44,7 +44,7 @@ func campaignExamples(t testing.TB) map[string]string {
 		t.Fatal(err)
 	}
 	all := map[string]string{}
-	for _, file := range append(files, campaignDocFile) {
+	for _, file := range append(files, "../../examples/campaigns/local/campaign.yml", campaignDocFile) {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func campaignExamples(t testing.TB) map[string]string {
 			}
 		}
 	}
-	if len(all) != 4 {
+	if len(all) != 6 {
 		t.Errorf("there are %d examples", len(all))
 	}
 	return all

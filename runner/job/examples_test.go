@@ -55,6 +55,21 @@ func TestEveryKeyHasAnExample(t *testing.T) {
 	}
 }
 
+// TestEveryKeyOfACampaignHasAnExample does that for campaign files, whose examples TestCampaignExamplesLoad loads.
+func TestEveryKeyOfACampaignHasAnExample(t *testing.T) {
+	set, leaves := map[string]bool{}, map[string]bool{}
+	for _, example := range campaignExamples(t) {
+		if err := collect(campaignRoot(), []byte(example), set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leavesBelow(campaignRoot(), leaves)
+	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(leaves)), func(path string) bool { return set[path] })
+	if len(leaves) < 20 || len(missing) > 0 {
+		t.Errorf("of %d keys these have no example in examples/campaigns or the document: %s", len(leaves), strings.Join(missing, ", "))
+	}
+}
+
 // collect notes the keys that a job sets.
 func collect(k *key, raw []byte, set map[string]bool) error {
 	var node yaml.Node
