@@ -185,7 +185,7 @@ func (in *invocation) concludeProgress(ctx context.Context, so *reached, stop *o
 		end.Trace = intake.FruitlessMark(so.task.Snapshot, p.Base.SHA)
 	}
 	if err := in.watch.Conclude(ctx, end); err != nil {
-		in.rec.Warn("progress_comment", "The progress could not be shown in a comment: %v", err)
+		in.rec.Warn("comment_not_written", "The progress could not be shown in a comment: %v", err)
 	}
 }
 

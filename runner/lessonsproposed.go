@@ -164,7 +164,7 @@ func (so *reached) tellUnshown(change *gitops.ChangeSet) error {
 	}
 	for _, l := range so.learnt.proposed {
 		if !slices.ContainsFunc(shown, func(s memory.Lesson) bool { return s.ID == l.ID }) {
-			so.learnt.rec.Warn("lesson_left_out", "The lesson %s that the model proposed is left out, since nothing that showed it is there any more: %s", l.ID, l.Claim)
+			so.learnt.rec.Warn("lessons_left_out", "The lesson %s that the model proposed is left out, since nothing that showed it is there any more: %s", l.ID, l.Claim)
 		}
 	}
 	return nil

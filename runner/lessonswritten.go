@@ -315,7 +315,7 @@ func (in *invocation) proposeAlone(ctx context.Context, so *reached, to publish.
 		err = in.openLessons(ctx, so, forge, p)
 	}
 	if err != nil {
-		in.rec.Warn("lessons_not_proposed", "The lessons that the model proposed are not published: %s.", outcome.Trimmed(err))
+		in.rec.Warn("lessons_not_written", "The lessons that the model proposed are not published: %s.", outcome.Trimmed(err))
 	}
 }
 

@@ -96,7 +96,7 @@ func (in *invocation) concludeRepair(ctx context.Context, so *reached, stop *out
 		end.Commit = p.Commit
 	}
 	if err := so.repair.thread.Conclude(ctx, so.red, end); err != nil {
-		in.rec.Warn("repair_comment", "How the repair ended could not be said on the pull request: %v", err)
+		in.rec.Warn("comment_not_written", "How the repair ended could not be said on the pull request: %v", err)
 	}
 }
 

@@ -238,7 +238,7 @@ func TestCommentsAreReplaced(t *testing.T) {
 
 	w.forge.On(http.MethodGet, "/repos/octo/widgets/issues/1/comments", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}, 1)
 	alone := put("one")
-	w.wantWarning("pull_request_comments")
+	w.wantWarning("comment_not_written")
 	if !strings.HasPrefix(alone.Body, intake.UncommentedMark) {
 		t.Errorf("the body does not stand alone:\n%s", alone.Body)
 	}

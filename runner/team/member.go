@@ -304,7 +304,7 @@ func (m *Member) End() {
 		t.options.Record.Warn("agents_ended", "The agent ended while others that it had started still worked (%s); they were ended, and what they did is not in the change.", strings.Join(ended, ", "))
 	}
 	if len(lost) > 0 {
-		t.options.Record.Warn("agents_unmerged", "What agents changed on copies of the workspace (%s) was not taken over, and is not in the change.", strings.Join(lost, ", "))
+		t.options.Record.Warn("agents_ended", "What agents changed on copies of the workspace (%s) was not taken over, and is not in the change.", strings.Join(lost, ", "))
 	}
 	m.ctx, m.news = nil, nil
 }

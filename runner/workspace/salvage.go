@@ -47,7 +47,7 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 	}
 	if !w.home { // else what differs is what the run put back
 		if _, err := w.warnOfOthers(ctx); err != nil {
-			w.rec.Warn("checkout_not_compared", "What others changed in the checkout while the run worked could not be found: %v", err)
+			w.rec.Warn("checkout_changed", "What others changed in the checkout while the run worked could not be found: %v", err)
 		}
 	}
 	switch {
@@ -185,7 +185,7 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 	left := leftovers(change)
 	submodules, err := w.changedSubmodules(ctx) // what changed in them git doesn't see
 	if err != nil {
-		w.rec.Warn("leftover_not_looked_for", "Whether anything changed in submodules could not be found out: %v.", err)
+		w.rec.Warn("leftover", "Whether anything changed in submodules could not be found out: %v.", err)
 	}
 	left = append(left, submodules...)
 	var moved []string
@@ -196,7 +196,7 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 		}
 		if err != nil {
 			w.left = true
-			w.rec.Warn("leftover_not_moved", "What cannot be part of a change could not be moved out of the work tree (%v); it lies in %s.", err, w.tree.Folder())
+			w.rec.Warn("leftover", "What cannot be part of a change could not be moved out of the work tree (%v); it lies in %s.", err, w.tree.Folder())
 			return ""
 		}
 	}
