@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -65,48 +66,32 @@ func readInputSchema(value any) (map[string]any, error) {
 	return schema, nil
 }
 
-func checkArgument(s string) error {
-	if strings.ContainsRune(s, 0) {
-		return errors.New("must not contain NUL")
-	}
-	return nil
-}
+// argvKey is a program with its arguments, which may be empty.
+var argvKey = sync.OnceValue(func() *key {
+	k := newKey(map[string]rule{"": {form: argument}, "[]": {scalars: true}}, "", reflect.TypeFor[[]string]())
+	k.elem.filled = false
+	return k
+})
 
 // command takes a script or argv.
 func (d *decoder) command(k *key, path string, node *yaml.Node, into reflect.Value) bool {
-	var c Command
+	c := into.Addr().Interface().(*Command)
 	switch {
 	case node.Kind == yaml.ScalarNode && node.Tag == textTag:
 		c.Script = node.Value
-		if err := notBlank.check(c.Script); err != nil {
-			return d.complain(path, node, err.Error())
-		}
-	case node.Kind == yaml.SequenceNode && len(node.Content) == 0:
-		return d.complain(path, node, "is an empty list; give a program with its arguments, or a script as text")
-	case node.Kind == yaml.SequenceNode:
-		for _, item := range node.Content {
-			if complaint := unwanted(item); complaint != "" {
-				return d.complain(path, item, complaint)
-			}
-			if item.Kind != yaml.ScalarNode || isNull(item) {
-				return d.complain(path, item, "must be text")
-			}
-			if err := checkArgument(item.Value); err != nil {
-				return d.complain(path, item, err.Error())
-			}
-			c.Argv = append(c.Argv, item.Value)
-		}
-		if c.Argv[0] == "" {
-			return d.complain(path, node, "names no program")
-		}
-		if wrong := misnamed(c.Argv, ListOf); wrong != "" {
-			return d.complain(path, node, wrong)
-		}
-	default:
+		err := notBlank.check(c.Script)
+		return err == nil || d.complain(path, node, err.Error())
+	case node.Kind != yaml.SequenceNode:
 		return d.wrongType(k, path, node)
+	case len(node.Content) == 0:
+		return d.complain(path, node, "is an empty list; give a program with its arguments, or a script as text")
+	case !d.list(argvKey(), path, node, reflect.ValueOf(&c.Argv).Elem()):
+		return false
+	case c.Argv[0] == "":
+		return d.complain(path, node, "names no program")
 	}
-	into.Set(reflect.ValueOf(c))
-	return true
+	wrong := misnamed(c.Argv, ListOf)
+	return wrong == "" || d.complain(path, node, wrong)
 }
 
 func commandSchema(schema map[string]any) {

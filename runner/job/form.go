@@ -68,7 +68,7 @@ var (
 	skillFolder    = &form{about: "path of a folder below the root, without ..", check: checkSkillFolder}
 	pathPattern    = &form{about: "pattern of paths, with *, ** and ?", check: checkPattern}
 	rulesFile      = &form{about: "path of a file", check: checkRulesFile, pattern: `/?` + pathPart + `(?:/` + pathPart + `)*`}
-	webAddress     = &form{about: "http or https address", check: checkWebAddress, pattern: `https?://.+`}
+	webAddress     = &form{about: "http or https address", check: checkAddress("https://api.example.com/v1", "the key belongs in the variable that api_key_env names", false), pattern: `https?://.+`}
 	headerValue    = &form{about: "one line", check: checkHeaderValue}
 	variableValue  = &form{about: "text", check: checkNoNUL}
 
@@ -196,17 +196,22 @@ func checkPattern(s string) error {
 	return checkFilledLine(s)
 }
 
-func checkWebAddress(s string) error {
-	address, err := url.Parse(s)
-	switch {
-	case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http":
-		return errors.New("must be an address such as https://api.example.com/v1")
-	case address.User != nil:
-		return errors.New("must not hold a user or a password; the key belongs in the variable that api_key_env names")
-	case address.RawQuery != "" || address.Fragment != "":
-		return errors.New("must not hold a query or a fragment")
+// checkAddress checks an http or https address. secret says where a password belongs.
+func checkAddress(example, secret string, query bool) func(string) error {
+	return func(s string) error {
+		address, err := url.Parse(s)
+		switch {
+		case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http":
+			return errors.New("must be an address such as " + example)
+		case address.User != nil:
+			return errors.New("must not have a user or a password; " + secret)
+		case address.Fragment != "":
+			return errors.New("must not have a fragment (#…)")
+		case address.RawQuery != "" && !query:
+			return errors.New("must not have a query (?…)")
+		}
+		return checkInTheClear(address)
 	}
-	return checkInTheClear(address)
 }
 
 // checkInTheClear refuses http to a public host, since others could read and change what is said.

@@ -2,10 +2,8 @@ package job
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -38,9 +36,9 @@ const AllTools = "*"
 const mostMCPServers = 32
 
 var (
-	serverURL  = &form{about: "http or https address", check: checkServerURL, pattern: `https?://.+`}
+	serverURL  = &form{about: "http or https address", check: checkAddress("https://mcp.example.com/mcp", "bearer_token_env names the variable with the token", true), pattern: `https?://.+`}
 	serverName = matching("a name: letters, digits, - and _", `[A-Za-z0-9][A-Za-z0-9_-]{0,39}`)
-	argument   = &form{about: "an argument, without NUL", check: checkArgument}
+	argument   = &form{about: "an argument, without NUL", check: checkNoNUL}
 )
 
 // fitMCPServers checks what no key of a server can tell alone.
@@ -90,19 +88,6 @@ func (c mcpChecks) kind() {
 		misfit{join(c.path, "headers"), !there && len(s.Headers) > 0, ofURL},
 		misfit{join(c.path, "bearer_token_env"), !there && s.BearerTokenEnv != "", ofURL},
 	)
-}
-
-func checkServerURL(s string) error {
-	address, err := url.Parse(s)
-	switch {
-	case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http":
-		return errors.New("must be an address such as https://mcp.example.com/mcp")
-	case address.User != nil:
-		return errors.New("must not have a user or a password; bearer_token_env names the variable with the token")
-	case address.Fragment != "":
-		return errors.New("must not have a fragment (#…)")
-	}
-	return checkInTheClear(address)
 }
 
 // program checks where the program of a server, and its folder, are found.
