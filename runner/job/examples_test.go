@@ -12,6 +12,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+// mostKeys is how many keys a job may have. A new one takes the place of one that nobody sets.
+const mostKeys = 175
+
 // TestEveryKeyHasAnExample loads the jobs of the examples and recipes, and fails for each key that neither
 // these nor a block of YAML in the documents set.
 func TestEveryKeyHasAnExample(t *testing.T) {
@@ -52,6 +55,9 @@ func TestEveryKeyHasAnExample(t *testing.T) {
 	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(leaves)), func(path string) bool { return set[path] })
 	if len(leaves) < 100 || len(missing) > 0 {
 		t.Errorf("of %d keys these have no example in examples/, a recipe or a document: %s", len(leaves), strings.Join(missing, ", "))
+	}
+	if len(leaves) > mostKeys {
+		t.Errorf("a job has %d keys, more than %d: see which of them a good default can replace", len(leaves), mostKeys)
 	}
 }
 
