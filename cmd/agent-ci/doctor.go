@@ -42,7 +42,7 @@ func examine(flags *flagSet) deed {
 	flags.text(&o.Dir, "repo", "DIR", "checkout to look at (default: the current folder)")
 	var operator string
 	flags.variables = true
-	flags.text(&operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
+	flags.operatorFile(&operator)
 	flags.on(&o.Online, "online", "ask the model's API and GitHub, too")
 	flags.on(&asJSON, "json", "print JSON")
 	return func(ctx context.Context, p process, _ []string) int {

@@ -51,6 +51,25 @@ func (f *flagSet) on(to *bool, name, usage string) {
 // last is for commands that take a run directory, and is read by process.runOrLast.
 func (f *flagSet) last(to *bool) { f.on(to, "last", "the newest run of this machine") }
 
+// Flags of several commands.
+func (f *flagSet) quiet(to *bool) { f.on(to, "quiet", "no progress on standard error") }
+
+func (f *flagSet) operatorFile(to *string) {
+	f.text(to, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
+}
+
+func (f *flagSet) events(to *bool) {
+	f.on(to, "json", "print each event of the transcript as a line of JSON on standard output")
+}
+
+func (f *flagSet) session(to *string) {
+	f.text(to, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
+}
+
+func (f *flagSet) jobKey(to *[]string) {
+	f.list(to, "set", "KEY=VALUE", "set a job key; may be repeated")
+}
+
 func (f *flagSet) list(to *[]string, name, value, usage string) {
 	f.Func(name, usage, func(s string) error { *to = append(*to, s); return nil })
 	f.order, f.values[name] = append(f.order, name), value

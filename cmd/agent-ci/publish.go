@@ -32,10 +32,10 @@ func publish(flags *flagSet) deed {
 	flags.jobKeys = []string{"set"}
 	flags.text(&o.Dir, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
 	flags.text(&o.JobFile, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
-	flags.text(&o.Operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
+	flags.operatorFile(&o.Operator)
 	flags.text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnWords()...)
-	flags.list(&o.Set, "set", "KEY=VALUE", "set a job key; may be repeated")
-	flags.on(&o.Quiet, "quiet", "no progress on standard error")
+	flags.jobKey(&o.Set)
+	flags.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {
 		failing, err := readFailOn(failOn)
 		if err != nil {

@@ -36,13 +36,13 @@ func repair(f *flagSet) deed {
 	f.jobKeys = []string{"model", "set"}
 	f.text(&o.Dir, "repo", "DIR", "checkout to work in (default: the current folder); elsewhere a clone is made")
 	f.text(&o.Out, "out", "DIR", "run directory, as for agent-ci run")
-	f.text(&o.Operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
-	f.text(&o.Replay, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
-	f.list(&o.Set, "set", "KEY=VALUE", "set a job key; may be repeated")
+	f.operatorFile(&o.Operator)
+	f.session(&o.Replay)
+	f.jobKey(&o.Set)
 	f.text(&o.Model, "model", "NAME", "model to ask")
 	f.text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnWords()...)
-	f.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
-	f.on(&o.Quiet, "quiet", "no progress on standard error")
+	f.events(&asJSON)
+	f.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {
 		if o.Repair = rest[0]; o.Repair == "" {
 			return f.wrong(p, "the pull request is empty; give it as OWNER/REPO#N, to the action as the input issue")

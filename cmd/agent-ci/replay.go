@@ -49,7 +49,7 @@ func replay(flags *flagSet) deed {
 	flags.text(&o.JobFile, "job", "JOB.yml", "the job of a run that this machine did not record: what it allows")
 	flags.text(&o.Out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
 	flags.on(&o.Frozen, "frozen", "replay the tools too: run nothing")
-	flags.on(&quiet, "quiet", "no progress on standard error")
+	flags.quiet(&quiet)
 	return func(ctx context.Context, p process, rest []string) int {
 		dir, status := p.runOrLast("replay", flags, rest, last)
 		if status != exitOK {

@@ -46,10 +46,10 @@ func resume(flags *flagSet) deed {
 	flags.text(&o.Dir, "repo", "DIR", "checkout to go on in (default: where the run worked,\nor the current folder for a run that this machine did not record)")
 	flags.text(&o.JobFile, "job", "JOB.yml", "the job of a run that this machine did not record: what it allows")
 	flags.text(&o.Replay, "replay", "FILE", "the scripted session, of a run that had one")
-	flags.text(&o.Operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
+	flags.operatorFile(&o.Operator)
 	flags.list(&o.Set, "set", "LIMIT=VALUE", "set a limit anew (limits.…); may be repeated")
-	flags.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
-	flags.on(&o.Quiet, "quiet", "no progress on standard error")
+	flags.events(&asJSON)
+	flags.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {
 		dir, status := p.runOrLast("resume", flags, rest, last)
 		if status != exitOK {

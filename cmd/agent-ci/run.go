@@ -52,14 +52,14 @@ func run(f *flagSet) deed {
 	f.text(&o.Dir, "repo", "DIR", "checkout to work in (default: the current folder)")
 	f.text(&o.Out, "out", "DIR", "run directory, new or empty (default: a new one below $RUNNER_TEMP,\nelse below the user's state folder)")
 	f.text(&o.Publish, "publish", "MODE", "github: push to GitHub and open a pull request;\nlocal: commit on the task's branch, push if the origin is on this machine;\nnone: leave the change in the checkout, uncommitted\n(default: github where a token and a repository are known, else local)", runner.PublishModes()...)
-	f.text(&o.Operator, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
-	f.text(&o.Replay, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
-	f.list(&o.Set, "set", "KEY=VALUE", "set a job key; may be repeated")
+	f.operatorFile(&o.Operator)
+	f.session(&o.Replay)
+	f.jobKey(&o.Set)
 	f.text(&o.Model, "model", "NAME", "model to ask")
 	f.text(&failOn, "fail-on", "LIST", "outcomes for which the exit status is not 0: names of outcomes, failures\nfor all whose status is not 0, none (default: failures)", failOnWords()...)
 	f.on(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, also those that an earlier run found green there")
-	f.on(&asJSON, "json", "print each event of the transcript as a line of JSON on standard output")
-	f.on(&o.Quiet, "quiet", "no progress on standard error")
+	f.events(&asJSON)
+	f.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {
 		if len(rest) == 1 {
 			o.JobFile = rest[0]
