@@ -264,21 +264,12 @@ func (s *status) doing(now time.Time) (words, took string) {
 
 // step returns the current step of the plan; empty outside of the agent's work.
 func (s *status) step() string {
-	steps := s.run.View().Plan.Steps
-	at, _ := currentStep(steps)
+	plan := s.run.View().Plan
+	at, _ := plan.Current()
 	if s.phase != record.PhaseAgent || at < 0 {
 		return ""
 	}
-	return fmt.Sprintf("%sstep %d/%d: %s", between, at+1, len(steps), Printable(steps[at].Step))
-}
-
-// currentStep returns the index of the step that is in progress, or else of the first step that is
-// not done; -1 if all are done.
-func currentStep(steps []transcript.PlanStep) (at int, begun bool) {
-	if at = slices.IndexFunc(steps, func(s transcript.PlanStep) bool { return s.Status == "in_progress" }); at >= 0 {
-		return at, true
-	}
-	return slices.IndexFunc(steps, func(s transcript.PlanStep) bool { return s.Status != "completed" }), false
+	return fmt.Sprintf("%sstep %d/%d: %s", between, at+1, len(plan.Steps), Printable(plan.Steps[at].Step))
 }
 
 // agents returns how many agents work that others started; empty for none.

@@ -413,6 +413,25 @@ type PlanStep struct {
 	Status string `json:"status"` // pending, in_progress, completed
 }
 
+// Done counts the steps that are done.
+func (p Plan) Done() (n int) {
+	for _, step := range p.Steps {
+		if step.Status == "completed" {
+			n++
+		}
+	}
+	return n
+}
+
+// Current returns the index of the step that is in progress, or else of the first step that is not done; -1
+// if all are done.
+func (p Plan) Current() (at int, begun bool) {
+	if at = slices.IndexFunc(p.Steps, func(s PlanStep) bool { return s.Status == "in_progress" }); at >= 0 {
+		return at, true
+	}
+	return slices.IndexFunc(p.Steps, func(s PlanStep) bool { return s.Status != "completed" }), false
+}
+
 // Verify is the whole verification table after one attempt. Attempt 0 is the
 // baseline: only Before is set in its rows.
 type Verify struct {

@@ -177,11 +177,12 @@ func Join(separator string, all ...Text) (joined Text) {
 	return joined
 }
 
-// String is the text without its styles.
-func (t Text) String() string {
-	s := ""
+// String is the text without its styles, and without what is for pages alone.
+func (t Text) String() (s string) {
 	for _, span := range t {
-		s += span.Text
+		if !span.Paged {
+			s += span.Text
+		}
 	}
 	return s
 }

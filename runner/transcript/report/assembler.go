@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/timeline"
 )
 
 // assembler makes entries of events. An entry goes to out when it is whole and
@@ -52,23 +53,58 @@ func (a *assembler) add(e transcript.Event) error {
 	if a.start.IsZero() {
 		a.start = e.Time
 	}
-	if e.Type == transcript.TypeAgentStarted {
-		var d transcript.AgentStarted
-		if err := json.Unmarshal(e.Data, &d); err == nil {
-			a.names[e.Agent] = d.Name
-		}
-	}
-	tell, known := telling[e.Type]
-	if !known {
-		tell = (*assembler).unknown
-	}
-	if err := tell(a, e); err != nil {
+	if err := a.take(e); err != nil {
 		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
 	}
 	for len(a.queue) > 0 && !a.queue[0].open {
 		a.out(a.queue[0])
 		a.queue = a.queue[1:]
 	}
+	return nil
+}
+
+func (a *assembler) take(e transcript.Event) error {
+	switch e.Type {
+	case transcript.TypeModelRequest:
+		return decoded(e, a.modelRequest)
+	case transcript.TypeModelResponse:
+		return decoded(e, a.modelResponse)
+	case transcript.TypeToolStarted:
+		return decoded(e, a.toolStarted)
+	case transcript.TypeToolFinished:
+		return decoded(e, a.toolFinished)
+	case transcript.TypeRunStarted:
+		_ = decoded(e, func(_ transcript.Event, d transcript.RunStarted) { a.scripted = d.Scripted != "" }) // note has the error
+	case transcript.TypeAgentStarted:
+		_ = decoded(e, func(_ transcript.Event, d transcript.AgentStarted) { a.names[e.Agent] = d.Name })
+	}
+	return a.note(e)
+}
+
+func decoded[T any](e transcript.Event, tell func(transcript.Event, T)) error {
+	var data T
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return err
+	}
+	tell(e, data)
+	return nil
+}
+
+// note is an entry for one event.
+func (a *assembler) note(e transcript.Event) error {
+	told, err := timeline.Of(e)
+	if err != nil {
+		return err
+	}
+	n := a.enter(e, "note", "")
+	n.Line, n.Bad, n.seconds, n.Topic, n.refused = told.Line, told.Bad, told.Seconds, field(told.Host), field(told.Refused)
+	if told.Texts == nil {
+		told.Texts = []timeline.Text{{Title: "Data", Text: transcript.Readable(string(e.Data))}}
+	}
+	for _, t := range told.Texts {
+		a.part(n, field(t.Title), t.Text)
+	}
+	a.message(n, told.Message)
 	return nil
 }
 
@@ -111,11 +147,6 @@ func (a *assembler) message(n *entry, text string) {
 	if text != "" {
 		n.Message = append(n.Message, cutProse(a.cut, text))
 	}
-}
-
-func (a *assembler) unknown(e transcript.Event) error {
-	a.part(a.enter(e, "note", string(e.Type)), "Data", indented(e.Data))
-	return nil
 }
 
 func indented(raw json.RawMessage) string {

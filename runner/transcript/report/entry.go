@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/document"
 )
 
 // entry is one item of the timeline: an event, or a turn or a call with the
@@ -20,8 +21,9 @@ type entry struct {
 	Kind  string // its class: turn, call, note
 	Agent string // empty for the run's own
 	Name  string
-	Topic string // what it is about, in a line
-	End   string // how it ended and how long it took
+	Topic string        // what it is about, in a line
+	Line  document.Text // of a note, all of it in a line
+	End   string        // how it ended and how long it took
 	Bad   bool
 	Open  bool // shown unfolded
 

@@ -18,8 +18,8 @@ func TestRunThatWentOn(t *testing.T) {
 	}, ordinary()[5:])
 	text := parsed(t, rendered(t, recorded(t, run))).text
 	for _, want := range []string{
-		"Went on", "after budget_exceeded/turns, by agent-ci", "after it was killed, by agent-ci v1", "limits.turns=400",
-		"A last line of 12 bytes", "half applied was taken back", "put into the checkout again", "<script>alert(1)</script>",
+		"Resumed after budget_exceeded/turns, by agent-ci", "after it was killed, by agent-ci v1", "limits.turns=400",
+		"12 bytes of a torn last line", "half-applied patch was undone", "put into the checkout again", "<script>alert(1)</script>",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
@@ -34,7 +34,7 @@ func TestFailuresAndLongConversations(t *testing.T) {
 		{Kind: transcript.TypeCompaction, Data: transcript.Compaction{Method: "summary", Reason: "window", Before: 110_000, After: 9_000, Items: []json.RawMessage{json.RawMessage(`{"text":"so far"}`)}}},
 	}, ordinary()[5:])
 	text := parsed(t, rendered(t, recorded(t, run))).text
-	for _, want := range []string{"server_error", "after 6 attempts", "the API is down", "<script>alert(1)</script>", "by summary, for window", "from 110,000 tokens to 9,000 tokens", `"text": "so far"`, `"unheard_of": 42`} {
+	for _, want := range []string{"server_error", "after 6 attempts", "the API is down", "<script>alert(1)</script>", "by summary, for window", "from 110,000 tokens to 9,000 tokens", `"text": "so far"`, "A.later.type", "unheard_of: 42"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -72,7 +72,7 @@ func TestHostsThatCommandsAskedFor(t *testing.T) {
 	}, ordinary()[5:])
 	text := parsed(t, rendered(t, recorded(t, run))).text
 	for _, want := range []string{
-		"proxy.golang.org:443", "policy.network: proxy.golang.org The list has it.", "setup, https", "files.example.com:443", "by no rule allows it",
+		"proxy.golang.org:443", "Allowed to reach proxy.golang.org:443", "rule: policy.network: proxy.golang.org", "reason: The list has it.", "by: setup", "files.example.com:443", "by no rule allows it",
 		"The policy refused 1 call and 2 hosts.", "<script>alert(1)</script>", "‹U+202E›abc",
 	} {
 		if !strings.Contains(text, want) {

@@ -38,19 +38,21 @@ func (o *overview) note(e *entry) {
 			o.Working += e.seconds
 		}
 		o.call(e)
-	case e.Name == "Verification":
+	default:
 		o.Checking += e.seconds
 	}
 }
 
 func (o *overview) refuse(e *entry) {
+	refused := sections.Refusal{Event: e.Seq, Tool: e.Name, Topic: e.Topic, Rule: e.refused}
 	if e.Kind == "call" {
 		o.RefusedCalls++
 	} else {
 		o.RefusedHosts++
+		refused.Tool = "host"
 	}
 	if len(o.Refusals) < mostRows {
-		o.Refusals = append(o.Refusals, sections.Refusal{Event: e.Seq, Tool: e.Name, Topic: e.Topic, Rule: e.refused})
+		o.Refusals = append(o.Refusals, refused)
 	}
 }
 

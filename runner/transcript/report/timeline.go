@@ -2,12 +2,16 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 )
 
@@ -145,6 +149,9 @@ func (e *entry) words() g.Node {
 	if e.Agent != "" {
 		words = append(words, h.Span(h.Class("agent"), g.Text(e.Agent)), g.Text(" "))
 	}
+	if e.Line != nil {
+		return append(words, drawLine(capitalised(e.Line)))
+	}
 	words = append(words, h.B(g.Text(e.Name)))
 	if e.Topic != "" {
 		words = append(words, g.Text(" "), code(e.Topic))
@@ -153,6 +160,14 @@ func (e *entry) words() g.Node {
 		words = append(words, g.Text(" "), h.Span(h.Class("end"), g.Text(e.End)))
 	}
 	return words
+}
+
+// capitalised is a line that begins with a capital letter.
+func capitalised(line document.Text) document.Text {
+	line = slices.Clone(line)
+	first, size := utf8.DecodeRuneInString(line[0].Text)
+	line[0].Text = string(unicode.ToUpper(first)) + line[0].Text[size:]
+	return line
 }
 
 // message is what the agent says in the entry.
