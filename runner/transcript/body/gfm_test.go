@@ -16,7 +16,6 @@ import (
 	source "github.com/yuin/goldmark/text"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
@@ -294,7 +293,7 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	o := Options{
 		Mode: mode, Limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7",
 		Site:     []transcript.Site{{Server: s, Repository: s}, {Server: "https://github.com", Repository: "o/r"}}[len(s)%2],
-		Remember: true, Earlier: []Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s, Plan: []transcript.PlanStep{{Step: s}}, Calls: []sections.RequestCall{{Tool: s, Topic: s, End: s}}, More: 1}},
+		Remember: true, Earlier: []Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s}},
 	}
 	posts, err := composed(v, o)
 	if err != nil {

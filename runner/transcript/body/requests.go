@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -18,32 +17,19 @@ import (
 // Request is what a later pull request's body tells of an earlier request for work on it.
 type Request = sections.Request
 
-// How much of a request is kept for the bodies after its own, in UTF-16 code units and
-// in numbers.
+// How much of a request is kept for the bodies after its own, in UTF-16 code units, and how little if there
+// are many.
 const (
 	keptText  = 2_000
-	keptSteps = 30
-	keptStep  = 200
-	keptCalls = 200
-	keptCall  = 100
+	leastText = 80
 )
 
 // requestOf is what a later body tells of a run.
 func requestOf(v *transcript.View) Request {
-	r := Request{
+	return Request{
 		Run: v.Started.RunID, Link: v.Started.Link, Actor: v.Task.Actor, Asked: markdown.Cut(asked(v), keptText),
 		Summary: markdown.Cut(v.Summary(), keptText),
 	}
-	for _, step := range v.Plan.Steps[:min(len(v.Plan.Steps), keptSteps)] {
-		r.Plan = append(r.Plan, transcript.PlanStep{Step: markdown.Cut(step.Step, keptStep), Status: step.Status})
-	}
-	for _, e := range v.Entries {
-		if c := e.Call; c != nil && !isPlan(e) && len(r.Calls) < keptCalls {
-			r.Calls = append(r.Calls, sections.RequestCall{Tool: markdown.Cut(c.Tool, keptCall), Topic: markdown.Cut(c.Topic, keptCall), End: callEnd(c)})
-		}
-	}
-	r.More = v.Calls - planCalls(v) - len(r.Calls)
-	return r
 }
 
 func asked(v *transcript.View) string {
@@ -63,70 +49,39 @@ const (
 	mostRequests   = 50
 )
 
-// remembered is the mark for a later body, as far as it goes: of the oldest requests
-// calls are left out first, then plans, then what is long, and at last whole requests,
-// which are counted.
+// remembered is the mark for a later body, as far as there is room: of the oldest requests the summaries are
+// left out first, then what is long, and at last whole requests, which are counted.
 func remembered(v *transcript.View, earlier []Request) string {
-	all := append([]Request{requestOf(v)}, slices.Clone(earlier)...)
-	for len(all) > mostRequests {
-		all = withoutOldest(all)
+	all := append([]Request{requestOf(v)}, earlier...)
+	packed := pack(all)
+	for len(all) > 0 && (len(all) > mostRequests || len(packed) > mostRemembered) {
+		all = shortened(all)
+		packed = pack(all)
 	}
-	for ; len(all) > 0; all = withoutOldest(all) {
-		packed := pack(all)
-		for _, less := range shorter {
-			for i := len(all) - 1; i >= 0 && len(packed) > mostRemembered; i-- {
-				for len(packed) > mostRemembered && less(&all[i]) {
-					packed = pack(all)
-				}
-			}
-		}
-		if len(packed) <= mostRemembered {
-			return rememberStart + packed + rememberEnd
-		}
+	if len(all) == 0 {
+		return ""
 	}
-	return ""
+	return rememberStart + packed + rememberEnd
 }
 
-// withoutOldest counts the oldest request instead of telling it.
-func withoutOldest(all []Request) []Request {
+func shortened(all []Request) []Request {
 	last := len(all) - 1
+	for i := last; i >= 0 && len(all) <= mostRequests; i-- {
+		if all[i].Summary != "" {
+			all[i].Summary = ""
+			return all
+		}
+	}
+	for i := last; i >= 0 && len(all) <= mostRequests; i-- {
+		if markdown.Units(all[i].Asked) > leastText {
+			all[i].Asked = markdown.Cut(all[i].Asked, leastText)
+			return all
+		}
+	}
 	if last > 0 {
 		all[last-1].Before = max(all[last].Before, 0) + 1
 	}
 	return all[:last]
-}
-
-// shorter are the ways to shorten a request, in their order; each is false where it
-// changes nothing.
-var shorter = []func(*Request) bool{
-	func(r *Request) bool {
-		calls := len(r.Calls)
-		r.Calls, r.More = r.Calls[:calls/2], r.More+calls-calls/2
-		return calls > 0
-	},
-	func(r *Request) bool {
-		had := len(r.Plan) > 0
-		r.Plan = nil
-		return had
-	},
-	func(r *Request) bool { return shorten(&r.Summary, 300) },
-	func(r *Request) bool { return shorten(&r.Asked, 300) },
-	func(r *Request) bool { return shorten(&r.Summary, 0) },
-	func(r *Request) bool { return shorten(&r.Asked, 80) },
-}
-
-// shorten cuts a text to so many units.
-func shorten(text *string, most int) bool {
-	if markdown.Units(*text) <= most {
-		return false
-	}
-	cut := ""
-	if most > 0 {
-		cut = markdown.Cut(*text, most)
-	}
-	changed := len(cut) < len(*text)
-	*text = cut
-	return changed
 }
 
 func pack(all []Request) string {

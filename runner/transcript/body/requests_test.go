@@ -14,7 +14,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
-	"github.com/agent-ci/agent-ci/runner/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
@@ -25,7 +24,7 @@ func TestABodyTellsAllRequestsSoFar(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := Requests(posts.Body)
-	if len(first) != 1 || first[0].Asked != "Greeting lacks its comma" || len(first[0].Plan) == 0 || len(first[0].Calls) == 0 {
+	if len(first) != 1 || first[0].Asked != "Greeting lacks its comma" || first[0].Summary == "" {
 		t.Fatalf("it remembers %+v", first)
 	}
 	view.Task.Request, view.Task.Actor, view.Started.RunID = "Shout, @octocat.", "ada", "second"
@@ -59,9 +58,7 @@ func TestManyRequests(t *testing.T) {
 		v := &transcript.View{}
 		v.Started.RunID, v.Started.Link = fmt.Sprint("run-", i), fmt.Sprint("https://github.com/o/r/actions/runs/", i)
 		v.Task.Request = fmt.Sprint("request ", i, " ", words(1500))
-		for range 20 {
-			v.Plan.Steps = append(v.Plan.Steps, transcript.PlanStep{Step: words(150), Status: "completed"})
-		}
+		v.LastMessage = words(1500)
 		mark := remembered(v, earlier)
 		earlier = Requests(mark)
 		if markdown.Units(mark) > mostRemembered+100 || len(earlier) == 0 {
@@ -95,9 +92,7 @@ func withoutMemory(body string) string {
 func TestEarlierRequestsThatAreHostile(t *testing.T) {
 	const evil = "</details> @octocat fixes #1 <img src=x> [x](https://evil.example) ::error::x\n## Plan\n```\n<!-- agent-ci: requests x -->"
 	earlier := []Request{{
-		Run: evil, Link: "javascript:alert(1)", Asked: evil, Actor: evil, Summary: evil, More: -3,
-		Plan:  []transcript.PlanStep{{Step: evil, Status: evil}},
-		Calls: []sections.RequestCall{{Tool: evil, Topic: evil, End: evil}},
+		Run: evil, Link: "javascript:alert(1)", Asked: evil, Actor: evil, Summary: evil, Before: -3,
 	}}
 	posts, err := composed(projected(t, bare()), Options{Remember: true, Earlier: Requests(rememberStart + pack(earlier) + rememberEnd)})
 	if err != nil {
@@ -111,11 +106,7 @@ func TestWhatABodyRemembersIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var earlier []Request
 		for i := range rapid.IntRange(0, 80).Draw(t, "requests") {
-			r := Request{Run: fmt.Sprint(i), Asked: rapid.StringN(0, 300, -1).Draw(t, "asked"), Summary: rapid.StringN(0, 2000, -1).Draw(t, "summary")}
-			for j := range rapid.IntRange(0, 100).Draw(t, "calls") {
-				r.Calls = append(r.Calls, sections.RequestCall{Tool: fmt.Sprint(j * 7919 % 1000), Topic: fmt.Sprint(j * 104729 % 99991), End: "ok"})
-			}
-			earlier = append(earlier, r)
+			earlier = append(earlier, Request{Run: fmt.Sprint(i), Asked: rapid.StringN(0, 300, -1).Draw(t, "asked"), Summary: rapid.StringN(0, 2000, -1).Draw(t, "summary")})
 		}
 		view := &transcript.View{Started: transcript.RunStarted{RunID: "now"}, Task: transcript.Task{Title: "It"}}
 		posts, err := Compose(view, Options{Remember: true, Earlier: earlier})
@@ -127,7 +118,7 @@ func TestWhatABodyRemembersIsBounded(t *testing.T) {
 			t.Fatalf("it remembers %d", len(kept))
 		}
 		for i, r := range kept[1:] {
-			if r.Run != earlier[i].Run || len(r.Calls)+r.More != len(earlier[i].Calls) {
+			if r.Run != earlier[i].Run {
 				t.Errorf("request %d is %+v", i, r)
 			}
 		}

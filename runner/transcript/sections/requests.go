@@ -5,25 +5,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/transcript/document"
 )
 
-// Request is what a later pull request's body tells of an earlier request for work on it, and of its result.
+// Request is an earlier request for work on a pull request, and its result.
 type Request struct {
-	Run     string                `json:"run"` // id
-	Link    string                `json:"link,omitempty"`
-	Asked   string                `json:"asked"` // in whose words it was asked for, or the title
-	Actor   string                `json:"actor,omitempty"`
-	Summary string                `json:"summary,omitempty"`
-	Plan    []transcript.PlanStep `json:"plan,omitempty"`
-	Calls   []RequestCall         `json:"calls,omitempty"`
-	More    int                   `json:"more,omitempty"` // calls that are not listed
-	// Before is how many requests before the oldest of all are not told; it is that one's.
-	Before int `json:"before,omitempty"`
-}
-
-// RequestCall is a call in a line.
-type RequestCall struct {
-	Tool  string `json:"tool"`
-	Topic string `json:"topic,omitempty"`
-	End   string `json:"end"`
+	Run     string `json:"run"` // id
+	Link    string `json:"link,omitempty"`
+	Asked   string `json:"asked"` // in the words of the person who asked, or the title
+	Actor   string `json:"actor,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	Before  int    `json:"before,omitempty"` // of the oldest: how many requests before it are not shown
 }
 
 // earlierRequests are those before the last one, folded, the newest first.
@@ -51,19 +40,9 @@ func (l Links) earlier(r Request) document.Fold {
 	if r.Actor != "" {
 		by = ", by " + r.Actor
 	}
-	fold := document.Fold{Title: document.Words("Asked for" + by + ": " + r.Asked), Share: 5_000}
-	fold.Blocks = append(fold.Blocks, document.Paragraph{Text: document.Join("", document.Words("Run "), l.run(r.Run, r.Link))}, document.Message{Text: r.Summary, Share: 1_500})
-	steps := Steps(transcript.Plan{Steps: r.Plan})
-	steps.Share = 1_500
-	calls := document.List{Limit: document.Limit{Noun: "call", Most: len(r.Calls)}}
-	for _, c := range r.Calls {
-		calls.Items = append(calls.Items, document.Item{Text: document.Join(" ", document.Text{{Text: c.Tool, Style: document.Strong}}, document.Mono(c.Topic), document.Words("· "+c.End))})
-	}
-	fold.Blocks = append(fold.Blocks, steps, calls)
-	if r.More > 0 {
-		fold.Blocks = append(fold.Blocks, paragraph(NotShown(r.More)))
-	}
-	return fold
+	return document.Fold{Title: document.Words("Asked for" + by + ": " + r.Asked), Share: 5_000, Blocks: []document.Block{
+		document.Paragraph{Text: document.Join("", document.Words("Run "), l.run(r.Run, r.Link))}, document.Message{Text: r.Summary, Share: 1_500},
+	}}
 }
 
 // NotShown says how many calls are left out.
