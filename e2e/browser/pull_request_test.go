@@ -23,7 +23,7 @@ func TestPullRequestOnAPhone(t *testing.T) {
 	}
 	const results = "[...document.querySelectorAll('table')].find((t) => t.innerText.includes('Result')).querySelectorAll('tr > :nth-child(2)')"
 	words := ask[[]string](t, ctx, "[..."+results+"].map((e) => e.innerText)")
-	if want := []string{"Result", "✅ passed: 1 fixed", "⚠️ red before too"}; !slices.Equal(words, want) {
+	if want := []string{"Result", "✅ passed: 1 test fixed", "⚠️ failed before too"}; !slices.Equal(words, want) {
 		t.Errorf("the second column is %q, want %q", words, want)
 	}
 	if right := ask[float64](t, ctx, "Math.max(...[..."+results+"].map((e) => e.getBoundingClientRect().right))"); right > float64(screens[0].width) {

@@ -531,7 +531,7 @@ func (t FailingTest) Place() string {
 	return fmt.Sprintf("%s:%d", t.File, t.Line)
 }
 
-// Tests says in words what became of the tests of a check: "2 new failures, 1 fixed";
+// Tests says in words what became of the tests of a check: "2 new failures, 1 test fixed";
 // empty where nothing is known of any.
 func (r VerifyRow) Tests() string {
 	fresh := 0
@@ -545,12 +545,12 @@ func (r VerifyRow) Tests() string {
 		parts = append(parts, Count(fresh, "new failure"))
 	}
 	if rest := len(r.Failing) + r.FailingMore - fresh; rest > 0 && fresh > 0 {
-		parts = append(parts, Thousands(int64(rest))+" other")
+		parts = append(parts, Count(rest, "other failure"))
 	} else if rest > 0 {
 		parts = append(parts, Count(rest, "failure"))
 	}
 	if len(r.Fixed) > 0 {
-		parts = append(parts, Thousands(int64(len(r.Fixed)))+" fixed")
+		parts = append(parts, Count(len(r.Fixed), "test")+" fixed")
 	}
 	if r.Worse != "" && fresh == 0 {
 		parts = append(parts, r.Worse)
@@ -582,7 +582,7 @@ func (r VerifyRow) Result() string {
 	case Good(r.After, r.Flaky) && r.After == Flaky:
 		return "flaky, accepted"
 	case r.After != "green":
-		return "red before too"
+		return "failed before too"
 	}
 	return "passed"
 }

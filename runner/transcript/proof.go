@@ -43,13 +43,13 @@ type OldTest struct {
 func (o OldTest) State() string {
 	switch {
 	case o.Script && o.Shared:
-		return "a check runs it, and fails with this and others of these files as they were"
+		return "a check runs it, and fails with the old versions of this file and others listed here"
 	case o.Script:
-		return "a check runs it, and fails with the file as it was"
+		return "a check runs it, and fails with its old version"
 	case o.Gone && o.Fails:
-		return "gone, and fails on the change"
+		return "deleted, and fails on the change"
 	case o.Gone:
-		return "gone"
+		return "deleted"
 	case o.Shared:
 		return "fails on the change, or another of these does"
 	}

@@ -153,7 +153,7 @@ func goProofs(run string) []proofCase {
 			map[string]string{"go.mod": goModule, "a/p.go": one, "a/a_test.go": goTests("TestParse", "if F() < 1 { t.Fatal() }", "TestOther", ""), "b/p.go": "package p\n", "b/b_test.go": goTests("TestParse", "")},
 			map[string]string{"a/p.go": "package p\n\nfunc F() int { return 0 }\n", "a/a_test.go": goTests("TestOther", ""), "b/b_test.go": goTests("TestParse", "_ = 1")},
 			[]string{"a/a_test.go not_red false", "b/b_test.go not_red false"},
-			[]string{"a/a_test.go:5 TestParse gone, and fails on the change"},
+			[]string{"a/a_test.go:5 TestParse deleted, and fails on the change"},
 			"",
 		},
 	}

@@ -78,12 +78,12 @@ func TestTestsAreComparedWithTheBase(t *testing.T) {
 		"the base":                  {[]string{said("TestA", "TestB")}, "2 failures", nil, nil},
 		"a green one":               {[]string{""}, "", nil, nil},
 		"green, then red":           {[]string{"", said("TestA")}, "1 new failure", []string{"x.TestA"}, nil},
-		"red, then others":          {[]string{said("TestA", "TestB"), said("TestB", "TestC")}, "1 new failure, 1 other, 1 fixed", []string{"x.TestC"}, []string{"x.TestA"}},
-		"red, then green":           {[]string{said("TestA"), ""}, "1 fixed", nil, []string{"x.TestA"}},
-		"another attempt":           {[]string{said("TestA"), said("TestB"), said("TestA", "TestB")}, "1 new failure, 1 other", []string{"x.TestB"}, nil},
+		"red, then others":          {[]string{said("TestA", "TestB"), said("TestB", "TestC")}, "1 new failure, 1 other failure, 1 test fixed", []string{"x.TestC"}, []string{"x.TestA"}},
+		"red, then green":           {[]string{said("TestA"), ""}, "1 test fixed", nil, []string{"x.TestA"}},
+		"another attempt":           {[]string{said("TestA"), said("TestB"), said("TestA", "TestB")}, "1 new failure, 1 other failure", []string{"x.TestB"}, nil},
 		"a red base without names":  {[]string{"boom\n", said("TestA")}, "1 failure", nil, nil},
-		"it does not compile there": {[]string{"# x [x.test]\n./x.go:1:2: bad\nFAIL\tx [build failed]\n", said("TestA")}, "1 failure, 1 fixed", nil, []string{"x [build failed]"}},
-		"it panics there":           {[]string{"--- FAIL: TestA (0.00s)\npanic: boom\nFAIL\tx\t0.1s\n", said("TestB")}, "1 failure, 1 fixed", nil, []string{"x.TestA"}},
+		"it does not compile there": {[]string{"# x [x.test]\n./x.go:1:2: bad\nFAIL\tx [build failed]\n", said("TestA")}, "1 failure, 1 test fixed", nil, []string{"x [build failed]"}},
+		"it panics there":           {[]string{"--- FAIL: TestA (0.00s)\npanic: boom\nFAIL\tx\t0.1s\n", said("TestB")}, "1 failure, 1 test fixed", nil, []string{"x.TestA"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := showRuns(t, checks, c.outputs...)
@@ -123,7 +123,7 @@ func TestTheAgentIsToldWhichTestsFail(t *testing.T) {
 		row.Failing = append(row.Failing, transcript.FailingTest{Name: "x.TestB", File: "x_test.go", Line: 3, Message: "no", New: true})
 	}
 	got := testWords(row)
-	if !strings.HasPrefix(got, "tests, as the output tells of them: 22 new failures, 5 other, 1 fixed\n- new failure: x.TestB at x_test.go:3 says: no\n") ||
+	if !strings.HasPrefix(got, "tests, from the output: 22 new failures, 5 other failures, 1 test fixed\n- new failure: x.TestB at x_test.go:3 says: no\n") ||
 		strings.Count(got, "\n- new failure") != mostToAgent || !strings.HasSuffix(got, "- and 7 more\n") {
 		t.Error(got)
 	}

@@ -17,7 +17,7 @@ func testWords(row transcript.VerifyRow) string {
 		return ""
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "tests, as the output tells of them: %s\n", row.Tests())
+	fmt.Fprintf(&s, "tests, from the output: %s\n", row.Tests())
 	if slices.ContainsFunc(row.Failing, func(t transcript.FailingTest) bool { return t.Only() != "" }) {
 		s.WriteString("It ran several times on the same files, and failed for different reasons.\n")
 	}

@@ -16,9 +16,9 @@ import (
 // outcomeWords are the outcomes as people say them.
 var outcomeWords = map[outcome.Outcome]string{
 	outcome.Changed: "Changed", outcome.NoChanges: "No change", outcome.Skipped: "Skipped", outcome.InternalError: "agent-ci failed",
-	outcome.InvalidInput: "Could not begin", outcome.NeedsInput: "Waits for an answer", outcome.BudgetExceeded: "Budget used up",
+	outcome.InvalidInput: "Could not start", outcome.NeedsInput: "Waiting for an answer", outcome.BudgetExceeded: "Budget used up",
 	outcome.VerifyFailed: "Checks failed", outcome.PolicyViolation: "Change refused", outcome.ModelFailed: "The model failed",
-	outcome.ForgeFailed: "GitHub failed", outcome.SandboxUnavailable: "No confinement here", outcome.Conflict: "Conflict", outcome.Cancelled: "Cancelled",
+	outcome.ForgeFailed: "GitHub failed", outcome.SandboxUnavailable: "No sandbox here", outcome.Conflict: "Conflict", outcome.Cancelled: "Cancelled",
 }
 
 // reasonWords are the reasons that the words of their outcome do not fit.
@@ -32,7 +32,7 @@ var reasonWords = map[string]string{
 
 // changedWords are what became of a change, by the reason of the outcome.
 var changedWords = map[string]string{
-	"pull_request": "Pull request is there", "pushed": "Branch is pushed", "committed": "Change is committed", "left_in_checkout": "Change is in the checkout",
+	"pull_request": "Pull request ready", "pushed": "Branch pushed", "committed": "Change committed", "left_in_checkout": "Change is in the checkout",
 }
 
 // ending is how a run ended: in words for people, as its message, and for programs.

@@ -132,7 +132,7 @@ func TestPageOfAFailedSetupHasNoEmptySections(t *testing.T) {
 	if setup := sectionOf(page, "failed-setup"); !strings.Contains(setup, "<details open><summary>The last lines of <b>setup modules</b> (exit 1)</summary>") {
 		t.Errorf("the setup is %s", setup)
 	}
-	if !strings.Contains(page, `<span class="badge bad">Could not begin</span>`) {
+	if !strings.Contains(page, `<span class="badge bad">Could not start</span>`) {
 		t.Error("the badge says something else")
 	}
 }

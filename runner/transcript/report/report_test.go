@@ -203,7 +203,7 @@ func TestPageTells(t *testing.T) {
 	text := parsed(t, rendered(t, recorded(t, ordinary()))).text
 	for _, want := range []string{
 		"Greet people politely", "changed/pull_request", "Pull request #8 was created", "blanks around a name do not count",
-		"red before too", "namespaces, landlock, seccomp", "The policy refused 1 call.", "by no_push",
+		"failed before too", "namespaces, landlock, seccomp", "The policy refused 1 call.", "by no_push",
 		"25,800 in (12,400 cached)", "2 min 31 s", "+1,204 −9", "I should look at the test", "exit 1 · 0.8 s",
 		"The whole output, 1,234,567 bytes, is outputs/call-6.txt", "HTTP 503", "Farewell", "名前", "from 120,000 tokens to", "web_search_call",
 		"comments_left_out", "go mod download", "Turn 4", "4.4 s · 5,100 in, 310 out", "26 entries",

@@ -38,7 +38,7 @@ func checks(s *Source) document.Section {
 
 // tones are those of results of checks, of states, and of proofs.
 var tones = map[string]document.Tone{
-	"passed": document.Good, "flaky, accepted": document.Good, transcript.CheckFailed: document.Bad, "red before too": document.Doubtful, "not run": document.Doubtful,
+	"passed": document.Good, "flaky, accepted": document.Good, transcript.CheckFailed: document.Bad, "failed before too": document.Doubtful, "not run": document.Doubtful,
 	"green": document.Good, "red": document.Bad, "timeout": document.Bad, transcript.Flaky: document.Doubtful,
 	transcript.Proven: document.Good,
 }
@@ -203,9 +203,9 @@ func existingTests(s *Source) document.Section {
 	if len(list.Items) == 0 {
 		return document.Section{}
 	}
-	title := "Existing tests that are gone or fail"
+	title := "Existing tests that were deleted or fail"
 	if _, scripts := s.View.Verify.CountOldTests(); scripts > 0 {
-		title = "Existing tests and files of checks that need a look"
+		title = "Existing tests and files of checks to review"
 	}
 	return section("existing-tests", title, list)
 }

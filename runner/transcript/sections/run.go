@@ -74,7 +74,7 @@ func (s *Source) usage(f *facts) {
 		f.words("Agent", a.Words(v))
 	}
 	for _, back := range v.Fallbacks {
-		f.words("Model", fmt.Sprintf("%s, in the place of %s since turn %d (%s)", back.To, back.From, back.Turn, back.Reason))
+		f.words("Model", fmt.Sprintf("%s since turn %d, instead of %s (%s)", back.To, back.Turn, back.From, back.Reason))
 	}
 	if v.Policy.Level != "" {
 		f.words("Confinement", confinement(v.Policy))
@@ -138,7 +138,7 @@ func runDetails(s *Source) document.Section {
 		f.words("Time", fmt.Sprintf("the model %s, calls %s, checks %s", transcript.Duration(t.Thinking), transcript.Duration(t.Working), transcript.Duration(t.Checking)))
 	}
 	if v.Events > 0 {
-		f.add("Chain", document.Join("", document.Words(transcript.Count(int(v.Events), "event")+", the SHA-256 of the last one's line is "), document.Mono(v.Head)))
+		f.add("Chain", document.Join("", document.Words(transcript.Count(int(v.Events), "event")+"; SHA-256 of the last line: "), document.Mono(v.Head)))
 	}
 	return section("details", "Details", f.block())
 }
@@ -146,7 +146,7 @@ func runDetails(s *Source) document.Section {
 // jobBytes is the most of all settings that is shown.
 const jobBytes = 40_000
 
-// settings are the keys of the job that are not as they are built in, and all of them folded.
+// settings are the keys of the job that are not the defaults, and all of them folded.
 func settings(s *Source) document.Section {
 	f := &facts{}
 	var set map[string]any
@@ -161,9 +161,9 @@ func settings(s *Source) document.Section {
 	}
 	switch {
 	case len(f.all) > 0:
-		return section("settings", "Settings", paragraph("What is not as it is built in:"), f.block(), all)
+		return section("settings", "Settings", paragraph("These differ from the defaults:"), f.block(), all)
 	case all != nil:
-		return section("settings", "Settings", paragraph("All are as they are built in."), all)
+		return section("settings", "Settings", paragraph("All settings have their defaults."), all)
 	}
 	return document.Section{}
 }

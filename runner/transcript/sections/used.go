@@ -38,7 +38,7 @@ func secrets(s *Source) document.Section {
 	if lines == nil {
 		return document.Section{}
 	}
-	return section("credentials", "Credentials", paragraph("Commands have placeholders; the proxy puts the values into requests."), lines)
+	return section("credentials", "Credentials", paragraph("Commands see placeholders only. The proxy puts the values into requests."), lines)
 }
 
 // servers are the MCP servers of the run, with the digest of the schema of each tool.

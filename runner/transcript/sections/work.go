@@ -192,7 +192,7 @@ func events(all []int64) (text document.Text) {
 	return text
 }
 
-const lessonsWords = "The model proposes these for later runs, which are told of them once they are merged. They are words of a model: review them as you review code."
+const lessonsWords = "The model proposes these lessons for later runs, which read them once they are merged. Review them as you review code."
 
 // lessons are those that the change brings.
 func lessons(s *Source) document.Section {

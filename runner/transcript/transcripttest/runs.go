@@ -122,7 +122,7 @@ func Scripts() []Happening {
 // sha stands where a commit or a tree is named.
 func sha(digit string) string { return strings.Repeat(digit, 40) }
 
-// Greeting is a whole run that mends a failing test.
+// Greeting is a whole run that fixes a failing test.
 func Greeting() []Happening {
 	patch := "*** Begin Patch\n*** Update File: greet/greet.go\n@@\n-\treturn \"Hello \" + name\n+\treturn \"Hello, \" + name + \"!\"\n*** End Patch\n"
 	return []Happening{
@@ -143,7 +143,7 @@ func Greeting() []Happening {
 		}}},
 		{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 1, Model: "gpt-5.1-codex"}},
 		Said(1, "I look at the test and the function first."),
-		{transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Step: "Read the failing test", Status: "in_progress"}, {Step: "Mend `Greet`", Status: "pending"}, {Step: "Run the tests", Status: "pending"}}}},
+		{transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Step: "Read the failing test", Status: "in_progress"}, {Step: "Fix `Greet`", Status: "pending"}, {Step: "Run the tests", Status: "pending"}}}},
 		Called(1, "c1", "exec_command", `{"cmd":"go test ./...","workdir":"."}`),
 		Ended(1, "c1", "exec_command", "--- FAIL: TestGreet (0.00s)\n    greet_test.go:9: got \"Hello Ada\", want \"Hello, Ada!\"\nFAIL\n", 1),
 		{transcript.TypeModelRetry, transcript.ModelRetry{Turn: 2, Attempt: 1, Error: "HTTP 503", Wait: 1}},
@@ -154,7 +154,7 @@ func Greeting() []Happening {
 			Turn: 3, CallID: "c3", Tool: "exec_command", Output: Numbered(100), Truncated: true, File: "outputs/c3.txt", Bytes: 1234567, Seconds: 75,
 			Detail: map[string]any{"exit_code": 0},
 		}},
-		{transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Step: "Read the failing test", Status: "completed"}, {Step: "Mend `Greet`", Status: "completed"}, {Step: "Run the tests", Status: "in_progress"}}}},
+		{transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Step: "Read the failing test", Status: "completed"}, {Step: "Fix `Greet`", Status: "completed"}, {Step: "Run the tests", Status: "in_progress"}}}},
 		Said(4, "## Summary\n\nThe greeting has its comma and exclamation mark now.\n\n- `greet.go`: builds \"Hello, NAME!\"\n- nothing else was touched\n\n```go\nreturn \"Hello, \" + name + \"!\"\n```\n\nThe linter was **red before** and still is."),
 		{transcript.TypeChange, transcript.Change{TreeSHA: sha("b"), Insertions: 1204, Deletions: 1, Patch: "changes.patch", Files: []transcript.ChangeFile{
 			{Path: "greet/greet.go", Status: "M", Insertions: 1, Deletions: 1},
