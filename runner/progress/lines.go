@@ -72,8 +72,10 @@ func (w *Watch) show(e transcript.Event) {
 			w.said("agent-ci: " + line + "\n")
 		}
 	}
-	for _, each := range outputsOf(e) {
-		w.showOutput(each)
+	if told, err := timeline.Of(e); err == nil {
+		for _, each := range told.Outputs {
+			w.showOutput(each)
+		}
 	}
 	if tone, verdict := sections.Verdict(w.status().run.View(), false); e.Type == transcript.TypeRunFinished && len(verdict) > 0 {
 		w.said("agent-ci: " + document.Sign(tone) + Printable(verdict.String()) + "\n")

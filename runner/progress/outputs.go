@@ -1,48 +1,12 @@
 package progress
 
 import (
-	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/timeline"
 )
-
-// output is the end of what a command that failed printed.
-type output struct{ name, title, tail string }
-
-// outputsOf are those that an event tells of: the files that have them may be gone when
-// somebody reads the log.
-func outputsOf(e transcript.Event) []output {
-	var all []output
-	add := func(name, end, tail string) {
-		if tail != "" {
-			all = append(all, output{Printable(name), Printable(fmt.Sprintf("The last lines of %s (%s)", name, end)), tail})
-		}
-	}
-	switch e.Type {
-	case transcript.TypeSetup:
-		var step transcript.Setup
-		if json.Unmarshal(e.Data, &step) == nil {
-			add("setup "+step.Name, fmt.Sprintf("exit %d", step.ExitCode), step.Tail)
-		}
-	case transcript.TypeVerify:
-		var table transcript.Verify
-		if json.Unmarshal(e.Data, &table) != nil {
-			break
-		}
-		for _, row := range table.Rows {
-			end := row.After
-			if table.Attempt == 0 {
-				end = row.Before + " before the change"
-			}
-			add(row.Name, end, row.Tail)
-		}
-	}
-	return all
-}
 
 // durations are what differs between two runs of a command that fails as before.
 var durations = sync.OnceValue(func() *regexp.Regexp {
@@ -50,30 +14,31 @@ var durations = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // seenBefore says whether the last output of that name was the same, durations aside.
-func (w *Watch) seenBefore(o output) bool {
-	masked := durations().ReplaceAllString(o.tail, "0 s")
-	before, known := w.outputs[o.name]
+func (w *Watch) seenBefore(o timeline.Output) bool {
+	masked := durations().ReplaceAllString(o.Tail, "0 s")
+	before, known := w.outputs[o.Name]
 	if w.outputs == nil {
 		w.outputs = map[string]string{}
 	}
-	w.outputs[o.name] = masked
+	w.outputs[o.Name] = masked
 	return known && before == masked
 }
 
 // showOutput shows it below the line of its event: in a step as a part of the log that
 // is folded. What was shown already is named alone.
-func (w *Watch) showOutput(o output) {
+func (w *Watch) showOutput(o timeline.Output) {
 	var text strings.Builder
+	title := Printable(o.Title())
 	if w.seenBefore(o) {
-		w.said("agent-ci:   " + o.title + ": as shown above\n")
+		w.said("agent-ci:   " + title + ": as shown above\n")
 		return
 	}
 	if w.Step == nil {
-		text.WriteString("agent-ci:   " + o.title + ":\n")
+		text.WriteString("agent-ci:   " + title + ":\n")
 	} else {
-		w.begin(o.title)
+		w.begin(title)
 	}
-	for line := range strings.Lines(o.tail) {
+	for line := range strings.Lines(o.Tail) {
 		text.WriteString("    " + Printable(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	w.said(text.String())

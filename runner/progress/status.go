@@ -219,9 +219,9 @@ const (
 // line returns the status as one line of a terminal, in two parts: the phase, and the rest. Both
 // together take up to cells cells.
 func (s *status) line(now time.Time, cells int) (head, rest string) {
-	head = fmt.Sprintf("[%s %s]", s.phase, clock(now.Sub(s.began)))
+	head = fmt.Sprintf("[%s %s]", s.phase, transcript.Clock(now.Sub(s.began)))
 	if s.ending {
-		head = fmt.Sprintf("[Stopping %s]", clock(now.Sub(s.began)))
+		head = fmt.Sprintf("[Stopping %s]", transcript.Clock(now.Sub(s.began)))
 	}
 	if len(head)+1+leastWords > cells {
 		return fit(head, cells), ""
@@ -254,7 +254,7 @@ func (s *status) doing(now time.Time) (words, took string) {
 		return idle[s.phase], ""
 	}
 	if d := now.Sub(shown.since); d >= time.Second {
-		took = " " + clock(d)
+		took = " " + transcript.Clock(d)
 	}
 	if others > 0 {
 		took += fmt.Sprintf(" (+%d)", others)
@@ -336,14 +336,4 @@ func (s *status) total() string {
 		return ""
 	}
 	return "used " + transcript.Count(v.Turns, "turn") + ", " + words
-}
-
-// clock formats a duration as 2:03 or 1:02:03.
-func clock(d time.Duration) string {
-	whole := int(max(d, 0) / time.Second)
-	hours, minutes, seconds := whole/3600, whole/60%60, whole%60
-	if hours > 0 {
-		return fmt.Sprintf("%d:%02d:%02d", hours, minutes, seconds)
-	}
-	return fmt.Sprintf("%d:%02d", minutes, seconds)
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Thousands is n with its digits in groups of three.
@@ -37,6 +38,16 @@ func Duration(seconds float64) string {
 	}
 	whole := int64(math.Round(min(seconds, math.MaxInt32)))
 	return fmt.Sprintf("%s min %d s", Thousands(whole/60), whole%60)
+}
+
+// Clock formats a duration as 2:03 or 1:02:03.
+func Clock(d time.Duration) string {
+	whole := int(max(d, 0) / time.Second)
+	hours, minutes, seconds := whole/3600, whole/60%60, whole%60
+	if hours > 0 {
+		return fmt.Sprintf("%d:%02d:%02d", hours, minutes, seconds)
+	}
+	return fmt.Sprintf("%d:%02d", minutes, seconds)
 }
 
 // bookkeeping are the lines of a command's output that are for the model alone: what the

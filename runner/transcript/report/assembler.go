@@ -104,6 +104,9 @@ func (a *assembler) note(e transcript.Event) error {
 	for _, t := range told.Texts {
 		a.part(n, field(t.Title), t.Text)
 	}
+	for _, o := range told.Outputs {
+		a.part(n, field(o.Title()), o.Tail)
+	}
 	a.message(n, told.Message)
 	return nil
 }
@@ -116,7 +119,7 @@ func (a *assembler) end() {
 }
 
 func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
-	n := &entry{Seq: e.Seq, At: clock(a.start, e.Time), Kind: kind, Name: field(name)}
+	n := &entry{Seq: e.Seq, At: transcript.Clock(e.Time.Sub(a.start)), Kind: kind, Name: field(name)}
 	if e.Agent != transcript.MainAgent {
 		n.Agent = field(cmp.Or(a.names[e.Agent], e.Agent))
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/document"
@@ -45,16 +44,6 @@ type part struct {
 	Seq   int64 // of the event that it came with, where that is another than the entry's
 	Title string
 	Text  excerpt
-}
-
-// clock is how long after the start an event came.
-func clock(start, at time.Time) string {
-	d := max(0, at.Sub(start)).Truncate(time.Second)
-	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
-	if h > 0 {
-		return fmt.Sprintf("%d:%02d:%02d", h, m, s)
-	}
-	return fmt.Sprintf("%d:%02d", m, s)
 }
 
 func (e *entry) finish(c cutter, f transcript.ToolFinished) {

@@ -27,7 +27,6 @@ func TestChangedWordsAreMarked(t *testing.T) {
 		{"equal", "same", "same", "same", "same"},
 		{"nothing in common", "alpha beta", "gamma delta", "alpha beta", "gamma delta"},
 		{"empty", "", "x", "", "x"},
-		{"too long to compare", strings.Repeat("a ", 200), strings.Repeat("a ", 201), strings.Repeat("a ", 200), strings.Repeat("a ", 201)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

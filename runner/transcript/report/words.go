@@ -2,6 +2,8 @@ package report
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -25,21 +27,20 @@ func whole(texts []string) []line {
 	return lines
 }
 
-// mostWords is how many words a line may have to be compared: the time grows
-// with the square.
-const mostWords = 150
-
-// mark marks what a and b don't share. They are alike when they share at least
-// a third of the longer one, blanks not counted.
+// mark marks what is between the words that a and b begin with and end with alike. They are alike when these
+// are at least a third of the longer one, blanks not counted.
 func mark(a, b []string) (old, fresh line, alike bool) {
-	if len(a) > mostWords || len(b) > mostWords {
+	head, tail := 0, 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	if 3*letters(slices.Concat(a[:head], a[len(a)-tail:])) < max(letters(a), letters(b)) {
 		return nil, nil, false
 	}
-	inA, inB := shared(a, b)
-	if 3*letters(a, inA) < max(letters(a, nil), letters(b, nil)) {
-		return nil, nil, false
-	}
-	return pieces(a, inA), pieces(b, inB), true
+	return pieces(a, head, tail), pieces(b, head, tail), true
 }
 
 // wordPattern is a run of letters and digits, a run of blanks, or a single other
@@ -50,59 +51,21 @@ var wordPattern = sync.OnceValue(func() *regexp.Regexp {
 
 func words(s string) []string { return wordPattern().FindAllString(s, -1) }
 
-// shared says which words of a and b belong to their longest common subsequence.
-func shared(a, b []string) (inA, inB []bool) {
-	longest := make([][]int, len(a)+1)
-	for i := range longest {
-		longest[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			longest[i][j] = max(longest[i+1][j], longest[i][j+1])
-			if a[i] == b[j] {
-				longest[i][j] = longest[i+1][j+1] + 1
-			}
-		}
-	}
-	inA, inB = make([]bool, len(a)), make([]bool, len(b))
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i] == b[j]:
-			inA[i], inB[j] = true, true
-			i, j = i+1, j+1
-		case longest[i+1][j] >= longest[i][j+1]:
-			i++
-		default:
-			j++
-		}
-	}
-	return inA, inB
-}
-
-// letters is the length of the words that are in, or of all, without blanks.
-func letters(all []string, in []bool) int {
-	n := 0
-	for i, w := range all {
-		if (in == nil || in[i]) && !isBlank(w) {
-			n += len(w)
-		}
+// letters is the length of words without blanks.
+func letters(all []string) (n int) {
+	for _, w := range all {
+		n += len(strings.TrimSpace(w))
 	}
 	return n
 }
 
-func isBlank(w string) bool { return w[0] == ' ' || w[0] == '\t' }
-
-// pieces joins words into runs of marked and unmarked text. A blank between two
-// marked words is marked with them.
-func pieces(all []string, in []bool) line {
-	var out line
-	for i, w := range all {
-		marked := !in[i] || isBlank(w) && i > 0 && i+1 < len(all) && !in[i-1] && !in[i+1]
-		if n := len(out); n > 0 && out[n-1].Marked == marked {
-			out[n-1].Text += w
-			continue
+// pieces are the words with those between head and tail marked.
+func pieces(all []string, head, tail int) (out line) {
+	end := len(all) - tail
+	for _, p := range []piece{{Text: strings.Join(all[:head], "")}, {strings.Join(all[head:end], ""), true}, {Text: strings.Join(all[end:], "")}} {
+		if p.Text != "" {
+			out = append(out, p)
 		}
-		out = append(out, piece{w, marked})
 	}
 	return out
 }

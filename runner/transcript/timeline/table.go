@@ -57,7 +57,7 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 	}),
 	transcript.TypeSetup: as(func(d transcript.Setup) Entry {
 		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
-		return Entry{Line: line(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, seconds(d.Seconds))), Bad: d.ExitCode != 0}
+		return Entry{Line: line(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, seconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputs("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
 	}),
 	transcript.TypeNetwork: as(func(d transcript.Network) Entry {
 		if d.Allowed {
@@ -211,21 +211,20 @@ func verify(d transcript.Verify) Entry {
 		e.Line[0].Text = "before the change"
 	}
 	var rows []string
-	var tails []Text
 	checks := ""
 	for _, row := range d.Rows {
-		was, now := cmp.Or(row.Before, "not run")+row.Origin(), row.Before+row.Origin()
-		words := row.Name + " is " + was
+		before := cmp.Or(row.Before, "not run")
+		words, now, end := row.Name+" is "+before+row.Origin(), row.Before+row.Origin(), row.Before+" before the change"
 		if d.Attempt > 0 {
-			words, now = row.Name+" "+cmp.Or(row.Before, "not run")+" → "+cmp.Or(row.After, "not run"), row.After
+			words, now, end = row.Name+" "+before+" → "+cmp.Or(row.After, "not run"), row.After, row.After
 		}
 		rows = append(rows, words+inBrackets(row.Tests()))
 		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.Told(now, row.Runs), transcript.Duration(row.Seconds), prefixed(": ", row.Tests()))
-		tails = append(tails, Text{"Last lines of " + row.Name, row.Tail})
+		e.Outputs = append(e.Outputs, outputs(row.Name, end, row.Tail)...)
 		e.Seconds += row.Took()
 	}
 	e.Line = append(e.Line, document.Span{Text: strings.Join(rows, ", ")})
-	e.Texts = append([]Text{{"Checks", checks}}, tails...)
+	e.Texts = []Text{{"Checks", checks}}
 	if d.Attempt == 0 {
 		return e
 	}

@@ -16,6 +16,7 @@ type Entry struct {
 	Line    document.Text // one sentence; empty for nothing
 	Message string        // ends the line where there is no Markdown, else stands below it
 	Texts   []Text        // more of it; nil for the data of the event
+	Outputs []Output      // of commands that failed
 	Quiet   bool          // shown only where all events are
 	Inner   bool          // part of what the lines around it say
 	Bad     bool
@@ -26,6 +27,12 @@ type Entry struct {
 
 // Text is a longer text of an event.
 type Text struct{ Title, Text string }
+
+// Output is the last lines of a command that failed.
+type Output struct{ Name, End, Tail string }
+
+// Title says whose lines they are.
+func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.End + ")" }
 
 // Of returns what is said of an event. An event of an unknown type is named alone.
 func Of(e transcript.Event) (Entry, error) {
@@ -47,6 +54,14 @@ func as[T any](describe func(T) Entry) func(json.RawMessage) (Entry, error) {
 		}
 		return describe(data), nil
 	}
+}
+
+// outputs is the output of a command, if it left some.
+func outputs(name, end, tail string) []Output {
+	if tail == "" {
+		return nil
+	}
+	return []Output{{name, end, tail}}
 }
 
 // line is a sentence that begins with strong words.
