@@ -7,67 +7,53 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 )
 
-// bar is how many characters the bar has that shows how much is settled.
-const bar = 40
-
-// An issue's text has at most 65,536 UTF-16 units; the rest is room for people's edits.
 const (
-	mostRows  = 100 // targets of a class
-	mostUnits = 58_000
+	bar       = 40     // characters of the bar that shows how much is settled
+	mostRows  = 100    // targets of a class
+	mostUnits = 58_000 // an issue's text has at most 65,536 UTF-16 units; the rest is room for people's edits
 )
 
 // Markdown writes the status for a tracking issue.
-func Markdown(w io.Writer, status campaign.Status) error {
-	s := newSheet(status)
-	var out strings.Builder
-	full := s.Settled * bar / max(s.Total, 1)
-	fmt.Fprintf(&out, "## Campaign %s\n\n`%s%s` %d of %d targets settled\n\n", markdown.Text(s.Campaign), strings.Repeat("█", full), strings.Repeat("░", bar-full), s.Settled, s.Total)
-	out.WriteString("| | targets |\n|---|--:|\n")
-	for _, c := range s.Counts {
-		fmt.Fprintf(&out, "| %s | %d |\n", c.Words, c.Targets)
+func Markdown(w io.Writer, s campaign.Status) error {
+	done, words := settled(s)
+	full := done * bar / max(len(s.Targets), 1)
+	head := fmt.Sprintf("## Campaign %s\n\n`%s%s` %s\n", markdown.Text(s.Campaign), strings.Repeat("█", full), strings.Repeat("░", bar-full), words)
+	counts := document.Table{Columns: []document.Column{{Name: "State"}, {Name: "Targets", Number: true}}}
+	for _, c := range classes(s) {
+		counts.Lines = append(counts.Lines, document.Line{document.Words(looks[c].words), document.Words(thousands(s.Counts[c]))})
 	}
-	out.WriteString("\n")
-	for _, line := range append([]string{s.Wait}, s.Lines...) {
+	about := document.Section{Blocks: []document.Block{counts}}
+	for _, line := range append([]string{waiting(s)}, costs(s)...) {
 		if line != "" {
-			out.WriteString(markdown.Text(line) + "\n\n")
+			about.Blocks = append(about.Blocks, document.Paragraph{Text: document.Sentence(line)})
 		}
 	}
-	for _, c := range slices.Backward(s.Counts) { // what asks for a person first
-		if !c.Waits {
-			s.fold(&out, c)
-		}
-	}
-	_, err := io.WriteString(w, out.String())
+	_, err := io.WriteString(w, body.Draw(head, []document.Section{about, {Blocks: []document.Block{folds(s)}}}, mostUnits))
 	return err
 }
 
-// fold writes the targets of a class, as far as there is room for them.
-func (s *sheet) fold(out *strings.Builder, c count) {
-	fmt.Fprintf(out, "<details><summary>%s: %d</summary>\n\n", c.Words, c.Targets)
-	written, units := 0, markdown.Units(out.String())
-	for _, r := range s.Rows {
-		if r.Words != c.Words {
+// folds are the targets of each class. Those that ask for a person come first, and those to which nothing
+// happened yet are left out.
+func folds(s campaign.Status) document.Folds {
+	all := document.Folds{Limit: document.Limit{Noun: "state", Share: mostUnits}}
+	for _, class := range slices.Backward(classes(s)) {
+		if class == campaign.Waiting {
 			continue
 		}
-		line := "- " + markdown.Code(markdown.Cut(r.Name, 200))
-		if r.Link != "" {
-			line += fmt.Sprintf(" [#%d](%s)", r.Pull, r.Link)
+		list := document.List{Limit: document.Limit{Noun: "target", Most: mostRows, Share: mostUnits / len(campaign.Classes())}}
+		for _, r := range s.Targets {
+			if r.Class == class {
+				list.Items = append(list.Items, document.Item{Text: document.Join(": ", document.Join(" ", document.Mono(name(r.Target)), pull(s.Server, r)), document.Words(note(r)))})
+			}
 		}
-		if r.Note != "" {
-			line += ": " + markdown.Text(markdown.Cut(r.Note, 300))
-		}
-		line += "\n"
-		if units += markdown.Units(line); written == mostRows || units > mostUnits {
-			break
-		}
-		out.WriteString(line)
-		written++
+		all.Folds = append(all.Folds, document.Fold{
+			Title: document.Words(looks[class].words + ": " + thousands(s.Counts[class])), Share: list.Share + 500, Blocks: []document.Block{list},
+		})
 	}
-	if more := c.Targets - written; more > 0 {
-		fmt.Fprintf(out, "- and %d more\n", more)
-	}
-	out.WriteString("\n</details>\n\n")
+	return all
 }

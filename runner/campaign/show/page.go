@@ -1,7 +1,6 @@
 package show
 
 import (
-	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -11,7 +10,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/transcript/report"
 )
 
@@ -23,16 +22,17 @@ var (
 )
 
 // Page writes the status as a page in HTML, which loads nothing.
-func Page(w io.Writer, status campaign.Status) error {
-	s := newSheet(status)
+func Page(w io.Writer, s campaign.Status) error {
+	title := document.Words(s.Campaign)
 	page := h.Doctype(h.HTML(
 		h.Lang("en"),
-		report.Head(field(s.Campaign, 100)+" · agent-ci campaign", report.Style()+ownStyle, script),
+		report.Head(report.Field(s.Campaign)+" · agent-ci campaign", report.Style()+ownStyle, script),
 		h.Body(
 			h.A(h.Class("skip"), h.Href("#targets"), g.Text("Skip to the targets")),
-			s.header(),
-			h.Main(s.costs(), s.targets()),
-			s.footer(),
+			header(s, title),
+			h.Main(report.Section("costs", "Costs", paragraphs(costs(s))), targets(s)),
+			h.Footer(report.Blocks(document.Paragraph{Text: document.Join(" ",
+				document.Words("job"), document.Mono(s.Template), document.Words("plan"), document.Mono(s.Plan), document.Words("ledger"), document.Mono(s.Ledger))})),
 			h.Script(g.Raw(script)),
 		),
 	))
@@ -42,34 +42,55 @@ func Page(w io.Writer, status campaign.Status) error {
 	return nil
 }
 
-func (s *sheet) header() g.Node {
+func paragraphs(lines []string) (nodes g.Group) {
+	for _, line := range lines {
+		nodes = append(nodes, report.Blocks(document.Paragraph{Text: document.Sentence(line)}))
+	}
+	return nodes
+}
+
+func header(s campaign.Status, title document.Text) g.Node {
+	done, words := settled(s)
+	var counts document.Facts
+	for _, c := range classes(s) {
+		counts = append(counts, document.Fact{Name: looks[c].words, Value: document.Words(thousands(s.Counts[c]))})
+	}
+	var wait g.Node
+	if why := waiting(s); why != "" {
+		wait = report.Blocks(document.Alert{Items: []document.Text{document.Sentence(why)}})
+	}
 	return h.Header(
 		h.P(h.Class("brand"), g.Text("agent-ci campaign")),
-		h.H1(g.Text(field(s.Campaign, 100))),
-		h.P(h.Class("ending"), g.Text(thousands(s.Settled)+" of "+thousands(s.Total)+" targets settled")),
-		g.If(s.Total > 0, h.Progress(h.Aria("label", "Targets that are settled"), h.Max(strconv.Itoa(s.Total)), h.Value(strconv.Itoa(s.Settled)))),
-		h.Dl(h.Class("figures"), g.Map(s.Counts, func(c count) g.Node {
-			return h.Div(h.Dt(g.Text(c.Words)), h.Dd(g.Text(thousands(c.Targets))))
-		})),
-		g.If(s.Wait != "", h.Ul(h.Class("notices"), h.Aria("label", "Notices"), h.Li(g.Text(field(s.Wait, 1000))))),
+		h.H1(report.Line(title)),
+		h.P(h.Class("ending"), g.Text(words)),
+		g.If(len(s.Targets) > 0, h.Progress(h.Aria("label", "Targets that are settled"), h.Max(strconv.Itoa(len(s.Targets))), h.Value(strconv.Itoa(done)))),
+		report.Figures(counts),
+		wait,
 	)
 }
 
-func (s *sheet) costs() g.Node {
-	return h.Section(
-		h.Aria("labelledby", "costs-h"),
-		h.H2(h.ID("costs-h"), g.Text("Costs")),
-		g.Map(s.Lines, func(line string) g.Node { return h.P(h.Class("source"), g.Text(field(line, 1000))) }),
-	)
-}
-
-// columns are those of the table of targets.
-var columns = []string{"Target", "State", "Pull request", "Runs", "Dollars", "Since (UTC)", "Note"}
-
-func (s *sheet) targets() g.Node {
-	return h.Section(
-		h.ID("targets"), h.Aria("labelledby", "targets-h"),
-		h.H2(h.ID("targets-h"), g.Text("Targets")),
+// targets is the table of all targets. The script searches and sorts it.
+func targets(s campaign.Status) g.Node {
+	table := document.Table{Limit: document.Limit{Most: len(s.Targets)}}
+	for _, name := range []string{"Target", "State", "Pull request", "Runs", "Dollars", "Since (UTC)", "Note"} {
+		table.Columns = append(table.Columns, document.Column{Name: name})
+	}
+	for _, r := range s.Targets {
+		cost, since := "", ""
+		if r.Report != nil && r.Report.CostUSD != nil {
+			cost = fmt.Sprintf("%.2f", *r.Report.CostUSD)
+		}
+		if r.Since != nil {
+			since = clock(*r.Since)
+		}
+		table.Lines = append(table.Lines, document.Line{
+			document.Sentence(name(r.Target)),
+			document.Text{{Text: looks[r.Class].words, Style: document.State, Tone: looks[r.Class].tone}},
+			pull(s.Server, r),
+			document.Words(strconv.Itoa(r.Attempts)), document.Words(cost), document.Words(since), document.Sentence(note(r)),
+		})
+	}
+	return report.Section("targets", "Targets",
 		h.Div(
 			h.Class("tools"), h.Role("search"), h.Aria("label", "Targets"), h.ID("tools"), g.Attr("hidden"),
 			h.Label(
@@ -78,50 +99,10 @@ func (s *sheet) targets() g.Node {
 			),
 			h.Label(h.Class("check"), g.Text("State "), h.Select(
 				h.ID("state"), h.Option(h.Value(""), g.Text("all")),
-				g.Map(s.Counts, func(c count) g.Node { return h.Option(g.Text(c.Words)) }),
+				g.Map(classes(s), func(c campaign.Class) g.Node { return h.Option(g.Text(looks[c].words)) }),
 			)),
-			h.P(h.ID("found"), h.Role("status"), g.Text(thousands(s.Total)+" targets")),
+			h.P(h.ID("found"), h.Role("status"), g.Text(thousands(len(s.Targets))+" targets")),
 		),
-		h.Table(
-			h.Class("stack"), h.ID("rows"),
-			h.THead(h.Tr(g.Map(columns, func(name string) g.Node { return h.Th(h.Scope("col"), g.Text(name)) }))),
-			h.TBody(g.Map(s.Rows, row.node)),
-		),
+		h.Div(h.ID("rows"), report.Blocks(table)),
 	)
 }
-
-func (r row) node() g.Node {
-	state := g.Text(r.Words)
-	if r.Tone != "" {
-		state = h.Span(h.Class("badge word "+r.Tone), g.Text(r.Words))
-	}
-	pull := g.Text("–")
-	if r.Pull > 0 {
-		pull = g.Text("#" + strconv.Itoa(r.Pull))
-	}
-	if r.Link != "" {
-		pull = h.A(h.Href(r.Link), pull)
-	}
-	return h.Tr(
-		h.Th(h.Scope("row"), g.El("bdi", g.Text(field(r.Name, 300)))),
-		cell("State", "", state),
-		cell("Pull request", strconv.Itoa(r.Pull), pull),
-		cell("Runs", strconv.Itoa(r.Attempts), g.Text(strconv.Itoa(r.Attempts))),
-		cell("Dollars", strconv.FormatFloat(r.Sort.Cost, 'g', -1, 64), g.Text(cmp.Or(r.Cost, "–"))),
-		cell("Since", strconv.FormatInt(r.Sort.Since, 10), g.Text(cmp.Or(r.Since, "–"))),
-		cell("Note", "", g.El("bdi", g.Text(cmp.Or(field(r.Note, 600), "–")))),
-	)
-}
-
-// cell is one of a row. By sort the rows are put in order; empty stands for the text.
-func cell(name, sort string, content g.Node) g.Node {
-	return h.Td(h.Data("name", name), g.If(sort != "", h.Data("sort", sort)), content)
-}
-
-func (s *sheet) footer() g.Node {
-	return h.Footer(h.P(g.Map(s.Digests, func(d digest) g.Node {
-		return g.If(d.Value != "", g.Group{g.Text(d.Name + " "), h.Code(g.Text(d.Value)), g.Text(" ")})
-	})))
-}
-
-func thousands(n int) string { return transcript.Thousands(int64(n)) }

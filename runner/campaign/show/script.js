@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const at = (id) => document.getElementById(id);
-  const search = at("search"), state = at("state"), found = at("found"), body = at("rows").tBodies[0];
+  const search = at("search"), state = at("state"), found = at("found"), table = at("rows").firstElementChild, body = table.tBodies[0];
   const rows = Array.from(body.rows), all = found.textContent;
   at("tools").hidden = false;
 
@@ -18,15 +18,12 @@
   search.addEventListener("input", filter);
   state.addEventListener("change", filter);
 
-  // A column is sorted by the numbers that it states, else by its words.
-  const value = (row, i) => row.cells[i].dataset.sort ?? row.cells[i].textContent;
   const sort = (i, down) => {
-    const numbers = rows.length > 0 && rows[0].cells[i].dataset.sort !== undefined;
-    const order = rows.map((row) => [value(row, i), row]);
-    order.sort(([a], [b]) => (numbers ? a - b : a.localeCompare(b, "en")) * (down ? -1 : 1));
+    const order = rows.map((row) => [row.cells[i].textContent, row]);
+    order.sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }) * (down ? -1 : 1));
     body.append(...order.map(([, row]) => row));
   };
-  const heads = Array.from(at("rows").tHead.rows[0].cells);
+  const heads = Array.from(table.tHead.rows[0].cells);
   heads.forEach((head, i) => {
     const button = document.createElement("button");
     button.type = "button";

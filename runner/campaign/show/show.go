@@ -1,101 +1,56 @@
-// Package show owns how people read the status of a campaign. One sheet says what is shown; a table
-// for a terminal, Markdown for a tracking issue and a page in HTML draw it. It refuses to know where a
+// Package show owns how people read the status of a campaign. A table for a
+// terminal, Markdown for a tracking issue and a page in HTML show it. It refuses to know where a
 // status comes from.
 //
-// Names, addresses and messages in a status were written by strangers. Each of the three ways to draw
-// escapes them, and links lead to pages of the forge alone.
+// Names, addresses and messages in a status were written by strangers. The renderers escape them, and links
+// lead to pages of the forge alone.
 package show
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/transcript/document"
 )
 
-// looks are the classes as people read them, and the tone of each on the page.
-var looks = map[campaign.Class]struct{ words, tone string }{
-	campaign.Waiting: {"waiting", ""}, campaign.Running: {"running", "open"}, campaign.Opened: {"pull request open", "good"}, campaign.Merged: {"merged", "good"},
-	campaign.ClosedUnmerged: {"closed by a person", "open"}, campaign.Committed: {"changed", "good"}, campaign.NoChange: {"nothing to change", ""}, campaign.NotApplicable: {"does not apply", ""},
-	campaign.Existing: {"had a pull request", ""}, campaign.Skipped: {"skipped", ""}, campaign.Red: {"checks red", "bad"}, campaign.Budget: {"out of budget", "bad"},
-	campaign.Refused: {"refused by the policy", "bad"}, campaign.NeedsPerson: {"needs a person", "open"}, campaign.Failed: {"failed", "bad"}, campaign.Lacking: {"cannot run", "bad"},
+// looks are the classes as people read them, and the tone of each.
+var looks = map[campaign.Class]struct {
+	words string
+	tone  document.Tone
+}{
+	campaign.Waiting: {"waiting", document.Neutral}, campaign.Running: {"running", document.Doubtful}, campaign.Opened: {"pull request open", document.Good}, campaign.Merged: {"merged", document.Good},
+	campaign.ClosedUnmerged: {"closed by a person", document.Doubtful}, campaign.Committed: {"changed", document.Good}, campaign.NoChange: {"nothing to change", document.Neutral}, campaign.NotApplicable: {"does not apply", document.Neutral},
+	campaign.Existing: {"had a pull request", document.Neutral}, campaign.Skipped: {"skipped", document.Neutral}, campaign.Red: {"checks red", document.Bad}, campaign.Budget: {"out of budget", document.Bad},
+	campaign.Refused: {"refused by the policy", document.Bad}, campaign.NeedsPerson: {"needs a person", document.Doubtful}, campaign.Failed: {"failed", document.Bad}, campaign.Lacking: {"cannot run", document.Bad},
 }
 
-// sheet is what is shown of a campaign. Its texts are as strangers wrote them.
-type sheet struct {
-	Campaign       string
-	Settled, Total int
-	Counts         []count // of classes that have targets
-	Wait           string  // why targets wait; empty if none does
-	Lines          []string
-	Folder         string // of run directories
-	Rows           []row
-	Digests        []digest
+// settled says how many targets are done.
+func settled(s campaign.Status) (done int, words string) {
+	done = len(s.Targets) - s.Counts[campaign.Waiting] - s.Counts[campaign.Running]
+	return done, fmt.Sprintf("%s of %s targets settled", thousands(done), thousands(len(s.Targets)))
 }
 
-// count is how many targets a class has.
-type count struct {
-	Words, Tone string
-	Targets     int
-	Waits       bool // nothing happened to them yet
+func thousands(n int) string { return transcript.Thousands(int64(n)) }
+
+// classes are those that have targets.
+func classes(s campaign.Status) []campaign.Class {
+	return slices.DeleteFunc(campaign.Classes(), func(c campaign.Class) bool { return s.Counts[c] == 0 })
 }
 
-type digest struct{ Name, Value string }
+// costs are the lines that say what was used and what the runs that are left may use.
+func costs(s campaign.Status) []string { return append(spending(s), claims(s)...) }
 
-// row is a target.
-type row struct {
-	Name, Words, Tone string
-	Pull              int    // number of its pull request; 0 for none
-	Link              string // of that
-	Run               string // run directory
-	Attempts          int
-	Cost, Since, Note string
-	Sort              struct {
-		Cost  float64
-		Since int64
+// pull is a target's pull request, with a link to it on the pages of the forge; nothing for none.
+func pull(server string, r campaign.Row) document.Text {
+	if r.Pull == nil {
+		return nil
 	}
-}
-
-func newSheet(s campaign.Status) *sheet {
-	p := &sheet{
-		Campaign: s.Campaign, Total: len(s.Targets), Settled: len(s.Targets) - s.Counts[campaign.Waiting] - s.Counts[campaign.Running],
-		Wait: waiting(s), Lines: append(spending(s), claims(s)...), Digests: []digest{{"job", s.Template}, {"plan", s.Plan}, {"ledger", s.Ledger}},
-	}
-	for _, class := range campaign.Classes() {
-		if n := s.Counts[class]; n > 0 {
-			p.Counts = append(p.Counts, count{looks[class].words, looks[class].tone, n, class == campaign.Waiting})
-		}
-	}
-	for _, r := range s.Targets {
-		p.Rows = append(p.Rows, newRow(s.Server, r))
-		if r.Directory != "" {
-			p.Folder = filepath.Dir(r.Directory)
-		}
-	}
-	return p
-}
-
-func newRow(server string, r campaign.Row) row {
-	to := row{Name: name(r.Target), Words: looks[r.Class].words, Tone: looks[r.Class].tone, Link: pullLink(server, r), Attempts: r.Attempts, Note: note(r)}
-	if r.Directory != "" {
-		to.Run = filepath.Base(r.Directory)
-	}
-	if r.Pull != nil {
-		to.Pull = r.Pull.Number
-	}
-	if r.Report != nil && r.Report.CostUSD != nil {
-		to.Sort.Cost = *r.Report.CostUSD
-		to.Cost = fmt.Sprintf("%.2f", to.Sort.Cost)
-	}
-	if r.Since != nil {
-		to.Since, to.Sort.Since = clock(*r.Since), r.Since.Unix()
-	}
-	return to
+	return document.Text{{Text: fmt.Sprintf("#%d", r.Pull.Number), Link: pullLink(server, r)}}
 }
 
 func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") }
@@ -203,9 +158,4 @@ func waiting(s campaign.Status) string {
 		line += ", until " + clock(s.Wait.Until) + " UTC"
 	}
 	return line + "."
-}
-
-// field is a text of a stranger, in one line.
-func field(s string, most int) string {
-	return markdown.Cut(strings.Join(strings.Fields(markdown.Show(markdown.Cut(s, 2*most))), " "), most)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,7 +147,7 @@ func TestMarkdownHasNoEffects(t *testing.T) {
 	text := written(t, Markdown, status(120))
 	parser := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser()
 	src := []byte(text)
-	tag := regexp.MustCompile(`^(?:</?(?:details|summary)>)+$|^<details><summary>[a-z ]+: \d+</summary>\s*$|^</details>\s*$`)
+	tag := regexp.MustCompile(`^(?:</details>)?\s*(?:<details>\n<summary>[a-z ]+: \d+</summary>)?$`)
 	links := 0
 	var said strings.Builder
 	err := ast.Walk(parser.Parse(source.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -159,7 +160,7 @@ func TestMarkdownHasNoEffects(t *testing.T) {
 				t.Errorf("HTML: %q", raw)
 			}
 		case *ast.RawHTML:
-			if raw := string(n.Segments.Value(src)); raw != "<span>" && raw != "</span>" { // by which a $ begins no formula
+			if raw := string(n.Segments.Value(src)); !slices.Contains([]string{"<span>", "</span>", "<code>", "</code>"}, raw) { // by which a $ begins no formula, and a | ends no cell
 				t.Errorf("HTML in a line: %q", raw)
 			}
 		case *ast.AutoLink:
@@ -198,10 +199,10 @@ func TestMarkdownIsAsLongAsAnIssueMayBe(t *testing.T) {
 	if units := markdown.Units(text); units > 65_536 || units < 30_000 {
 		t.Errorf("it has %d units", units)
 	}
-	if opened, closed := strings.Count(text, "\n</details>"), strings.Count(text, "<details><summary>"); opened != closed || closed != len(campaign.Classes())-1 {
+	if opened, closed := strings.Count(text, "\n</details>"), strings.Count(text, "<details>\n<summary>"); opened != closed || closed != len(campaign.Classes())-1 {
 		t.Errorf("%d folds, %d ends of folds", closed, opened)
 	}
-	if !strings.Contains(text, "- and 50 more\n") || !strings.Contains(text, "- and 150 more\n") {
+	if !regexp.MustCompile(`\n… and \d+ more targets\.\n`).MatchString(text) {
 		t.Error("it does not say how many are left out")
 	}
 }
@@ -209,7 +210,7 @@ func TestMarkdownIsAsLongAsAnIssueMayBe(t *testing.T) {
 func TestMarkdownShowsHowFarItIs(t *testing.T) {
 	s := campaign.Status{Campaign: "bump", Counts: map[campaign.Class]int{campaign.Merged: 1, campaign.Waiting: 3}, Targets: make([]campaign.Row, 4)}
 	s.Targets[0] = campaign.Row{Target: campaign.Target{Repository: "octo-org/widgets", Issue: 7}, Class: campaign.Merged}
-	want := "## Campaign bump\n\n`" + strings.Repeat("█", 10) + strings.Repeat("░", 30) + "` 1 of 4 targets settled\n\n| | targets |\n|---|--:|\n| waiting | 3 |\n| merged | 1 |\n\n"
+	want := "## Campaign bump\n\n`" + strings.Repeat("█", 10) + strings.Repeat("░", 30) + "` 1 of 4 targets settled\n\n| State | Targets |\n|---|--:|\n| waiting | 3 |\n| merged | 1 |\n\n"
 	if text := written(t, Markdown, s); !strings.HasPrefix(text, want) || !strings.Contains(text, "- `octo-org/widgets#7`\n") {
 		t.Errorf("%s", text)
 	}

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -13,30 +14,30 @@ import (
 )
 
 // Table writes the status for a terminal.
-func Table(w io.Writer, status campaign.Status) error {
-	s := newSheet(status)
+func Table(w io.Writer, s campaign.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "TARGET\tSTATE\tPULL REQUEST\tRUN\tNOTE")
-	for _, r := range s.Rows {
-		pull := ""
-		if r.Pull > 0 {
-			pull = fmt.Sprintf("#%d", r.Pull)
+	folder := "" // of run directories
+	for _, r := range s.Targets {
+		run := ""
+		if r.Directory != "" {
+			folder, run = filepath.Dir(r.Directory), filepath.Base(r.Directory)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", progress.Printable(markdown.Cut(r.Name, 120)), r.Words, pull, progress.Printable(r.Run), progress.Printable(markdown.Cut(r.Note, 120)))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", progress.Printable(markdown.Cut(name(r.Target), 120)), looks[r.Class].words, pull("", r), progress.Printable(run), progress.Printable(markdown.Cut(note(r), 120)))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	var counts []string
-	for _, c := range s.Counts {
-		counts = append(counts, fmt.Sprintf("%d %s", c.Targets, c.Words))
+	for _, c := range classes(s) {
+		counts = append(counts, fmt.Sprintf("%d %s", s.Counts[c], looks[c].words))
 	}
-	lines := append([]string{transcript.Count(s.Total, "target") + ": " + strings.Join(counts, ", ")}, s.Lines...)
-	if s.Folder != "" {
-		lines = append(lines, "The directories of RUN are in "+s.Folder)
+	lines := append([]string{transcript.Count(len(s.Targets), "target") + ": " + strings.Join(counts, ", ")}, costs(s)...)
+	if folder != "" {
+		lines = append(lines, "The directories of RUN are in "+folder)
 	}
-	if s.Wait != "" {
-		lines = append(lines, s.Wait)
+	if why := waiting(s); why != "" {
+		lines = append(lines, why)
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(w, progress.Printable(line)); err != nil {

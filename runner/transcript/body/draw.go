@@ -22,6 +22,14 @@ const fieldWidth = 300
 func text(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
 func code(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
 
+// Draw is sections below a head, of at most limit UTF-16 code units.
+func Draw(head string, all []document.Section, limit int) string {
+	p := &page{left: limit}
+	p.put(head)
+	p.draw(all)
+	return p.String()
+}
+
 // draw adds sections, as far as there is room.
 func (p *page) draw(all []document.Section) {
 	for _, s := range all {

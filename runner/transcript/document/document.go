@@ -155,8 +155,13 @@ func Words(s string) Text {
 	return Text{{Text: s}}
 }
 
-// Sentence is plain text of a sentence or a few.
-func Sentence(s string) Text { return Text{{Text: s, Long: true}} }
+// Sentence is plain text of a sentence or a few; nothing for an empty string.
+func Sentence(s string) Text {
+	if s == "" {
+		return nil
+	}
+	return Text{{Text: s, Long: true}}
+}
 
 // Mono is text as code; nothing for an empty string.
 func Mono(s string) Text {

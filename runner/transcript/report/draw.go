@@ -39,23 +39,32 @@ func draw(all []document.Section, diffs g.Node) (nodes g.Group) {
 		if one.ID == "files" {
 			content = append(content, diffs)
 		}
-		nodes = append(nodes, section(one.ID, one.Title, content...))
+		nodes = append(nodes, Section(one.ID, one.Title, content...))
 	}
 	return nodes
 }
 
-// section is a part of the page that the list of sections may lead to.
-func section(id, heading string, content ...g.Node) g.Node {
+// Section is a part of a page that the list of sections may lead to.
+func Section(id, heading string, content ...g.Node) g.Node {
 	heads := id + "-h"
 	return g.Group{h.Section(h.ID(id), h.Aria("labelledby", heads), h.H2(h.ID(heads), g.Text(heading)), g.Group(content)), g.Text("\n")}
 }
 
 func drawn(blocks []document.Block) g.Node { return g.Map(blocks, drawBlock) }
 
+// Blocks draws blocks.
+func Blocks(blocks ...document.Block) g.Node { return drawn(blocks) }
+
+// Figures draws facts that stand beside each other.
+func Figures(all document.Facts) g.Node { return facts("figures", all) }
+
+// Line draws a text on one line.
+func Line(t document.Text) g.Node { return g.Map(t, inline) }
+
 func drawBlock(b document.Block) g.Node {
 	switch b := b.(type) {
 	case document.Paragraph:
-		return h.P(drawLine(b.Text))
+		return h.P(Line(b.Text))
 	case document.Message:
 		return h.Div(h.Class("prose"), prose(cutProse(limit(overviewBytes), b.Text)))
 	case document.Quote:
@@ -63,9 +72,9 @@ func drawBlock(b document.Block) g.Node {
 	case document.Code:
 		return h.Pre(h.TabIndex("0"), g.Text("\n"+shownText(string(b), tailBytes)))
 	case document.List:
-		return g.Group{list(b), moreRows(b.Noun, len(b.Items))}
+		return g.Group{list(b), moreRows(b.Noun, len(b.Items), 0)}
 	case document.Table:
-		return g.Group{table(b), moreRows(b.Noun, len(b.Lines))}
+		return g.Group{table(b), moreRows(b.Noun, len(b.Lines), b.Most)}
 	case document.Facts:
 		return facts("facts", b)
 	case document.Folds:
@@ -75,7 +84,7 @@ func drawBlock(b document.Block) g.Node {
 		if b.Severe {
 			class = "notices severe"
 		}
-		return h.Ul(h.Class(class), h.Aria("label", "Notices"), g.Map(b.Items, func(t document.Text) g.Node { return h.Li(drawLine(t)) }))
+		return h.Ul(h.Class(class), h.Aria("label", "Notices"), g.Map(b.Items, func(t document.Text) g.Node { return h.Li(Line(t)) }))
 	}
 	return nil
 }
@@ -88,24 +97,24 @@ func list(l document.List) g.Node {
 		return h.Ol(h.Class("plan"), g.Map(items, func(i document.Item) g.Node {
 			box := boxes[i.Box]
 			return h.Li(
-				h.Span(h.Class("sign"), h.Aria("hidden", "true"), g.Text(box.sign)), g.Text(" "), drawLine(i.Text), g.Text(" "),
+				h.Span(h.Class("sign"), h.Aria("hidden", "true"), g.Text(box.sign)), g.Text(" "), Line(i.Text), g.Text(" "),
 				h.Span(h.Class("state"), g.Text(box.state)),
 			)
 		}))
 	}
-	return h.Ul(g.Map(items, func(i document.Item) g.Node { return h.Li(drawLine(i.Text)) }))
+	return h.Ul(g.Map(items, func(i document.Item) g.Node { return h.Li(Line(i.Text)) }))
 }
 
 // table is a table whose rows are stacks of named cells where the page is narrow.
 func table(t document.Table) g.Node {
 	heads := g.Map(t.Columns, func(c document.Column) g.Node { return h.Th(h.Scope("col"), g.Text(c.Name)) })
-	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(t.Lines[:min(len(t.Lines), mostRows)], func(cells document.Line) g.Node {
-		row := g.Group{h.Th(h.Scope("row"), drawLine(cells[0]))}
+	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(t.Lines[:min(len(t.Lines), max(mostRows, t.Most))], func(cells document.Line) g.Node {
+		row := g.Group{h.Th(h.Scope("row"), Line(cells[0]))}
 		for i, cell := range cells[1:] {
 			if len(cell) == 0 {
 				cell = document.Words("–")
 			}
-			row = append(row, h.Td(h.Data("name", t.Columns[i+1].Name), drawLine(cell)))
+			row = append(row, h.Td(h.Data("name", t.Columns[i+1].Name), Line(cell)))
 		}
 		return g.Group{h.Tr(row), g.Text("\n")}
 	})))
@@ -113,16 +122,13 @@ func table(t document.Table) g.Node {
 
 func facts(class string, all document.Facts) g.Node {
 	return h.Dl(h.Class(class), g.Map(all, func(f document.Fact) g.Node {
-		return h.Div(h.Dt(g.Text(field(f.Name))), h.Dd(drawLine(f.Value)))
+		return h.Div(h.Dt(g.Text(field(f.Name))), h.Dd(Line(f.Value)))
 	}))
 }
 
 func fold(f document.Fold) g.Node {
-	return h.Details(g.If(f.Open, g.Attr("open")), g.If(f.ID != "", h.ID(f.ID)), h.Summary(drawLine(f.Title)), drawn(f.Blocks))
+	return h.Details(g.If(f.Open, g.Attr("open")), g.If(f.ID != "", h.ID(f.ID)), h.Summary(Line(f.Title)), drawn(f.Blocks))
 }
-
-// drawLine is a text on one line.
-func drawLine(t document.Text) g.Node { return g.Map(t, inline) }
 
 func inline(s document.Span) g.Node {
 	most := fieldUnits
@@ -164,12 +170,12 @@ func cutNote(text string) g.Node {
 	return h.P(h.Class("cut"), g.Text(text))
 }
 
-// moreRows tells what is left out of a list of so many; nil for nothing.
-func moreRows(noun string, all int) g.Node {
-	if all <= mostRows {
+// moreRows says how many rows of a list are left out; nil for nothing.
+func moreRows(noun string, all, most int) g.Node {
+	if most = max(most, mostRows); all <= most {
 		return nil
 	}
-	return h.P(g.Text("… and " + transcript.Count(all-mostRows, "more "+noun) + "."))
+	return h.P(g.Text("… and " + transcript.Count(all-most, "more "+noun) + "."))
 }
 
 // eventLink leads to an event.

@@ -193,6 +193,9 @@ func lineStart(s string, from int) string {
 // fieldUnits is the most of a short field: a name, a path, a command's first line.
 const fieldUnits = 120
 
+// Field is the text of a stranger as a part of a line.
+func Field(s string) string { return field(s) }
+
 // field is a text as a part of a line.
 func field(s string) string {
 	return markdown.Cut(strings.Join(strings.Fields(markdown.Show(markdown.Cut(s, 2*fieldUnits))), " "), fieldUnits)

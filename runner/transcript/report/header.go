@@ -15,7 +15,7 @@ import (
 func (o *overview) header(links sections.Links, alerts []document.Section, places []document.Section) g.Node {
 	var verdict g.Node
 	if tone, words := sections.Verdict(o.View, false); len(words) > 0 {
-		verdict = h.P(h.Class("verdict"), h.Span(h.Class("badge "+tones[tone]), g.Text(signs[tone]), drawLine(words)))
+		verdict = h.P(h.Class("verdict"), h.Span(h.Class("badge "+tones[tone]), g.Text(signs[tone]), Line(words)))
 	}
 	return h.Header(
 		h.P(h.Class("brand"), g.Text("agent-ci report")),

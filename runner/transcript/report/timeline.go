@@ -23,7 +23,7 @@ func (o *overview) timelineSection(entries g.Node) g.Node {
 	if o.entries > longTimeline {
 		class += " long"
 	}
-	return section("timeline", "Timeline",
+	return Section("timeline", "Timeline",
 		h.TabIndex("-1"),
 		o.timelineTools(),
 		h.Ol(h.Class(class), h.ID("entries"), g.Text("\n"), entries),
@@ -150,7 +150,7 @@ func (e *entry) words() g.Node {
 		words = append(words, h.Span(h.Class("agent"), g.Text(e.Agent)), g.Text(" "))
 	}
 	if e.Line != nil {
-		return append(words, drawLine(capitalised(e.Line)))
+		return append(words, Line(capitalised(e.Line)))
 	}
 	words = append(words, h.B(g.Text(e.Name)))
 	if e.Topic != "" {
