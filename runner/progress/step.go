@@ -148,13 +148,10 @@ func (t Told) setOutputs(step *actions.Step) error {
 	return err
 }
 
-// runID is the id of a run as agent-ci makes it; a bundle may claim another.
-var runID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`) })
-
 // artifact is the name under which the action uploads the run's files: one that no other
 // run has, since a workflow takes a name once. It is empty where there is nothing to upload.
 func (t Told) artifact() string {
-	if t.Artifacts == "" || t.Result.Directory == "" || !runID().MatchString(t.Result.RunID) {
+	if t.Artifacts == "" || t.Result.Directory == "" || !record.IsID(t.Result.RunID) {
 		return ""
 	}
 	return "agent-ci-" + t.Result.RunID

@@ -109,12 +109,11 @@ func ownFolder(path string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%v); give another with --out, or set HOME.", err).Because(err)
 	}
-	info, err := os.Lstat(path)
+	own, err := isOwn(path)
 	if err != nil {
 		return "", fmt.Errorf("find run directory: %w", err)
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || int(stat.Uid) != os.Getuid() || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+	if !own {
 		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The folder %s, for run directories, can be changed by other users; give another with --out, or set HOME.", path)
 	}
 	return path, nil

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"syscall"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/given"
 )
 
 // BaselinesPath is where what checks said of a base is kept for later runs: a folder
@@ -61,17 +62,24 @@ func openPrivate(path string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Lstat(path)
-	if err == nil {
-		stat, ok := info.Sys().(*syscall.Stat_t)
-		if !ok || int(stat.Uid) != os.Getuid() || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
-			err = errors.New("others can change the folder")
-		}
+	own, err := isOwn(path)
+	if err == nil && !own {
+		err = errors.New("others can change the folder")
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return root, nil
+}
+
+// isOwn reports whether a folder is one that nobody but the user can change.
+func isOwn(path string) (bool, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false, err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid() && info.IsDir() && info.Mode().Perm()&0o022 == 0, nil
 }
 
 func (b *Baselines) Close() error { return b.root.Close() }
@@ -89,17 +97,8 @@ var keptRunID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 // Green gives the run that found a check green, by its key; empty for none. What can't
 // be read is none.
 func (b *Baselines) Green(key string, now time.Time) (runID string) {
-	f, err := b.root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
 	const most = 4 << 10
-	raw, err := io.ReadAll(io.LimitReader(f, most))
+	raw, err := given.ReadIn(b.root, key, most)
 	var k kept
 	if err != nil || json.Unmarshal(raw, &k) != nil || k.State != "green" || !keptRunID.MatchString(k.RunID) {
 		return ""

@@ -97,15 +97,15 @@ func (a *assembler) note(e transcript.Event) error {
 		return err
 	}
 	n := a.enter(e, "note", "")
-	n.Line, n.Bad, n.seconds, n.Topic, n.refused = told.Line, told.Bad, told.Seconds, field(told.Host), field(told.Refused)
+	n.Line, n.Bad, n.seconds, n.Topic, n.refused = told.Line, told.Bad, told.Seconds, told.Host, told.Refused
 	if told.Texts == nil {
 		told.Texts = []timeline.Text{{Title: "Data", Text: transcript.Readable(string(e.Data))}}
 	}
 	for _, t := range told.Texts {
-		a.part(n, field(t.Title), t.Text)
+		a.part(n, t.Title, t.Text)
 	}
 	for _, o := range told.Outputs {
-		a.part(n, field(o.Title()), o.Tail)
+		a.part(n, o.Title(), o.Tail)
 	}
 	a.message(n, told.Message)
 	return nil
@@ -119,9 +119,9 @@ func (a *assembler) end() {
 }
 
 func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
-	n := &entry{Seq: e.Seq, At: transcript.Clock(e.Time.Sub(a.start)), Kind: kind, Name: field(name)}
+	n := &entry{Seq: e.Seq, At: transcript.Clock(e.Time.Sub(a.start)), Kind: kind, Name: name}
 	if e.Agent != transcript.MainAgent {
-		n.Agent = field(cmp.Or(a.names[e.Agent], e.Agent))
+		n.Agent = cmp.Or(a.names[e.Agent], e.Agent)
 	}
 	a.queue = append(a.queue, n)
 	return n
@@ -162,7 +162,7 @@ func indented(raw json.RawMessage) string {
 
 func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) {
 	n := a.call(e, started)
-	n.Topic = field(transcript.Topic(started.Shown()))
+	n.Topic = transcript.Topic(started.Shown())
 	n.End, n.Bad = "did not end", true
 	if transcript.IsScript(started.Tool) {
 		a.part(n, "Script", started.Input)
@@ -208,7 +208,7 @@ func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFin
 	n := a.calls[key][0]
 	a.ended(n, e.Seq)
 	n.finish(a.cut, finished)
-	n.Topic = cmp.Or(n.Topic, field(finished.Files()))
+	n.Topic = cmp.Or(n.Topic, finished.Files())
 	if a.calls[key] = a.calls[key][1:]; len(a.calls[key]) == 0 {
 		delete(a.calls, key)
 	}
@@ -216,7 +216,7 @@ func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFin
 
 func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelRequest) {
 	n := a.enter(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
-	if n.Topic = field(request.Model); a.scripted {
+	if n.Topic = request.Model; a.scripted {
 		n.Topic = "scripted answers"
 	}
 	n.End, n.Bad = "no answer", true
@@ -224,7 +224,7 @@ func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelReq
 	for _, item := range request.Input {
 		a.part(n, "Tools offered", offeredInInput(item))
 		role, text := sent(item)
-		a.part(n, "Sent as "+field(role), text)
+		a.part(n, "Sent as "+role, text)
 	}
 	a.turns[turnKey{e.Agent, request.Turn}] = n
 	a.await(n)
@@ -241,7 +241,7 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 	n.Bad, n.seconds = response.Status != "completed", response.Seconds
 	n.End = transcript.Duration(response.Seconds) + " · " + tokens(response.Usage)
 	if n.Bad {
-		n.End = field(response.Status) + " · " + n.End
+		n.End = response.Status + " · " + n.End
 	}
 	for _, item := range response.Output {
 		a.output(n, item)

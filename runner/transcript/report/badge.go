@@ -54,5 +54,5 @@ func ending(v *transcript.View, links sections.Links) g.Node {
 		}
 		message = document.Join(" ", links.Sentence(f.Message), document.Mono(end))
 	}
-	return h.P(h.Class("ending"), h.Span(h.Class("badge "+tones[tone]), g.Text(field(words))), g.Text(" "), Line(message))
+	return h.P(h.Class("ending"), labelled("badge "+tones[tone], words), g.Text(" "), Line(message))
 }

@@ -167,7 +167,7 @@ func cutNote(text string) g.Node {
 	if text == "" {
 		return nil
 	}
-	return h.P(h.Class("cut"), g.Text(text))
+	return h.P(h.Class("cut"), g.Text(shownText(text, sentenceUnits)))
 }
 
 // moreRows says how many rows of a list are left out; nil for nothing.

@@ -62,7 +62,7 @@ func (e *entry) finish(c cutter, f transcript.ToolFinished) {
 	e.End = result + " · " + transcript.Duration(f.Seconds)
 	e.Parts = append(e.Parts, part{Seq: e.Until, Title: "Output", Text: cut(c, transcript.ReadableOutput(f.Output))})
 	if f.File != "" {
-		e.File = fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.Thousands(f.Bytes), field(f.File))
+		e.File = fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.Thousands(f.Bytes), f.File)
 	}
 }
 
@@ -72,7 +72,7 @@ func refusal(f transcript.ToolFinished) string {
 	case nil:
 		return ""
 	case string:
-		return field(rule)
+		return rule
 	case bool:
 		if !rule {
 			return ""
@@ -130,7 +130,7 @@ func (a *assembler) output(n *entry, raw json.RawMessage) {
 	case i.Type == "reasoning":
 		a.part(n, "Reasoning, summarised by the model", contents(i.Summary))
 	case !slices.Contains(shownElsewhere, i.Type):
-		a.part(n, "Item "+field(i.Type), indented(raw))
+		a.part(n, "Item "+i.Type, indented(raw))
 	}
 }
 

@@ -57,9 +57,9 @@ func (o *overview) undiffed() string {
 		return ""
 	}
 	if c.Diff == "" {
-		return fmt.Sprintf("The transcript has no diff of this change; the run directory has it as %s.", field(c.Patch))
+		return fmt.Sprintf("The transcript has no diff of this change; the run directory has it as %s.", c.Patch)
 	}
-	return fmt.Sprintf("The change is longer than what is shown here; all of it is %s in the run directory.", field(c.Patch))
+	return fmt.Sprintf("The change is longer than what is shown here; all of it is %s in the run directory.", c.Patch)
 }
 
 func (f changed) id() string { return fmt.Sprintf("f%d", f.N) }
@@ -67,7 +67,7 @@ func (f changed) id() string { return fmt.Sprintf("f%d", f.N) }
 func (f changed) diff() g.Node {
 	return h.Details(
 		h.Class("file"), h.ID(f.id()), g.If(f.Open, g.Attr("open")),
-		h.Summary(code(fileField(f.Path)), g.Text(" "), h.Span(h.Class("end"), g.Text(field(sections.FileState(f.ChangeFile))))),
+		h.Summary(code(fileField(f.Path)), g.Text(" "), labelled("end", sections.FileState(f.ChangeFile))),
 		h.Div(h.Class("diff"), hunkList(f.Hunks)),
 	)
 }

@@ -79,35 +79,31 @@ func (e *entry) node() g.Node {
 
 // turn is a turn, what was sent and thought in it folded.
 func (e *entry) turn() g.Node {
-	heading := g.Group{g.Text(e.Name)}
-	if e.Agent != "" {
-		heading = append(heading, g.Text(" "), h.Span(h.Class("agent"), g.Text(e.Agent)))
-	}
 	var until, parts g.Node
 	if e.Until != 0 {
 		until = h.Span(h.ID(sections.EventID(e.Until)))
 	}
 	if len(e.Parts) > 0 {
-		var titles []string
+		var titles []document.Text
 		for _, p := range e.Parts {
-			titles = append(titles, p.Title)
+			titles = append(titles, document.Words(p.Title))
 		}
-		parts = h.Details(
-			h.Summary(g.Text(strings.Join(titles, " · "))),
-			g.Map(e.Parts, part.node),
-		)
+		parts = h.Details(h.Summary(Line(document.Join(" · ", titles...))), g.Map(e.Parts, part.node))
+	}
+	heading := g.Group{Line(document.Words(e.Name))}
+	if e.Agent != "" {
+		heading = append(heading, g.Text(" "), labelled("agent", e.Agent))
 	}
 	return g.Group{
-		h.H3(
-			heading, g.Text(" "),
-			h.Span(h.Class("about"), g.Text(e.Topic)), g.Text(" "),
-			h.Span(h.Class("end"), g.Text(e.End)),
-		),
+		h.H3(heading, g.Text(" "), labelled("about", e.Topic), g.Text(" "), labelled("end", e.End)),
 		until,
 		e.message(),
 		parts,
 	}
 }
+
+// labelled is a text of a class.
+func labelled(class, text string) g.Node { return h.Span(h.Class(class), Line(document.Words(text))) }
 
 // folded is an entry of which more than its line can be shown.
 func (e *entry) folded() g.Node {
@@ -134,7 +130,7 @@ func (e *entry) folded() g.Node {
 // node has the place of the event that the part came with.
 func (p part) node() g.Node {
 	return g.Group{
-		h.P(h.Class("part"), g.If(p.Seq != 0, h.ID(sections.EventID(p.Seq))), g.Text(p.Title)),
+		h.P(h.Class("part"), g.If(p.Seq != 0, h.ID(sections.EventID(p.Seq))), Line(document.Words(p.Title))),
 		p.Text.node(),
 	}
 }
@@ -147,17 +143,14 @@ func (e *entry) line() g.Node {
 func (e *entry) words() g.Node {
 	var words g.Group
 	if e.Agent != "" {
-		words = append(words, h.Span(h.Class("agent"), g.Text(e.Agent)), g.Text(" "))
+		words = append(words, labelled("agent", e.Agent), g.Text(" "))
 	}
 	if e.Line != nil {
 		return append(words, Line(capitalised(e.Line)))
 	}
-	words = append(words, h.B(g.Text(e.Name)))
-	if e.Topic != "" {
-		words = append(words, g.Text(" "), code(e.Topic))
-	}
+	words = append(words, Line(document.Join(" ", document.Text{{Text: e.Name, Style: document.Strong}}, document.Mono(e.Topic))))
 	if e.End != "" {
-		words = append(words, g.Text(" "), h.Span(h.Class("end"), g.Text(e.End)))
+		words = append(words, g.Text(" "), labelled("end", e.End))
 	}
 	return words
 }
