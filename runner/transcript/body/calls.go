@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
@@ -77,10 +78,14 @@ func entryText(e transcript.Entry, mode Mode) string {
 	switch {
 	case e.Call == nil:
 		return messageBlock(e)
+	case mode == Digest && e.Call.By != nil:
+		return "  " + item(document.Item{Text: callTitle(e.Call)})
 	case mode == Digest:
-		return callLine(e.Call)
+		return item(document.Item{Text: callTitle(e.Call)})
+	case e.Call.By != nil:
+		return "\n<blockquote>\n" + callFold(e.Call) + "</blockquote>\n"
 	}
-	return callBlock(e.Call)
+	return "\n" + callFold(e.Call)
 }
 
 // leftOut stands where calls are not shown.
@@ -106,54 +111,33 @@ func messageBlock(e transcript.Entry) string {
 	return b.String()
 }
 
-func callLine(c *transcript.Call) string {
-	topic := ""
-	if c.Topic != "" {
-		topic = " " + code(c.Topic)
-	}
-	indent := ""
-	if c.By != nil {
-		indent = "  "
-	}
-	return indent + "- **" + text(c.Tool) + "**" + topic + " · " + callEnd(c) + "\n"
+// callTitle says in a line which call it was, and how it ended.
+func callTitle(c *transcript.Call) document.Text {
+	return document.Join(" ", document.Text{{Text: c.Tool, Style: document.Strong}}, document.Mono(c.Topic), document.Words("· "+callEnd(c)))
 }
 
-// callBlock is a call folded: one line that tells what it was, and inside its
-// arguments and output.
-func callBlock(c *transcript.Call) string {
-	var b strings.Builder
-	open, end := "\n<details>\n", "\n</details>\n"
-	if c.By != nil {
-		open, end = "\n<blockquote>\n<details>\n", "\n</details>\n</blockquote>\n"
-	}
-	b.WriteString(open + "<summary><b>" + htmlText(c.Tool) + "</b>")
-	if c.Topic != "" {
-		b.WriteString(" <code>" + htmlText(c.Topic) + "</code>")
-	}
-	b.WriteString(" · " + callEnd(c) + "</summary>\n")
+// callFold is a call by its title, and folded its arguments and output.
+func callFold(c *transcript.Call) string {
+	input := "Arguments"
 	if transcript.IsScript(c.Tool) {
-		writeExcerpt(&b, "Script", c.Input, "js")
-	} else {
-		writeExcerpt(&b, "Arguments", c.Input, "")
+		input = "Script"
 	}
+	blocks := excerpt(input, c.Input)
 	if c.Finished {
-		writeExcerpt(&b, "Output", c.Output, "")
+		blocks = append(blocks, excerpt("Output", c.Output)...)
 	}
 	if c.File != "" {
-		fmt.Fprintf(&b, "\nThe whole output, %s bytes, is %s in the run directory.\n", transcript.Thousands(c.Bytes), code(c.File))
+		blocks = append(blocks, document.Paragraph{Text: document.Join("",
+			document.Words("The whole output, "+transcript.Thousands(c.Bytes)+" bytes, is "), document.Mono(c.File), document.Words(" in the run directory."))})
 	}
-	b.WriteString(end)
-	return b.String()
+	return new(page).fold(document.Fold{Title: callTitle(c), Blocks: blocks})
 }
 
-func htmlText(s string) string { return markdown.HTML(markdown.Cut(s, fieldWidth)) }
-
-func writeExcerpt(b *strings.Builder, title string, e transcript.Excerpt, language string) {
+func excerpt(title string, e transcript.Excerpt) []document.Block {
 	if e.Head == "" {
-		fmt.Fprintf(b, "\n%s: none\n", title)
-		return
+		return []document.Block{document.Paragraph{Text: document.Words(title + ": none")}}
 	}
-	fmt.Fprintf(b, "\n%s:\n\n%s", title, markdown.Fence(shown(e), language))
+	return []document.Block{document.Paragraph{Text: document.Words(title + ":")}, document.Code(shown(e))}
 }
 
 // shown is an excerpt with a line for the lines that it does not have.

@@ -63,9 +63,9 @@ func (p *page) rows(b document.Block) section {
 	case document.Message:
 		return p.limited(section{rows: markdown.Prose(b.Text)}, document.Limit{Noun: "paragraph", Most: math.MaxInt, Share: b.Share})
 	case document.Quote:
-		return section{rows: []string{markdown.Fence(string(b), "")}}
+		return section{rows: []string{markdown.Fence(string(b))}}
 	case document.Code:
-		return section{rows: []string{markdown.Fence(string(b), "")}}
+		return section{rows: []string{markdown.Fence(string(b))}}
 	case document.List:
 		return p.limited(section{rows: rowsOf(b.Items, item)}, b.Limit)
 	case document.Facts:

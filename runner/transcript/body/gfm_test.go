@@ -16,6 +16,7 @@ import (
 	source "github.com/yuin/goldmark/text"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/transcript/transcripttest"
 )
 
@@ -242,9 +243,7 @@ func fenced(e transcript.Excerpt) string {
 	if e.Head == "" {
 		return ""
 	}
-	var b strings.Builder
-	writeExcerpt(&b, "", e, "")
-	lines := strings.SplitAfter(strings.TrimPrefix(b.String(), "\n:\n\n"), "\n")
+	lines := strings.SplitAfter(markdown.Fence(shown(e)), "\n")
 	return strings.Join(lines[1:len(lines)-2], "")
 }
 

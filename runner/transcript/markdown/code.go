@@ -23,15 +23,14 @@ func Code(s string) string {
 	return fence + s + fence
 }
 
-// Fence is s as a block of code, with the newline after it. The language is
-// ours, never a part of hostile text.
-func Fence(s, language string) string {
+// Fence is s as a block of code, with the newline after it.
+func Fence(s string) string {
 	s = inertCode(Clean(s))
 	fence := strings.Repeat("`", max(3, longestRun(s, '`')+1))
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
 	}
-	return fence + language + "\n" + s + fence + "\n"
+	return fence + "\n" + s + fence + "\n"
 }
 
 func longestRun(s string, c byte) int {

@@ -83,6 +83,7 @@ func HTMLLine(t document.Text) string {
 		raw := shortened(span)
 		s := HTML(raw)
 		if s == "" {
+			b.WriteString(trailingBlank(raw))
 			continue
 		}
 		switch span.Style {

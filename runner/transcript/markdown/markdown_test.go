@@ -82,7 +82,7 @@ func TestFence(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := Fence(test.in, ""); got != test.want {
+			if got := Fence(test.in); got != test.want {
 				t.Errorf("Fence(%q)\n got %q\nwant %q", test.in, got, test.want)
 			}
 		})
@@ -243,7 +243,7 @@ func FuzzInert(f *testing.F) {
 		wantInert(t, Text(s)+"\n")
 		wantInert(t, "- "+Code(s)+" "+Text(s)+"\n")
 		wantInert(t, "| "+Code(s)+" |\n")
-		wantInert(t, Fence(s, ""))
+		wantInert(t, Fence(s))
 		wantInert(t, strings.Join(Prose(s), ""))
 		wantInert(t, strings.ReplaceAll(strings.Join(Template(s), ""), "[ ] ", ""))
 		if strings.Contains(Code(s), "|") {
@@ -265,7 +265,7 @@ func FuzzFenceHolds(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		lines := strings.Split(strings.TrimSuffix(Fence(s, ""), "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(Fence(s), "\n"), "\n")
 		fence := lines[0]
 		for _, line := range lines[1 : len(lines)-1] {
 			if strings.Contains(line, fence) {

@@ -62,7 +62,7 @@ func (b Block) rows(form bool) (rows []string) {
 	case CodeBlock:
 		for n, code := 0, b.Code; len(code) > 0; code = code[n:] {
 			n = fitting(code)
-			rows = append(rows, Fence(strings.Join(code[:n], "\n"), ""))
+			rows = append(rows, Fence(strings.Join(code[:n], "\n")))
 		}
 		return rows
 	case Heading:
