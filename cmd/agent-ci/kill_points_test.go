@@ -469,7 +469,7 @@ func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
 			t.Fatalf("killed at request %d, there are %+v\n%s", n, pulls, text)
 		}
 		head := w.git(repository.Dir, "rev-parse", pulls[0].Head)
-		if !strings.Contains(pulls[0].Body, "commit "+head+" -->") || strings.Contains(pulls[0].Body, "Failed checks") {
+		if !strings.Contains(pulls[0].Body, "commit "+head+" -->") || strings.Contains(pulls[0].Body, "do not merge") {
 			t.Fatalf("killed at request %d, the body of %s is\n%s", n, head, pulls[0].Body)
 		}
 		if whole {

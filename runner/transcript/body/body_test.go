@@ -264,9 +264,9 @@ func TestBodyTellsWhatIsNotWell(t *testing.T) {
 		run  []transcripttest.Happening
 		want string
 	}{
-		{"verification failed", []transcripttest.Happening{change, {Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "> - Failed checks: tests\n"},
+		{"verification failed", []transcripttest.Happening{change, {Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "❌ check `tests` fails: do not merge ("},
 		{"a row failed", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "| tests | ❌ **failed** | green | red | 0 s | `make` |"},
-		{"only the baseline was run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "green"}}}}, change}, "> - The checks did not run on the change.\n"},
+		{"only the baseline was run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "green"}}}}, change}, "⚠️ the checks did not run on the change, "},
 		{"a row that did not run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| ⚠️ not run | green | – |"},
 		{"ended otherwise", []transcripttest.Happening{{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: "model_failed", Reason: "quota", Message: "No money left."}}}, "> - The run ended as `model_failed/quota`: No money left.\n"},
 		{"unconfined", []transcripttest.Happening{{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: "none"}}}, "> - Commands ran unconfined"},

@@ -51,10 +51,10 @@ func (l Links) Sentence(s string) document.Text {
 		number, _ := strconv.Atoi(m[1])
 		pulls = append(pulls[:len(pulls):len(pulls)], number)
 	}
-	var known []document.Span
+	known := map[string]document.Span{}
 	know := func(text string, style document.Style, address string) {
 		if address != "" {
-			known = append(known, document.Span{Text: text, Style: style, Link: address})
+			known[text] = document.Span{Text: text, Style: style, Link: address}
 		}
 	}
 	for _, number := range pulls {
@@ -72,49 +72,27 @@ func (l Links) Sentence(s string) document.Text {
 	return linked(strings.Join(strings.Fields(s), " "), known)
 }
 
-// linked is a sentence in which known names are links. Of two that begin at one place the first one counts.
-func linked(s string, known []document.Span) (text document.Text) {
-	for s != "" {
-		at, next := len(s), document.Span{}
-		for _, k := range known {
-			if i := wholeIndex(s, k.Text); i >= 0 && i < at {
-				at, next = i, k
-			}
-		}
-		if at > 0 {
-			text = append(text, document.Span{Text: s[:at], Long: true})
-		}
-		if s = s[at:]; next.Text != "" {
-			text, s = append(text, next), s[len(next.Text):]
+// names are words, numbers and paths, each as a whole.
+var names = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:[Pp]ull request )?[\w#/\-\x{80}-\x{10ffff}]+(?:\.[\w#/\-\x{80}-\x{10ffff}]+)*`)
+})
+
+// linked is a sentence in which known names are links.
+func linked(s string, known map[string]document.Span) (text document.Text) {
+	done := 0
+	add := func(end int) {
+		if done < end {
+			text = append(text, document.Span{Text: s[done:end], Long: true})
 		}
 	}
+	for _, at := range names().FindAllStringIndex(s, -1) {
+		if span, is := known[s[at[0]:at[1]]]; is {
+			add(at[0])
+			text, done = append(text, span), at[1]
+		}
+	}
+	add(len(s))
 	return text
-}
-
-// wholeIndex is where part stands in s and is no part of a longer word, number or path; -1 for nowhere.
-func wholeIndex(s, part string) int {
-	for from := 0; part != "" && from+len(part) <= len(s); {
-		i := strings.Index(s[from:], part)
-		if i < 0 {
-			return -1
-		}
-		i += from
-		end := i + len(part)
-		if (i == 0 || !continues(s[i-1], part[0])) && (end == len(s) || !continues(s[end], part[len(part)-1])) {
-			return i
-		}
-		from = i + 1
-	}
-	return -1
-}
-
-// continues reports whether the byte next to a part makes it one of something longer.
-func continues(next, own byte) bool {
-	return isWord(next) && isWord(own) || strings.IndexByte("/-_#", next) >= 0 || next >= 0x80
-}
-
-func isWord(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 // link is a name that leads to an address, and text as code where there is none.

@@ -53,27 +53,9 @@ func (s *Source) wrong() (all []document.Text) {
 	for _, reason := range s.Draft {
 		all = append(all, document.Sentence("Draft: "+reason))
 	}
-	red := redChecks(v)
-	add(len(red) > 0 && !(s.Told && v.Finished.Outcome == string(outcome.VerifyFailed)), red)
 	add(v.Policy.Unconfined(), document.Sentence("Commands ran unconfined, with all rights of the user who started agent-ci."))
 	add(v.Torn, document.Sentence("The transcript's last line is torn: the run was killed, or its disk was full."))
 	return all
-}
-
-func redChecks(v *transcript.View) document.Text {
-	switch {
-	case v.Verify == nil || len(v.Verify.Rows) == 0 || v.Verify.Attempt == 0 && !changed(v) || v.Verify.Attempt > 0 && v.Verify.Passed:
-		return nil
-	case v.Verify.Attempt == 0:
-		return document.Sentence("The checks did not run on the change.")
-	}
-	var names []document.Text
-	for _, row := range v.Verify.Rows {
-		if !row.Passed {
-			names = append(names, document.Words(row.Name))
-		}
-	}
-	return document.Join("", document.Words("Failed checks: "), document.Join(", ", names...))
 }
 
 // request says what was asked for, where that is more than the pull request's title.
