@@ -93,17 +93,18 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	}
 	first.draw(o.source(v).On(sections.PullRequest))
 	first.form(o.Template)
-	pages := &book{[]*strings.Builder{&first.Builder}, room{left: first.left, page: o.Limit - commentFrame(v), following: o.Comments}}
+	pages := room{left: first.left, page: o.Limit - commentFrame(v), following: o.Comments}
+	chosen := choose(withoutPlans(shownEntries(v, o.Mode)), o.Mode, pages)
 	shown := 0
-	for _, one := range choose(withoutPlans(shownEntries(v, o.Mode)), o.Mode, pages.room) {
-		pages.put(one)
+	for _, one := range chosen {
 		shown += one.calls
 	}
-	end := ending{comments: len(pages.pages) - 1}
+	laid, _ := pages.lay(chosen) // all of them have room
+	end := ending{comments: len(laid) - 1}
 	if o.Mode != None {
 		end.hidden = calls - shown
 	}
-	return Posts{Body: o.Head + strings.TrimLeft(first.String(), "\n") + end.body(v, o), Comments: pages.comments(v, end)}, nil
+	return Posts{Body: o.Head + strings.TrimLeft(first.String()+laid[0], "\n") + end.body(v, o), Comments: comments(v, laid, end)}, nil
 }
 
 // source is the run with what the body is told beside it. Its links go to the site of the body alone.

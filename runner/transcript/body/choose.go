@@ -2,6 +2,7 @@ package body
 
 import (
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -38,49 +39,62 @@ type room struct {
 	begun      bool
 }
 
-// take says whether there is room for a block on one page, which may be the next.
-func (r *room) take(b block) bool {
-	length := b.length
+// take lays a block on the page that has room for it, or on the next. It returns the block's text as it is
+// there, whether a page was turned, and whether there is room at all.
+func (r *room) take(b block) (text string, turned, fits bool) {
+	text, length := b.text, b.length
 	if !r.begun {
-		length = markdown.Units(transcriptHead) + b.atTop
+		text, length = transcriptHead+strings.TrimLeft(b.text, "\n"), markdown.Units(transcriptHead)+b.atTop
 	}
 	if length > r.left {
 		if r.following == 0 || b.atTop > r.page {
-			return false
+			return "", false, false
 		}
 		r.left, r.following = r.page, r.following-1
-		length = b.atTop
+		text, length, turned = strings.TrimLeft(b.text, "\n"), b.atTop, true
 	}
 	r.left, r.begun = r.left-length, true
-	return true
+	return text, turned, true
 }
 
-func (r room) takesAll(all []block) bool {
+// lay lays blocks on pages, of which there is at least one.
+func (r room) lay(all []block) (pages []string, fits bool) {
+	var page strings.Builder
 	for _, b := range all {
-		if !r.take(b) {
-			return false
+		text, turned, fits := r.take(b)
+		if !fits {
+			return nil, false
 		}
+		if turned {
+			pages = append(pages, page.String())
+			page.Reset()
+		}
+		page.WriteString(text)
 	}
-	return true
+	return append(pages, page.String()), true
 }
 
-// choose picks the blocks that are shown where there is no room for all: those of
-// calls that changed files, as far as they fit, and of the others as many from
-// the beginning as fit beside them. They keep their order, with a line where
-// calls are left out.
+// choose picks the blocks that are shown where there is no room for all: those of calls that changed files,
+// as far as they fit, and of the others as many from the beginning as fit beside them. They keep their order,
+// with a line where calls are left out.
 func choose(all []transcript.Entry, mode Mode, r room) []block {
 	begun, changed := whatFits(all, mode, r)
 	if len(changed) == 0 {
 		return begun
 	}
-	for n := len(begun); n >= 0; n-- {
-		kept := withGaps(slices.Concat(begun[:n], whatChanged(begun[n:]), changed), mode)
-		if r.takesAll(kept) {
-			return kept
-		}
+	without := func(n int) []block { // the last n of those that begin
+		n = len(begun) - n
+		return withGaps(slices.Concat(begun[:n], whatChanged(begun[n:]), changed), mode)
+	}
+	fits := func(all []block) bool {
+		_, fits := r.lay(all)
+		return fits
+	}
+	if n := sort.Search(len(begun)+1, func(n int) bool { return fits(without(n)) }); n <= len(begun) {
+		return without(n)
 	}
 	changed = append(whatChanged(begun), changed...)
-	for !r.takesAll(withGaps(changed, mode)) {
+	for !fits(withGaps(changed, mode)) {
 		changed = changed[:len(changed)-1]
 	}
 	return withGaps(changed, mode)
@@ -97,7 +111,10 @@ func whatFits(all []transcript.Entry, mode Mode, r room) (begun, changed []block
 	for _, e := range all {
 		if !full || e.Call != nil && e.Call.Changed {
 			next := entryBlock(e, mode, calls)
-			full = full || !r.take(next)
+			if !full {
+				_, _, fits := r.take(next)
+				full = !fits
+			}
 			switch {
 			case !full:
 				begun = append(begun, next)

@@ -190,10 +190,12 @@ func Document(v *transcript.View) string {
 		p.put("\n" + verdict)
 	}
 	p.draw(sourceOf(v, transcript.Site{}).On(sections.Document))
-	whole := &book{[]*strings.Builder{&p.Builder}, room{left: p.left}}
+	var calls []block
 	for _, e := range shownEntries(v, Full) {
-		whole.put(entryBlock(e, Full, 0))
+		calls = append(calls, entryBlock(e, Full, 0))
 	}
+	laid, _ := room{left: p.left}.lay(calls)
+	p.WriteString(laid[0])
 	return p.String()
 }
 

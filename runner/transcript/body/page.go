@@ -79,31 +79,12 @@ func (s section) moreLine(left int) string {
 // later run knows by it, and by their author, the comments of an earlier one.
 const CommentMark = "<!-- agent-ci: transcript -->"
 
-// book is a transcript on several pages: the body and its comments.
-type book struct {
-	pages []*strings.Builder
-	room
-}
-
-// put adds a block that there is room for.
-func (b *book) put(one block) {
-	text, begun, following := one.text, b.begun, b.following
-	b.take(one)
-	if b.following < following {
-		b.pages = append(b.pages, &strings.Builder{})
-		text = strings.TrimLeft(text, "\n")
-	} else if !begun {
-		text = transcriptHead + strings.TrimLeft(text, "\n")
-	}
-	b.pages[len(b.pages)-1].WriteString(text)
-}
-
 // comments are the pages after the first, each with its heading.
-func (b *book) comments(v *transcript.View, end ending) []string {
+func comments(v *transcript.View, pages []string, end ending) []string {
 	var all []string
-	for i, p := range b.pages[1:] {
-		text := commentHead(v, i+2, len(b.pages)) + p.String()
-		if i+2 == len(b.pages) && end.hidden > 0 {
+	for i, p := range pages[1:] {
+		text := commentHead(v, i+2, len(pages)) + p
+		if i+2 == len(pages) && end.hidden > 0 {
 			text += "\n" + sections.NotShown(end.hidden) + "\n"
 		}
 		all = append(all, text)

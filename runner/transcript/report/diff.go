@@ -2,6 +2,8 @@ package report
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	g "maragu.dev/gomponents"
@@ -112,7 +114,7 @@ func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
 	if patch = operation(input); patch != nil {
 		return patch, true
 	}
-	for _, name := range patchArguments() {
+	for _, name := range slices.Sorted(maps.Keys(args)) {
 		for _, text := range texts(args[name]) {
 			if patch, alone = patchIn(text); patch != nil {
 				return patch, alone && len(args) == 1
@@ -120,18 +122,6 @@ func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
 		}
 	}
 	return nil, false
-}
-
-// patchArguments are the arguments in which a patch may be: those of patches, and of commands that apply them.
-func patchArguments() (names []string) {
-	for _, argument := range []func(dialect.Tool) string{func(t dialect.Tool) string { return t.Patch }, func(t dialect.Tool) string { return t.Command }} {
-		for _, t := range dialect.Tools {
-			if name := argument(t); name != "" {
-				names = append(append(names, name), t.Also(name)...)
-			}
-		}
-	}
-	return names
 }
 
 // texts are a JSON string, or the strings of a list.
