@@ -56,7 +56,7 @@ func parse(s string, form bool) (all []Block) {
 		if len(all) > 0 && !gap {
 			last = all[len(all)-1]
 		}
-		b := Block{Gap: gap, Text: inline(text)}
+		b := Block{Gap: gap, Text: Inline(text)}
 		if m := fenceLine().FindStringSubmatch(text); m != nil {
 			end := 0
 			for end < len(rest) && !closesFence(rest[end], m[1]) {
@@ -68,7 +68,7 @@ func parse(s string, form bool) (all []Block) {
 			gap = true
 			continue
 		} else if m := headingLine().FindStringSubmatch(text); m != nil {
-			b.Kind, b.Level, b.Text = Heading, len(m[1]), inline(m[2])
+			b.Kind, b.Level, b.Text = Heading, len(m[1]), Inline(m[2])
 		} else if m := itemLine().FindStringSubmatch(text); m != nil {
 			b = item(m, all, form)
 			b.Gap = gap
@@ -99,12 +99,12 @@ func item(m []string, before []Block, form bool) Block {
 	if box := boxLine().FindStringSubmatch(text); box != nil && form {
 		b.Box, text = true, box[1]
 	}
-	b.Text = inline(text)
+	b.Text = Inline(text)
 	return b
 }
 
-// inline reads the code spans and bold parts of a line.
-func inline(s string) document.Text { return spans(strings.TrimSpace(s), document.Plain) }
+// Inline reads the code spans and bold parts of a line.
+func Inline(s string) document.Text { return spans(strings.TrimSpace(s), document.Plain) }
 
 func spans(s string, style document.Style) (text document.Text) {
 	add := func(s string, style document.Style) {

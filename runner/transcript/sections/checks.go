@@ -133,6 +133,12 @@ func failingTest(t transcript.FailingTest) (text document.Text) {
 	return text
 }
 
+// classes are what the classes of test files mean.
+var classes = map[string]string{
+	transcript.NotRed: "passes without the change", transcript.LoadError: "does not load without the change", transcript.NoTests: "no test of it ran",
+	transcript.FlakyProof: "fails and passes without the change",
+}
+
 // redProof says which tests of the change fail without the rest of it.
 func redProof(s *Source) document.Section {
 	if s.View.Verify == nil {
@@ -144,6 +150,9 @@ func redProof(s *Source) document.Section {
 	}
 	lines := tableOf(document.Limit{Noun: "file"}, columns("Tests", "Class", "Notes"), proofs, func(p transcript.Proof) document.Line {
 		var notes []string
+		if words := classes[p.Class]; words != "" {
+			notes = append(notes, words)
+		}
 		if len(p.Tests) > 0 {
 			notes = append(notes, "failing on the base: "+strings.Join(p.Tests, ", "))
 		}

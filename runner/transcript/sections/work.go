@@ -126,7 +126,7 @@ var boxes = map[string]document.Box{"completed": document.Done, "in_progress": d
 func Steps(p transcript.Plan) document.List {
 	list := document.List{Limit: document.Limit{Noun: "step"}}
 	for _, step := range p.Steps {
-		list.Items = append(list.Items, document.Item{Text: document.Sentence(step.Step), Box: cmp.Or(boxes[step.Status], document.Open)})
+		list.Items = append(list.Items, document.Item{Text: markdown.Inline(step.Step), Box: cmp.Or(boxes[step.Status], document.Open)})
 	}
 	return list
 }
