@@ -29,43 +29,22 @@ func (c Cut) excerpt(s string, lines int) Excerpt {
 	if c == (Cut{}) {
 		return Excerpt{Head: s}
 	}
-	hidden := strings.Count(s, "\n") + 1 - lines
-	if hidden <= 0 {
-		return Excerpt{Head: c.narrow(s, lines)}
+	all := strings.Split(s, "\n")
+	if len(all) <= lines {
+		return Excerpt{Head: c.narrow(all)}
 	}
 	tail := lines / 2
-	return Excerpt{
-		Head:   c.narrow(firstLines(s, lines-tail), lines-tail),
-		Hidden: hidden,
-		Tail:   c.narrow(lastLines(s, tail), tail),
-	}
+	return Excerpt{Head: c.narrow(all[:lines-tail]), Hidden: len(all) - lines, Tail: c.narrow(all[len(all)-tail:])}
 }
 
-func (c Cut) narrow(s string, lines int) string {
+// narrow joins lines, each cut to the width.
+func (c Cut) narrow(lines []string) string {
 	var b strings.Builder
-	b.Grow(min(len(s), lines*(c.Width+4)))
-	for line := range strings.Lines(s) {
-		text, isLine := strings.CutSuffix(line, "\n")
-		b.WriteString(markdown.Cut(text, c.Width))
-		if isLine {
+	for i, line := range lines {
+		if i > 0 {
 			b.WriteByte('\n')
 		}
+		b.WriteString(markdown.Cut(line, c.Width))
 	}
 	return b.String()
-}
-
-func firstLines(s string, n int) string {
-	end := 0
-	for range n {
-		end += strings.IndexByte(s[end:], '\n') + 1
-	}
-	return s[:end-1]
-}
-
-func lastLines(s string, n int) string {
-	start := len(s)
-	for range n {
-		start = strings.LastIndexByte(s[:start], '\n')
-	}
-	return s[start+1:]
 }

@@ -100,28 +100,22 @@ func laidOut() *weights {
 
 func (w *weights) cut(c cutter, s string) excerpt {
 	s = strings.TrimRight(s, "\n")
-	if len(s) > 2*textBytes {
-		return w.cutEnds(c, s)
+	start, middle, end := s, "", ""
+	if len(s) > 2*textBytes { // the middle need not be looked at
+		start, middle, end = strings.ToValidUTF8(s[:textBytes], ""), s[textBytes:len(s)-textBytes], strings.ToValidUTF8(s[len(s)-textBytes:], "")
 	}
-	s = markdown.Show(s)
-	size := w.weigh(s)
+	start, end = markdown.Show(start), markdown.Show(end)
+	size := w.weigh(start) + w.weigh(end)
 	most := c(size)
-	if size <= most {
-		return excerpt{Head: s}
+	if middle == "" && size <= most {
+		return excerpt{Head: start}
 	}
-	head := w.first(s, most)
-	tail := w.last(s[len(head):], most)
-	return excerpt{Head: head, Hidden: missing(s[len(head) : len(s)-len(tail)]), Tail: strings.TrimPrefix(tail, "\n")}
-}
-
-// cutEnds is cut for a text so long that its middle need not be looked at.
-func (w *weights) cutEnds(c cutter, s string) excerpt {
-	most := c(textBytes)
-	start := markdown.Show(strings.ToValidUTF8(s[:textBytes], ""))
-	end := markdown.Show(strings.ToValidUTF8(s[len(s)-textBytes:], ""))
-	head, tail := w.first(start, most), w.last(end, most)
-	hidden := missing(start[len(head):], s[textBytes:len(s)-textBytes], end[:len(end)-len(tail)])
-	return excerpt{Head: head, Hidden: hidden, Tail: strings.TrimPrefix(tail, "\n")}
+	head := w.first(start, most)
+	if start = start[len(head):]; middle == "" {
+		start, end = "", start
+	}
+	tail := w.last(end, most)
+	return excerpt{Head: head, Hidden: missing(start, middle, end[:len(end)-len(tail)]), Tail: strings.TrimPrefix(tail, "\n")}
 }
 
 func (w *weights) first(s string, most int) string { return lineEnd(s[:w.reach(s, most*2/3)]) }
