@@ -28,7 +28,7 @@ func TestCampaignIsToldInEachForm(t *testing.T) {
 		subcommand, format string
 		want               []string
 	}{
-		{"status", "", []string{"octo-org/service-09#12", "checks red", "26 runs; 12.90 of 60.00 dollars spent, 10.00 claimed", "Waits: 4 runs are going on."}},
+		{"status", "", []string{"octo-org/service-09#12", "checks red", "26 runs; 12.90 of 60.00 dollars spent, 10.00 claimed", "Waits: 4 runs are in progress."}},
 		{"status", "table", []string{"40 targets: 12 waiting"}},
 		{"status", "markdown", []string{"## Campaign bump\n", "24 of 40 targets settled", "[#106](https://github.com/octo-org/service-06/pull/106)"}},
 		{"status", "html", []string{"<!doctype html>", "Content-Security-Policy", "24 of 40 targets settled", `href="https://github.com/octo-org/service-06/pull/106"`}},

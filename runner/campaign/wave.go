@@ -125,7 +125,7 @@ func (r *roll) bounded(most int) bool {
 	case r.tooFast():
 		return true
 	case len(r.chosen) >= most:
-		r.note(WaitAtOnce, time.Time{}, "%d runs are going on", len(r.standing.Unsettled())+len(r.chosen))
+		r.note(WaitAtOnce, time.Time{}, "%d runs are in progress", len(r.standing.Unsettled())+len(r.chosen))
 	case c.Budget.Runs > 0 && r.standing.Runs+len(r.chosen) >= c.Budget.Runs:
 		r.note(WaitRuns, time.Time{}, "the %d runs of the budget are used up", c.Budget.Runs)
 	default:

@@ -37,7 +37,7 @@ func (c Checks) showChange(ctx context.Context, row *transcript.VerifyRow, i int
 	became := testresults.Compare(before, tests.Results, transcript.Deciding(r.runs).State == "green")
 	silent, err := c.untouched(became.Silent, change)
 	if err != nil {
-		return fmt.Errorf("look for what was mended: %w", err)
+		return fmt.Errorf("look for fixed tests: %w", err)
 	}
 	row.Fixed = append(became.Mended, silent...)
 	c.list(row, tests, became)
