@@ -176,7 +176,8 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 		name := fmt.Sprintf("#%d", pull.Number)
 		said = fmt.Sprintf("%s was %s.\n", markdown.Link{Name: name, Address: end.Site.Pull(pull.Number)}, pull.Operation)
 	}
-	sign, verdict := body.EndSign(string(end.Stop.Outcome), end.Stop.ExitCode()), ""
+	sign, _ := body.Ending(string(end.Stop.Outcome), end.Stop.Reason)
+	verdict := ""
 	if view := end.view(); view != nil {
 		said += body.Failures(view, progressFailures)
 		verdict = end.verdict(view)

@@ -162,7 +162,8 @@ const summaryLimit = 100_000
 
 func (t Told) summary() string {
 	result := t.Result
-	head, below := "## "+body.EndSign(string(result.Outcome), result.ExitCode)+"agent-ci: "+string(result.Outcome)+"\n\n", ""
+	sign, words := body.Ending(string(result.Outcome), result.Reason)
+	head, below := "## "+sign+"agent-ci: "+words+"\n\n", ""
 	if links := t.links(); links != "" {
 		below = links + "\n\n"
 	}

@@ -87,7 +87,7 @@ func TestAStepIsToldWhatCanBeTold(t *testing.T) {
 					t.Errorf("there is no output %s", each)
 				}
 			}
-			if !strings.Contains(string(outputs), c.want) || !strings.Contains(string(outputs), "\n0.25\n") || !strings.HasPrefix(string(summary), "## ✅ agent-ci: changed\n") {
+			if !strings.Contains(string(outputs), c.want) || !strings.Contains(string(outputs), "\n0.25\n") || !strings.HasPrefix(string(summary), "## ✅ agent-ci: Pull request ready\n") {
 				t.Errorf("the outputs are %.2000q, the summary %q", outputs, summary)
 			}
 		})

@@ -157,15 +157,10 @@ func Verdict(v *transcript.View, doubts bool) string {
 	return markdown.Sign(tone) + markdown.Line(verdict) + "\n"
 }
 
-// EndSign is the sign of an outcome that has this exit status.
-func EndSign(outcome string, exit int) string {
-	switch {
-	case exit != 0:
-		return markdown.Sign(document.Bad)
-	case outcome == "changed":
-		return markdown.Sign(document.Good)
-	}
-	return ""
+// Ending is how a run ended: a sign, which may be empty, and words.
+func Ending(outcome, reason string) (sign, words string) {
+	tone, words := sections.Ending(outcome, reason)
+	return markdown.Sign(tone), markdown.Text(words)
 }
 
 // Sentence is what agent-ci says, as Markdown in which pull requests of a site are links.
