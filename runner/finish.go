@@ -266,6 +266,9 @@ func (in *invocation) conclude(so *reached, event transcript.RunFinished) record
 	}
 	ws := so.workspaceOr(in.rec)
 	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
+		if so.boxes != nil {
+			failed(so.boxes.LeaveTree())
+		}
 		in.rec.Remove(confine.ScratchFolder)
 	}
 	if result.File != "" && unrecorded == nil { // else the run can go on as one that was killed
@@ -325,7 +328,7 @@ func (in *invocation) begin(so *reached) error {
 	confined := so.confined()
 	if err := in.rec.Append(transcript.TypePolicy, transcript.Policy{
 		Sandbox: policy.Sandbox, Network: so.boxes.Network(), Level: confined.Level, Layers: confined.Layers,
-		WorkTree: confined.WorkTree, NoOverlay: so.boxes.WhyNoOverlay(),
+		WorkTree: confined.WorkTree, NoOverlay: so.boxes.WhyNoOverlay(), Seen: ws.SeenElsewhere(),
 	}); err != nil {
 		return err
 	}

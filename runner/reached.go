@@ -108,10 +108,13 @@ func (so *reached) useFilters(ctx context.Context) error {
 // useTree has the workspace know what commands work in, and other runs work above the checkout
 // meanwhile if nothing of this one is to come into it.
 func (so *reached) useTree(ctx context.Context) error {
-	if err := so.boxes.TakeBack(); err != nil { // of a run that was killed
+	if err := so.boxes.TakeTree(); err != nil {
 		return err
 	}
 	err := so.workspace.UseTree(ctx, so.boxes.WorkTree())
+	if err == nil && !so.workspace.Worked() {
+		err = so.boxes.CheckWayBack(ctx)
+	}
 	switch {
 	case err != nil || so.project.publish == publishNone:
 		return err
@@ -249,6 +252,9 @@ func (so *reached) close() {
 	so.hooks.Beside(nil)
 	if so.workspace != nil {
 		_ = so.workspace.Close()
+	}
+	if so.boxes != nil {
+		so.boxes.Release()
 	}
 	if so.kept != nil {
 		_ = so.kept.Close()

@@ -520,10 +520,11 @@ type place struct{ recorded, here string }
 
 // places are those at which commands find the work tree.
 func (p *replay) places() []place {
-	return []place{
-		{p.recorded.rec.Join(record.PrivateTree), p.in.rec.Join(record.PrivateTree)},
-		{p.recorded.Workspace.Root, p.so.workspace.Root()},
+	all := []place{{p.recorded.Workspace.Root, p.so.workspace.Root()}}
+	if seen := p.recorded.Policy.Seen; seen != "" {
+		all = slices.Insert(all, 0, place{seen, p.so.workspace.Seen()})
 	}
+	return all
 }
 
 // here has a text of the record name the places here.

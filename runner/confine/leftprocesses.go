@@ -18,7 +18,7 @@ import (
 // EndLeft ends what the commands of a killed run left running, and waits for the end of
 // its sandboxes: a layer is in one mount at a time.
 func EndLeft(ctx context.Context, d *record.Directory) error {
-	endLeftProcesses(d)
+	endLeftProcesses(d.Join(ProgramsFolder))
 	overlays, _ := fs.Glob(d.Root().FS(), ScratchFolder+"/*/"+overlayFolder)
 	for _, name := range overlays {
 		if err := layer.Await(ctx, d.Join(name)); err != nil {
@@ -31,7 +31,7 @@ func EndLeft(ctx context.Context, d *record.Directory) error {
 // endLeftProcesses kills what the commands of a killed run left running: they have
 // its folder of programs on their PATH. Where there is no /proc they died with the
 // run, or stay.
-func endLeftProcesses(d *record.Directory) {
+func endLeftProcesses(programs string) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return
@@ -42,7 +42,7 @@ func endLeftProcesses(d *record.Directory) {
 			continue // no process, or none of the run's
 		}
 		raw, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
-		if err == nil && ofRun(strings.Split(string(raw), "\x00"), d.Join(ProgramsFolder)) { // else it is of another user, or gone
+		if err == nil && ofRun(strings.Split(string(raw), "\x00"), programs) { // else it is of another user, or gone
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}

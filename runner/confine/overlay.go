@@ -35,8 +35,13 @@ func (s *Sandboxes) Private() bool { return s.reached.WorkTree == PrivateTree }
 // them.
 func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlay }
 
-// TreeFolder of the run directory has the private tree, at this one path for all commands that see it there.
-const TreeFolder = record.PrivateTree
+// treeFolder has the private tree.
+func (s *Sandboxes) treeFolder() string {
+	if s.path != nil {
+		return s.path.tree()
+	}
+	return s.Record.Join(record.PrivateTree)
+}
 
 // Seen is the path at which the commands of a place find the work tree. Where there are mount namespaces that
 // is the path of the checkout.
@@ -79,7 +84,14 @@ func LeftTree(d *record.Directory) bool {
 
 // leftPrivate says whether that is a whole copy of the checkout. Its .git belongs to commands and tells nothing.
 func leftPrivate(d *record.Directory) bool {
-	return d.Has(record.PrivateTreeMade) && (d.Has(TreeFolder) || d.Has(asideFolder))
+	made, is := d.MadeTree()
+	switch {
+	case !is:
+		return false
+	case made.Folder == "":
+		return d.Has(record.PrivateTree)
+	}
+	return (&treePath{dir: filepath.Dir(made.Folder), run: resolved(d.Path())}).has()
 }
 
 // frozen are the changes below those of a place, the latest first: leftovers, and what setup commands
@@ -131,7 +143,7 @@ func (s *Sandboxes) usePrivate(why string) error {
 			"The work of the run lies in an overlay of the checkout, and there is none here (%s); mend that, or start a new run.", cmp.Or(why, "nothing confines commands"))
 	}
 	s.reached.WorkTree, s.noOverlay = PrivateTree, why
-	_, err := s.Record.MakeFolder(TreeFolder)
+	_, err := s.Record.MakeFolder(record.PrivateTree)
 	return err
 }
 
@@ -163,35 +175,36 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 
 // DropTree removes the private tree, so that it can be made again.
 func (s *Sandboxes) DropTree() error {
-	s.Record.Remove(record.PrivateTreeMade)
-	return errors.Join(sandbox.RemoveScratch(s.Record.Join(TreeFolder)), sandbox.RemoveScratch(s.Record.Join(asideFolder)))
+	s.Record.Remove(record.MadeTreeFile)
+	if s.path != nil {
+		return s.path.drop()
+	}
+	return sandbox.RemoveScratch(s.treeFolder())
 }
 
-// asideFolder of the run directory has the private tree of the agent while a check works at its path.
-const asideFolder = TreeFolder + ".agent"
+// LeaveTree is DropTree at the end of the run.
+func (s *Sandboxes) LeaveTree() error {
+	if s.path != nil {
+		return s.path.leave()
+	}
+	return s.DropTree()
+}
 
 // SetAside makes room at the path of the private tree for the tree of a check, where commands can't be shown
-// that at another path. No command may run. back puts the agent's tree there again.
+// that at another path. No command may run. back removes the check's, and puts the agent's tree there again.
 func (s *Sandboxes) SetAside() (back func() error, err error) {
-	if err := s.Record.Root().Rename(TreeFolder, asideFolder); err != nil {
+	if s.path == nil {
+		return func() error { return nil }, nil
+	}
+	if err := s.path.moveAside(s.path.run); err != nil {
 		return nil, fmt.Errorf("set the tree of the agent aside: %w", err)
 	}
-	return s.TakeBack, nil
-}
-
-// TakeBack puts the tree of the agent back at its path, where it was set aside.
-func (s *Sandboxes) TakeBack() error {
-	if !s.Record.Has(asideFolder) {
+	return func() error {
+		if err := s.path.takeBack(); err != nil {
+			return fmt.Errorf("put the tree of the agent back: %w", err)
+		}
 		return nil
-	}
-	err := sandbox.RemoveScratch(s.Record.Join(TreeFolder))
-	if err == nil {
-		err = s.Record.Root().Rename(asideFolder, TreeFolder)
-	}
-	if err != nil {
-		return fmt.Errorf("put the tree of the agent back: %w", err)
-	}
-	return nil
+	}, nil
 }
 
 // OpenLayer opens the work tree as the commands of a place see it, none of which runs.

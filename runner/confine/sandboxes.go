@@ -85,6 +85,7 @@ type Sandboxes struct {
 	services  []settledService // in the order of their names
 	naming    sync.Mutex       // of the logs of services
 	noOverlay string           // why there is none, though it was looked for
+	path      *treePath        // of the private tree; nil where that is in the run directory
 	hidden    *grants.Secrets  // nil until it was looked for
 	borrowed  []string         // folders of objects, as they were then
 	hosts     hosts            // that commands asked for
@@ -416,7 +417,7 @@ func heldOfGit(f grants.Folders, own bool) func(writable, homes []string) (grant
 
 func (s *Sandboxes) rootOf(p Place) string {
 	if p.Root == "" && s.Private() {
-		return s.Record.Join(TreeFolder)
+		return s.treeFolder()
 	}
 	return cmp.Or(p.Root, s.Root)
 }

@@ -229,12 +229,12 @@ func TestLeftTreeDoesNotGoByGit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(os.MkdirAll(s.Record.Join(TreeFolder, ".git"), 0o700))
+	must(os.MkdirAll(s.Record.Join(record.PrivateTree, ".git"), 0o700))
 	if LeftTree(s.Record.Directory) {
 		t.Error("a copy that is not whole is taken for the work")
 	}
-	must(os.Remove(s.Record.Join(TreeFolder, ".git")))
-	must(s.Record.Write(record.PrivateTreeMade, nil))
+	must(os.Remove(s.Record.Join(record.PrivateTree, ".git")))
+	must(s.Record.PutMadeTree(s.Record.Join(record.PrivateTree), s.Root))
 	if !LeftTree(s.Record.Directory) {
 		t.Error("a work tree without .git is not found")
 	}

@@ -37,7 +37,7 @@ const (
 	LeftoverFolder  = "leftover"                      // what no change can have, out of the work tree
 	StateFolder     = "state"                         // working files, gone after the run
 	PrivateTree     = StateFolder + "/sandboxes/tree" // a copy of the checkout that commands work in
-	PrivateTreeMade = StateFolder + "/tree-made"      // is there once that copy is whole
+	MadeTreeFile    = StateFolder + "/tree.json"      // a MadeTree, once that copy is whole
 	PublishFile     = "publish.json"                  // the result of publishing a bundle
 )
 
@@ -77,6 +77,11 @@ func RunsPath(get func(variable string) string) (string, error) {
 	if state := StatePath(get); state != "" {
 		return filepath.Join(state, "runs"), nil
 	}
+	return TemporaryPath()
+}
+
+// TemporaryPath is the user's own folder for temporary files.
+func TemporaryPath() (string, error) {
 	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
 }
 

@@ -158,6 +158,8 @@ type Policy struct {
 	// NoOverlay says why they work in the checkout itself though the job lets them work in
 	// an overlay of it; empty where neither is so.
 	NoOverlay string `json:"no_overlay,omitempty"`
+	// Seen is the path at which commands find the work tree; empty for that of the checkout.
+	Seen string `json:"seen,omitempty"`
 }
 
 func (p Policy) Unconfined() bool { return p.Level == "none" }

@@ -100,7 +100,7 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 		Place: place, OwnFault: s.attempt > 0 && !s.notOwn, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
 	}
 	if c.Sandboxes.Private() {
-		script.Place.Root = c.Record.Join(record.PrivateTree)
+		script.Place.Root = c.Sandboxes.Seen(confine.Agent())
 		if c.Sandboxes.Apart() {
 			script.Place.Root = c.Record.Join(record.StateFolder, place.Scratch)
 		}
@@ -113,13 +113,11 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int) (ran confine.Ran, err error) {
 	check := c.Job.Verify[i]
 	defer c.Record.Begins(s.phase(), s.doing(check))()
-	if c.Sandboxes.Private() && !c.Sandboxes.Apart() {
-		back, asideErr := c.Sandboxes.SetAside()
-		if asideErr != nil {
-			return ran, asideErr
-		}
-		defer func() { err = errors.Join(err, back()) }()
+	back, err := c.Sandboxes.SetAside()
+	if err != nil {
+		return ran, err
 	}
+	defer func() { err = errors.Join(err, back()) }()
 	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
 	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
 		return confine.Ran{}, err

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -50,7 +51,10 @@ func (w *Workspace) leaveOutHidden() {
 }
 
 // roots are the checkout and the work tree, as far as that lies elsewhere.
-func (w *Workspace) roots() []string { return []string{w.root, w.rec.Join(record.PrivateTree)} }
+func (w *Workspace) roots() []string {
+	made, _ := w.rec.MadeTree()
+	return []string{w.root, cmp.Or(made.Folder, w.rec.Join(record.PrivateTree))}
+}
 
 // inside gives a path as relative to the checkout, if it lies there or in a copy.
 func (w *Workspace) inside(path string) (inside string, is bool) {

@@ -75,6 +75,9 @@ func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
 	case w.snapshot == nil:
 		return w.makeTree(ctx)
 	}
+	if made, _ := w.rec.MadeTree(); made.Seen != t.Seen() {
+		return CannotResume("its commands found their work tree at %s, where they may have installed from, and would find it at %s here; resume it where commands are confined as they were", made.Seen, t.Seen())
+	}
 	return w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
 		now, err := c.Snapshot(ctx)
 		if err == nil {
@@ -97,13 +100,13 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 		err = errors.Join(err, w.tree.Drop(OfAgent))
 	}
 	if short := (*gitops.SpaceError)(nil); errors.As(err, &short) {
-		return outcome.Stopf(outcome.InvalidInput, "no_space", "%s; make room, remove what is not needed there, or name another disk with --out.", outcome.Sentence(short.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "no_space", "%s; make room, remove what is not needed there, or name another disk with --out, and where there are no mount namespaces with XDG_STATE_HOME.", outcome.Sentence(short.Error())).Because(err)
 	}
 	if unreadable := (*gitops.UnreadableError)(nil); errors.As(err, &unreadable) {
 		return outcome.Stopf(outcome.InvalidInput, "checkout_access", "The checkout can't be copied for commands: tracked files may not be read (%s); give the user of the run the right to read them, or take a checkout of its own.", markdown.SomeFiles(unreadable.Paths)).Because(err)
 	}
 	if err == nil {
-		err = w.rec.Write(record.PrivateTreeMade, nil)
+		err = w.rec.PutMadeTree(w.tree.Folder(), w.tree.Seen())
 	}
 	if err != nil {
 		return err

@@ -101,6 +101,14 @@ func (w *Workspace) Seen() string {
 	return w.tree.Seen()
 }
 
+// SeenElsewhere is Seen; empty for the path of the checkout.
+func (w *Workspace) SeenElsewhere() string {
+	if seen := w.Seen(); seen != w.root {
+		return seen
+	}
+	return ""
+}
+
 // WorkDir is a folder of the work tree as commands find it, absolute: path is repository.path.
 func (w *Workspace) WorkDir(path string) string {
 	return filepath.Join(w.Seen(), filepath.FromSlash(path))
