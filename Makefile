@@ -72,8 +72,8 @@ e2e: race build ## what takes longer: race detector, the slowest tests, some kil
 e2e-cluster: build ## a campaign on a real Kubernetes of one node, which is built once and kept in AGENT_CI_KUBE (root, Debian or Ubuntu)
 	@.ci/cluster bin/agent-ci
 
-kills: ## 100 kills of each kind
-	AGENT_CI_KILLS=100 $(GO) test -count=1 -timeout 20m -v -run '^TestKilled' ./cmd/agent-ci
+kills: ## 100 kills of each kind, and 200 sequences of a person beside a run that is killed
+	AGENT_CI_KILLS=100 AGENT_CI_SEQUENCES=200 $(GO) test -count=1 -timeout 20m -v -run '^TestKilled' ./cmd/agent-ci
 
 campaign: ## campaigns of 200 targets that are killed, restarted and started twice at random; AGENT_CI_SEED repeats
 	AGENT_CI_TARGETS=200 $(GO) test -count=1 -timeout 30m -v -run '^TestKilledCampaigns' ./cmd/agent-ci
