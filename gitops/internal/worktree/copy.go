@@ -30,18 +30,18 @@ func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir
 		return fmt.Errorf("keep untracked files: %w", err)
 	}
 	defer to.Close()
-	cp := copier{ctx: ctx, from: w.dir, to: to, leaveOut: w.Hides}
+	c := copier{ctx: ctx, top: to, leaveOut: w.Hides}
 	for _, name := range paths {
-		if err := cp.entry(name); err != nil {
+		if err := c.named(w.dir, name); err != nil {
 			return fmt.Errorf("keep untracked files: %w", err)
 		}
 	}
-	cp.filesAlone = true // a submodule's .git says where its repository is from here
+	c.leaveOut = func(name string) bool { return path.Base(name) == ".git" || w.Hides(name) } // it says where a repository is from here
 	for i := range ix.Len() {
 		if ix.Mode(i) != index.Gitlink {
 			continue
 		}
-		if err := cp.entry(string(ix.Path(i))); err != nil {
+		if err := c.named(w.dir, string(ix.Path(i))); err != nil {
 			return fmt.Errorf("keep the files of submodules: %w", err)
 		}
 	}
@@ -61,51 +61,94 @@ func CopyInto(ctx context.Context, to *os.Root, from string) error {
 		return err
 	}
 	defer source.Close()
-	cp := copier{ctx: ctx, from: source, to: to}
-	return cp.all()
+	return (&copier{ctx: ctx, top: to}).all(source, to, "")
 }
 
 // CopyFolder copies a folder to the same place below another one.
 func CopyFolder(ctx context.Context, to, from *os.Root, name string) error {
-	return (&copier{ctx: ctx, from: from, to: to}).entry(name)
+	return (&copier{ctx: ctx, top: to}).named(from, name)
 }
 
-// copier copies files, links and folders from one folder to another, and
-// never over what is there.
+// copier copies files and folders as they lie, with times, modes, symbolic and hard links, and never over what
+// is there. It passes over sockets, pipes and devices, and notes what may not be read.
 type copier struct {
-	ctx        context.Context
-	from, to   *os.Root
-	filesAlone bool // without any .git
-	depth      int  // folders above that are open
-	leaveOut   func(name string) bool
+	ctx      context.Context
+	top      *os.Root // of the copy
+	leaveOut func(name string) bool
+	links    map[string]string                                            // the content of files that get another one; none for an empty one
+	copied   func(from, to *os.Root, full string, info fs.FileInfo) error // called for each file and link
+	unread   []string
+	linked   map[[2]uint64]string // where a file with several names was copied to, by device and inode
+	depth    int                  // folders above
 }
 
-func (c *copier) entry(name string) error {
-	if c.ctx.Err() != nil {
-		return context.Cause(c.ctx)
-	}
-	if c.filesAlone && path.Base(name) == ".git" || c.leaveOut != nil && c.leaveOut(name) {
-		return nil
-	}
-	info, err := c.from.Lstat(name)
-	if absent(err) || errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
+// named copies what is called so, and makes the folders above it.
+func (c *copier) named(from *os.Root, name string) error {
+	info, err := from.Lstat(name)
 	if err != nil {
-		return err
+		return c.notRead(name, err)
 	}
 	if dir := path.Dir(name); dir != "." {
-		if err := c.to.MkdirAll(dir, 0o777); err != nil {
+		if err := c.top.MkdirAll(dir, 0o777); err != nil {
 			return there(err)
 		}
 	}
+	return c.entry(from, c.top, name, name, info)
+}
+
+// all copies what is in a folder; prefix is its path, with a slash at its end, or empty.
+func (c *copier) all(from, to *os.Root, prefix string) error {
+	list, err := from.Open(".")
+	if err != nil {
+		return c.notRead(prefix, err)
+	}
+	defer list.Close()
+	for {
+		entries, err := list.ReadDir(listedAtOnce)
+		for _, e := range entries {
+			full := prefix + e.Name()
+			info, failed := e.Info()
+			if failed != nil {
+				failed = c.notRead(full, failed)
+			} else {
+				failed = c.entry(from, to, e.Name(), full, info)
+			}
+			if failed != nil {
+				return failed
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return c.notRead(prefix, err)
+		}
+	}
+}
+
+func (c *copier) entry(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
+	content, replaced := c.links[full]
 	switch {
+	case c.ctx.Err() != nil:
+		return context.Cause(c.ctx)
+	case c.leaveOut != nil && c.leaveOut(full):
+		return nil
 	case info.IsDir():
-		return c.folder(name)
+		return c.folder(from, to, name, full, info)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return c.link(name)
-	case info.Mode().IsRegular():
-		return c.file(name, info)
+		err = c.link(from, to, name, info)
+	case !info.Mode().IsRegular() || replaced && content == "":
+		return nil
+	case replaced:
+		return to.WriteFile(name, []byte(content), 0o666)
+	default:
+		err = c.file(from, to, name, full, info)
+	}
+	if err != nil {
+		return c.notRead(full, there(err))
+	}
+	if c.copied != nil {
+		return c.copied(from, to, full, info)
 	}
 	return nil
 }
@@ -118,91 +161,94 @@ func there(err error) error {
 	return err
 }
 
-func (c *copier) folder(name string) error {
-	if err := c.to.Mkdir(name, 0o777); there(err) != nil {
-		return err
-	}
-	if info, err := c.to.Lstat(name); err != nil || !info.IsDir() { // a link, which may lead anywhere in the tree
-		return there(err)
-	}
-	from, err := regularfile.OpenFolder(c.from, name)
-	if errors.Is(err, fs.ErrPermission) {
+// notRead notes a path that may not be read, and passes over one that vanished; other errors end the copy.
+func (c *copier) notRead(name string, err error) error {
+	if absent(err) {
 		return nil
 	}
-	if err != nil {
+	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	defer from.Close()
-	to, err := regularfile.OpenFolder(c.to, name)
-	if err != nil {
-		return there(err)
-	}
-	defer to.Close()
-	below := copier{c.ctx, from, to, c.filesAlone, c.depth + 1, c.leavesOutBelow(name)}
-	if below.depth > objects.DeepestPath {
-		return nil
-	}
-	return below.all()
+	c.unread = append(c.unread, name)
+	return nil
 }
 
-// leavesOutBelow is leaveOut for the paths in a folder.
-func (c *copier) leavesOutBelow(folder string) func(name string) bool {
-	if c.leaveOut == nil {
+func (c *copier) folder(from, to *os.Root, name, full string, info fs.FileInfo) error {
+	if c.depth++; c.depth > objects.DeepestPath {
+		c.depth--
+		c.unread = append(c.unread, full)
 		return nil
 	}
-	return func(name string) bool { return c.leaveOut(path.Join(folder, name)) }
+	defer func() { c.depth-- }()
+	below, err := regularfile.OpenFolder(from, name)
+	if err != nil {
+		return c.notRead(full, err)
+	}
+	defer below.Close()
+	made := to.Mkdir(name, 0o700)
+	if there(made) != nil {
+		return made
+	}
+	if is, err := to.Lstat(name); err != nil || !is.IsDir() { // a link, which may lead anywhere in the tree
+		return there(err)
+	}
+	into, err := regularfile.OpenFolder(to, name)
+	if err != nil {
+		return there(err)
+	}
+	defer into.Close()
+	if err := c.all(below, into, full+"/"); err != nil || made != nil {
+		return err
+	}
+	return errors.Join(to.Chtimes(name, info.ModTime(), info.ModTime()), to.Chmod(name, info.Mode().Perm()))
 }
 
-func (c *copier) all() error {
-	f, err := c.from.Open(".")
-	if errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
+func (c *copier) link(from, to *os.Root, name string, info fs.FileInfo) error {
+	target, err := from.Readlink(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	for {
-		entries, err := f.ReadDir(listedAtOnce)
-		for _, e := range entries {
-			if err := c.entry(e.Name()); err != nil {
-				return err
+	if err := to.Symlink(target, name); err != nil {
+		return err
+	}
+	dir, err := to.Open(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	at := unix.NsecToTimespec(info.ModTime().UnixNano())
+	return unix.UtimesNanoAt(int(dir.Fd()), path.Base(name), []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func (c *copier) file(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
+	if stat := info.Sys().(*syscall.Stat_t); stat.Nlink > 1 {
+		id := [2]uint64{uint64(stat.Dev), stat.Ino}
+		if first, is := c.linked[id]; is {
+			return c.top.Link(first, full)
+		}
+		defer func() {
+			if err == nil {
+				if c.linked == nil {
+					c.linked = map[[2]uint64]string{}
+				}
+				c.linked[id] = full
 			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+		}()
 	}
-}
-
-func (c *copier) link(name string) error {
-	target, err := c.from.Readlink(name)
-	if err != nil {
-		return err
-	}
-	return there(c.to.Symlink(target, name))
-}
-
-func (c *copier) file(name string, info fs.FileInfo) error {
-	in, err := regularfile.OpenIn(c.from, name)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
+	in, err := regularfile.OpenIn(from, name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := c.to.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|syscall.O_NOFOLLOW, info.Mode().Perm()|0o200)
+	out, err := to.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return there(err)
-	}
-	if err = errors.Join(c.content(out, in), out.Close()); err != nil {
 		return err
 	}
-	return c.to.Chtimes(name, info.ModTime(), info.ModTime())
+	err = errors.Join(c.content(out, in), out.Chmod(info.Mode().Perm()), out.Close(), to.Chtimes(name, info.ModTime(), info.ModTime()))
+	if err != nil {
+		return fmt.Errorf("%q: %w", full, err)
+	}
+	return nil
 }
 
 // content copies what a file holds, by sharing it where the file system can. Holes stay holes, so that a file takes the
