@@ -78,21 +78,22 @@ func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) (Written, error
 }
 
 // UnlinkSubmodules removes from a layer the files by which submodules find repositories
-// that are not in the git folder of MakeGitFolder: git ends where one leads nowhere.
-func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer) error {
+// that are not in a git folder of MakeGitFolder: git ends where one leads nowhere.
+func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string) error {
 	paths, err := c.Submodules(ctx)
 	if err != nil {
 		return err
 	}
-	kept := map[string]string{}
-	for _, m := range c.repo.Modules() {
-		kept[m.Path] = filepath.Join(c.repo.GitDir, filepath.FromSlash(m.Name))
-	}
 	for _, submodule := range paths {
 		link := path.Join(submodule, ".git")
 		info, err := l.Tree.Lstat(link)
-		if err != nil || !info.Mode().IsRegular() || kept[submodule] != "" && kept[submodule] == c.repo.NamedBy(l.Tree, link) {
+		if err != nil || !info.Mode().IsRegular() {
 			continue
+		}
+		if within, err := filepath.Rel(c.repo.GitDir, c.repo.NamedBy(l.Tree, link)); err == nil && filepath.IsLocal(within) {
+			if _, err := os.Lstat(filepath.Join(gitDir, within)); err == nil {
+				continue
+			}
 		}
 		if err := l.Tree.Remove(link); err != nil {
 			return fmt.Errorf("part a submodule from its repository: %w", err)
@@ -124,8 +125,8 @@ func (c *Checkout) Begins(part, whole string) (is bool, err error) {
 // checkout's own.
 type GitFolder struct {
 	Dir string // is made, outside of the work tree
-	// Like is such a folder of commands that have ended: its settings and hooks are taken over. It need
-	// not be there.
+	// Like is such a folder of commands that have ended: its settings, hooks and the repositories of submodules
+	// are taken over. It need not be there.
 	Like string
 	Shown
 }
@@ -144,7 +145,8 @@ func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
 	return nil
 }
 
-// takeOverSettings copies the configuration and the hooks of a git folder that commands wrote to.
+// takeOverSettings copies the configuration, the hooks and the repositories of submodules of a git folder that
+// commands wrote to.
 func takeOverSettings(ctx context.Context, like, dir string) error {
 	from, err := os.OpenRoot(like)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,7 +168,7 @@ func takeOverSettings(ctx context.Context, like, dir string) error {
 	if err := to.WriteFile("config", config, 0o600); err != nil {
 		return err
 	}
-	return worktree.CopyFolder(ctx, to, from, "hooks")
+	return errors.Join(worktree.CopyFolder(ctx, to, from, "hooks"), worktree.CopyFolder(ctx, to, from, "modules"))
 }
 
 // Stage writes the index of a git folder of MakeGitFolder. It knows the stat data of the

@@ -46,7 +46,13 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	if err := c.work.Fill(ctx, root, o.Tree.hash()); err != nil {
 		return err
 	}
-	if err := worktree.CopyInto(ctx, root, o.Untracked); err != nil || o.Untracked == "" {
+	if o.Untracked == "" {
+		return nil
+	}
+	if err := takeOverSettings(ctx, filepath.Join(o.Untracked, ".git"), gitDir); err != nil {
+		return err
+	}
+	if err := worktree.CopyInto(ctx, root, o.Untracked); err != nil {
 		return err
 	}
 	return c.linkModules(root)

@@ -108,9 +108,6 @@ func (so *reached) useFilters(ctx context.Context) error {
 // useTree has the workspace know what commands work in, and other runs work above the checkout
 // meanwhile if nothing of this one is to come into it.
 func (so *reached) useTree(ctx context.Context) error {
-	if err := so.boxes.TakeTree(); err != nil {
-		return err
-	}
 	err := so.workspace.UseTree(ctx, so.boxes.WorkTree())
 	if err == nil && !so.workspace.Worked() {
 		err = so.boxes.CheckWayBack(ctx)

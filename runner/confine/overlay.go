@@ -193,8 +193,11 @@ func (s *Sandboxes) LeaveTree() error {
 // SetAside makes room at the path of the private tree for the tree of a check, where commands can't be shown
 // that at another path. No command may run. back removes the check's, and puts the agent's tree there again.
 func (s *Sandboxes) SetAside() (back func() error, err error) {
-	if s.path == nil {
+	if !s.Private() || s.Apart() {
 		return func() error { return nil }, nil
+	}
+	if s.path == nil {
+		return nil, errors.New("set the tree of the agent aside: it has no path yet")
 	}
 	if err := s.path.moveAside(s.path.run); err != nil {
 		return nil, fmt.Errorf("set the tree of the agent aside: %w", err)
@@ -319,7 +322,7 @@ func (s *Sandboxes) LayerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error)
 	if err != nil {
 		return gitops.Layer{}, fmt.Errorf("open the work tree: %w", errors.Join(err, tree.Close()))
 	}
-	return gitops.Layer{Tree: tree, Upper: upper}, nil
+	return gitops.Layer{Tree: tree, Upper: upper, GitDir: s.GitFolder(p)}, nil
 }
 
 // GitFolder is where the .git of a place in an overlay belongs. Commands may write to it, so that nothing of

@@ -30,11 +30,11 @@ const (
 	idBytes     = 6       // of the digests in names: the path is to be short
 )
 
-// TakeTree takes the path of the private tree for this run, where all runs of the checkout have the same one. A
+// takePath takes the path of the private tree for this run, where all runs of the checkout have the same one. A
 // tree that another run left there, and can be resumed with, is moved away. One that this run left is there
 // again.
-func (s *Sandboxes) TakeTree() error {
-	if !s.Private() || s.Apart() {
+func (s *Sandboxes) takePath() error {
+	if !s.Private() || s.Apart() || s.path != nil {
 		return nil
 	}
 	runs, err := record.RunsPath(s.Environ.Get)

@@ -16,6 +16,9 @@ type WorkTree struct{ boxes *Sandboxes }
 // WorkTree gives the work tree of the run.
 func (s *Sandboxes) WorkTree() WorkTree { return WorkTree{s} }
 
+// Take takes its path for this run.
+func (t WorkTree) Take() error { return t.boxes.takePath() }
+
 // Private says whether it is a copy of the checkout.
 func (t WorkTree) Private() bool { return t.boxes.Private() }
 

@@ -246,6 +246,7 @@ var _ forge.Forge = (*github.Client)(nil)
 // privateTree is the copy of the checkout that an agent works in.
 type privateTree string
 
+func (privateTree) Take() error                    { return nil }
 func (p privateTree) Private() bool                { return true }
 func (privateTree) Git(string) string              { return "" }
 func (privateTree) GiveGit(context.Context) error  { return nil }

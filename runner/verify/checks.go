@@ -166,7 +166,7 @@ func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error 
 	}
 	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), Like: c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch}), Shown: c.shown(s)}
 	script.Fill = func(ctx context.Context, layer gitops.Layer) error {
-		if err := checkout.UnlinkSubmodules(ctx, layer); err != nil {
+		if err := checkout.UnlinkSubmodules(ctx, layer, folder.Dir); err != nil {
 			return err
 		}
 		if script.Place.Leftovers {

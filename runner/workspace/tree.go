@@ -15,6 +15,8 @@ import (
 // Tree is what commands work in, in the place of the checkout. Its backing is an overlay of the checkout, in
 // which setup commands have a layer of their own that is frozen when they are done, or a private copy.
 type Tree interface {
+	// Take takes its path for this run.
+	Take() error
 	// Private says whether it is a copy.
 	Private() bool
 	// Seen is the path at which commands find it.
@@ -69,6 +71,9 @@ func (w *Workspace) KeepsTree(recorded bool) bool {
 // UseTree says what commands work in. A private tree is made, unless a run that goes on has found it.
 func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
 	w.tree = t
+	if err := t.Take(); err != nil {
+		return err
+	}
 	switch {
 	case !t.Private():
 		return nil

@@ -67,6 +67,7 @@ func inTree(t *testing.T, w *Workspace) (tree gittest.Repo) {
 // privateTree is a private tree at a path.
 type privateTree string
 
+func (privateTree) Take() error                   { return nil }
 func (p privateTree) Private() bool               { return true }
 func (privateTree) Git(string) string             { return "" }
 func (privateTree) GiveGit(context.Context) error { return nil }

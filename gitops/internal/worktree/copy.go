@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -43,6 +44,36 @@ func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir
 		}
 		if err := c.named(w.dir, string(ix.Path(i))); err != nil {
 			return fmt.Errorf("keep the files of submodules: %w", err)
+		}
+	}
+	return nil
+}
+
+// KeepGit copies to the folder dir, beside what Keep copied, what commands left of .git in the work tree: the
+// configuration, the hooks, and the repositories of submodules, with the files by which submodules find them.
+func (w *Worktree) KeepGit(ctx context.Context, ix *index.File, dir string) error {
+	const modules = ".git/modules"
+	to, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("keep .git: %w", err)
+	}
+	defer to.Close()
+	for _, name := range []string{".git/config", ".git/hooks", modules} {
+		if err := CopyFolder(ctx, to, w.dir, name); err != nil {
+			return fmt.Errorf("keep .git: %w", err)
+		}
+	}
+	for i := range ix.Len() {
+		if ix.Mode(i) != index.Gitlink {
+			continue
+		}
+		link := path.Join(string(ix.Path(i)), ".git")
+		content, err := regularfile.ReadIn(w.dir, link)
+		if err != nil || !strings.HasPrefix(string(content), "gitdir: "+strings.Repeat("../", strings.Count(link, "/"))+modules+"/") {
+			continue // it has none, or leads elsewhere
+		}
+		if err := there(to.WriteFile(link, content, 0o666)); err != nil && !absent(err) {
+			return fmt.Errorf("keep .git: %w", err)
 		}
 	}
 	return nil

@@ -21,8 +21,9 @@ import (
 // checkout with changes above them, as an overlay of Linux keeps them
 // (Documentation/filesystems/overlayfs.rst of its kernel), or a copy of the checkout.
 type Layer struct {
-	Tree  *os.Root // what commands see
-	Upper *os.Root // what commands made: each name that is other than below has one here; nil for a copy
+	Tree   *os.Root // what commands see
+	Upper  *os.Root // what commands made: each name that is other than below has one here; nil for a copy
+	GitDir string   // the folder that commands see as .git, if that is not in Tree; it may be missing
 }
 
 // Close closes both.
@@ -38,7 +39,7 @@ func (l Layer) Close() error {
 // is not closed, and must not be used once w or the layer is.
 func (w *Worktree) In(l Layer) *Worktree {
 	in := *w
-	in.dir, in.upper, in.apart = l.Tree, l.Upper, true
+	in.dir, in.upper, in.git, in.apart = l.Tree, l.Upper, l.GitDir, true
 	return &in
 }
 

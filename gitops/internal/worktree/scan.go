@@ -377,6 +377,12 @@ func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 
 // submoduleAt says whether the submodule that is checked out at path is on a commit.
 func (w *Worktree) submoduleAt(path string, id plumbing.Hash) bool {
+	if named, err := filepath.Rel(w.repo.GitDir, w.repo.NamedBy(w.dir, path+"/.git")); err == nil && w.git != "" && filepath.IsLocal(named) {
+		dir := filepath.Join(w.git, named)
+		if _, now, err := (repository.Layout{GitDir: dir, CommonDir: dir}).Head(); err == nil {
+			return now == id
+		}
+	}
 	root, done, err := w.path()
 	if err != nil {
 		return false

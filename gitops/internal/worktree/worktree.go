@@ -25,6 +25,7 @@ type Worktree struct {
 	objects *objects.Store
 	dir     *os.Root
 	upper   *os.Root        // of a layer that dir shows; nil: dir is the checkout itself, or a copy
+	git     string          // of a layer, the folder that commands see as .git; empty for the one in dir
 	apart   bool            // dir is not the checkout itself
 	state   string          // a folder of ours, which may lie in the work tree
 	ignores []rules.Ignore  // rules from outside of the work tree, the weakest first
