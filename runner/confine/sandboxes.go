@@ -347,6 +347,9 @@ func (s *Sandboxes) unreadable() []string {
 	policy := s.Job.Policy
 	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
 	all = append(all, s.ofRuns()...)
+	if s.path != nil {
+		all = append(all, filepath.Dir(s.path.dir)) // all trees but the one that is the workspace
+	}
 	for _, file := range []string{s.Job.Model.Identity.TokenFile, s.Environ.Get(settings.IdentityFileVariable)} {
 		if filepath.IsAbs(file) {
 			all = append(all, tokenPlace(file))

@@ -28,6 +28,8 @@ const (
 	treesFolder = "trees" // beside the run directories
 	ownerFile   = "owner" // of a folder with a tree: the directory of the run that the tree belongs to
 	idBytes     = 6       // of the digests in names: the path is to be short
+
+	foldersOfPath = 3 // that a run may have made: of the checkout, of all trees, of all runs
 )
 
 // takePath takes the path of the private tree for this run, where all runs of the checkout have the same one. A
@@ -69,8 +71,8 @@ func (s *Sandboxes) Release() {
 	if s.path == nil {
 		return
 	}
-	if s.path.owner() == "" {
-		_ = os.Remove(s.path.dir) // which fails where trees of other runs are in it
+	for dir, n := s.path.dir, 0; s.path.owner() == "" && n < foldersOfPath && os.Remove(dir) == nil; n++ { // it fails where something is in it
+		dir = filepath.Dir(dir)
 	}
 	_ = s.path.held.Close()
 	s.path = nil
@@ -84,10 +86,11 @@ func digest(path string) string {
 // lock locks the folder, which another run may remove just now.
 func (p *treePath) lock() error {
 	for {
-		if err := os.MkdirAll(p.dir, 0o700); err != nil {
-			return err
+		err := os.MkdirAll(p.dir, 0o700)
+		var held *os.File
+		if err == nil {
+			held, err = os.Open(p.dir)
 		}
-		held, err := os.Open(p.dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
