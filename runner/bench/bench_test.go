@@ -11,6 +11,8 @@ import (
 
 var binary = flag.String("binary", "../../bin/agent-ci", "the program to measure")
 
+var ignored = flag.Int("ignored", 20_000, "files that git ignores beside a private tree's tracked ones")
+
 func TestMain(m *testing.M) {
 	if os.Getenv(watchVariable) != "" {
 		os.Exit(watch(os.Args[1:]))

@@ -37,7 +37,7 @@ func BenchmarkChangeInLargeRepository(b *testing.B) {
 func BenchmarkCheckBesideIgnoredFiles(b *testing.B) {
 	const tracked, ignored = 10, 20_000
 	repository := largeRepository(b, tracked)
-	ignoreFiles(b, repository, ignored)
+	ignoreFiles(b, repository, ignored, 0)
 	var seen, checked []sighting
 	for b.Loop() {
 		seen, checked = nil, nil

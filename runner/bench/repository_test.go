@@ -121,14 +121,15 @@ func importFiles(to io.Writer, files int) error {
 	return w.Flush()
 }
 
-// ignoreFiles puts files into a folder that git ignores, a hundred in a folder.
-func ignoreFiles(b *testing.B, repository string, files int) {
+// ignoreFiles puts files of a size, or a little more, into a folder that git ignores, a hundred in a folder.
+func ignoreFiles(b *testing.B, repository string, files, size int) {
 	b.Helper()
 	if err := os.WriteFile(filepath.Join(repository, ".gitignore"), []byte("node_modules/\n"), 0o644); err != nil {
 		b.Fatal(err)
 	}
 	git(b, repository, "add", "--all")
 	git(b, repository, "commit", "--quiet", "--message", "ignore")
+	padding := strings.Repeat(" ", size)
 	for i := range files {
 		path := filepath.Join(repository, "node_modules", fmt.Sprintf("m%03d", i/100), fmt.Sprintf("f%03d.js", i%100))
 		if i%100 == 0 {
@@ -136,7 +137,7 @@ func ignoreFiles(b *testing.B, repository string, files int) {
 				b.Fatal(err)
 			}
 		}
-		if err := os.WriteFile(path, fmt.Appendf(nil, "module.exports = %d\n", i), 0o644); err != nil {
+		if err := os.WriteFile(path, fmt.Appendf(nil, "module.exports = %d%s\n", i, padding), 0o644); err != nil {
 			b.Fatal(err)
 		}
 	}
