@@ -45,10 +45,8 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 	if w.checkout == nil {
 		return ""
 	}
-	if !w.home { // else what differs is what the run put back
-		if _, err := w.warnOfOthers(ctx); err != nil {
-			w.rec.Warn("checkout_changed", "What others changed in the checkout while the run worked could not be found: %v", err)
-		}
+	if _, err := w.warnOfOthers(ctx); err != nil {
+		w.rec.Warn("checkout_changed", "What others changed in the checkout while the run worked could not be found: %v", err)
 	}
 	switch {
 	case w.half:
@@ -274,7 +272,7 @@ func (w *Workspace) Restore(ctx context.Context) error {
 		return err
 	}
 	err := w.checkout.Restore(ctx)
-	w.home = err == nil
+	w.warned = w.warned || err == nil // what differs from here on is what the run put back
 	return err
 }
 

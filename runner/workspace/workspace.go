@@ -41,7 +41,6 @@ type Workspace struct {
 	half    bool  // the checkout has a part of the change, which could not be taken out again
 	stays   bool  // the checkout is not on the branch that was published
 	warned  bool  // of what others changed in the checkout
-	home    bool  // the checkout is back where it was before the run
 
 	hidden *grants.Secrets // from commands, where they may write; nil until LeaveOut
 	moving bool            // the work of a run that goes on is not, or not all, in the work tree yet
