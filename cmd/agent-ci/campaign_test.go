@@ -92,9 +92,9 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 			r.Body = io.NopCloser(&asked)
 			(*before)(r)
 		}
-		done, tries := stepsDone(items)
+		done, tries, again := stepsDone(items)
 		steps, tokens := w.script(text)
-		steps.answer(rw, done, tries, tokens)
+		steps.answer(rw, done, tries, again, tokens)
 	}))
 	w.start(model)
 	t.Cleanup(model.Close)

@@ -26,9 +26,9 @@ func (f forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	done, tries := stepsDone(items)
+	done, tries, again := stepsDone(items)
 	if !strings.HasSuffix(r.URL.Path, "/responses/compact") {
-		f.answer(w, done, tries, perItem*len(items))
+		f.answer(w, done, tries, again, perItem*len(items))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -29,8 +29,8 @@ func (steps stepwise) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	done, tries := stepsDone(items)
-	steps.answer(w, done, tries, 10)
+	done, tries, again := stepsDone(items)
+	steps.answer(w, done, tries, again, 10)
 }
 
 // inputItem is what is looked at of an item of the conversation.
@@ -52,8 +52,9 @@ func inputOf(r *http.Request) ([]inputItem, error) {
 	return body.Input, err
 }
 
-// stepsDone is how many steps are done, and how many calls that took.
-func stepsDone(items []inputItem) (done, tries int) {
+// stepsDone is how many steps are done, how many calls that took, and whether the last call was one for the next
+// step, which was broken off.
+func stepsDone(items []inputItem) (done, tries int, again bool) {
 	for _, item := range items {
 		if item.Type == "compaction" {
 			_, _ = fmt.Sscanf(item.Encrypted, "%d %d", &done, &tries)
@@ -62,21 +63,22 @@ func stepsDone(items []inputItem) (done, tries int) {
 			continue
 		}
 		tries++
-		succeeded := strings.Contains(item.Output, "Exit code: 0") || strings.Contains(item.Output, "exited with code 0") || strings.Contains(item.Output, "is applied whole")
-		if step, _, _ := strings.Cut(strings.TrimPrefix(item.CallID, "step_"), "_"); succeeded && step == strconv.Itoa(done) {
+		succeeded := strings.Contains(item.Output, "Exit code: 0") || strings.Contains(item.Output, "exited with code 0")
+		step, _, _ := strings.Cut(strings.TrimPrefix(item.CallID, "step_"), "_")
+		if again = step == strconv.Itoa(done) && !succeeded; step == strconv.Itoa(done) && succeeded {
 			done++
 		}
 	}
-	return done, tries
+	return done, tries, again
 }
 
-func (steps stepwise) answer(w http.ResponseWriter, done, tries, tokens int) {
+func (steps stepwise) answer(w http.ResponseWriter, done, tries int, again bool, tokens int) {
 	var item any = map[string]any{
 		"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
 		"content": []any{map[string]any{"type": "output_text", "text": "Done.", "annotations": []any{}, "logprobs": []any{}}},
 	}
 	if done < int(steps) {
-		item = step(done, tries)
+		item = step(done, tries, again)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
@@ -85,11 +87,16 @@ func (steps stepwise) answer(w http.ResponseWriter, done, tries, tokens int) {
 	})
 }
 
-// step is an idempotent command or a patch.
-func step(n, try int) any {
+// step is an idempotent command or a patch. A patch that was broken off may have changed some of its files, so
+// that again is a command for all of them, whatever they are.
+func step(n, try int, again bool) any {
 	id := fmt.Sprintf("step_%d_%d", n, try)
-	if n%2 == 1 {
-		command, _ := json.Marshal(map[string]string{"cmd": fmt.Sprintf("echo command %d > command-%d.txt", n, n)})
+	if n%2 == 1 || again {
+		text := fmt.Sprintf("echo command %d > command-%d.txt", n, n)
+		if n%2 == 0 {
+			text = fmt.Sprintf("mkdir -p new/%d && echo a %d >new/%d/a.txt && echo b >new/%d/b.txt && test -s log.txt && echo step %d >log.txt", n, n, n, n, n+2)
+		}
+		command, _ := json.Marshal(map[string]string{"cmd": text})
 		return map[string]any{"type": "function_call", "id": "fc_" + id, "call_id": id, "status": "completed", "name": "exec_command", "arguments": string(command)}
 	}
 	patch := fmt.Sprintf("*** Begin Patch\n*** Add File: new/%d/a.txt\n+a %d\n*** Update File: log.txt\n@@\n-step %d\n+step %d\n*** Add File: new/%d/b.txt\n+b\n*** End Patch", n, n, n, n+2, n)

@@ -130,6 +130,13 @@ func (s seen) Link(name, second string) error {
 	return s.Dir.Link(name, second)
 }
 
+func (s seen) Exchange(name, other string) error {
+	if err := errors.Join(s.check(name), s.check(other)); err != nil {
+		return err
+	}
+	return s.Dir.Exchange(name, other)
+}
+
 func (s seen) Rename(name, to string) error {
 	if err := errors.Join(s.check(name), s.check(to)); err != nil {
 		return err

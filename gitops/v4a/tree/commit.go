@@ -156,7 +156,7 @@ func (c *commit) replace(s *step) error {
 	if s.file.before == nil {
 		return c.placeNew(s)
 	}
-	if err := c.keepOld(s); err != nil {
+	if swapped, err := c.keepOld(s); err != nil || swapped {
 		return err
 	}
 	return c.rename(s)
@@ -179,38 +179,42 @@ func (c *commit) placed(s *step) {
 }
 
 // keepOld gives the old file a second name, so that the path always leads to one
-// of the two; where files have one name only, it is set aside for a moment.
-func (c *commit) keepOld(s *step) error {
-	switch linked, err := c.linkOld(s); {
+// of the two, or swaps the new one for it; where neither is possible, it is set aside for a moment.
+func (c *commit) keepOld(s *step) (swapped bool, err error) {
+	switch linked, copied, err := c.linkOld(s); {
 	case err != nil:
-		return err
+		return false, err
 	case linked:
-		return s.compareOld()
+		return false, s.compareOld()
+	case copied && s.folder.Exchange(s.fresh, s.name) == nil:
+		c.keptOld(s, s.fresh)
+		s.fresh = ""
+		return true, s.compareOld()
 	}
 	switch err := c.setAside(s); {
 	case !errors.Is(err, fs.ErrNotExist):
-		return err
+		return false, err
 	case c.removedAs(s):
-		return nil
+		return false, nil
 	}
-	return s.changed(isGone)
+	return false, s.changed(isGone)
 }
 
 // linkOld gives the old file a second name, and takes it away where it leads to
 // another file: an overlay makes a link of a copy, for a file of its lower layer
 // (linux, Documentation/filesystems/overlayfs.rst, "Non-standard behavior").
-func (c *commit) linkOld(s *step) (linked bool, err error) {
+func (c *commit) linkOld(s *step) (linked, copied bool, err error) {
 	old := temporaryName()
 	if err := s.folder.Link(s.name, old); err != nil {
-		return false, nil
+		return false, false, nil
 	}
 	kept := len(c.undo)
 	c.keptOld(s, old)
 	if now, err := s.folder.Lstat(s.name); err != nil || s.isOld(now) {
-		return true, nil
+		return true, false, nil
 	}
 	s.old, c.undo = "", c.undo[:kept]
-	return false, s.folder.Remove(old)
+	return false, true, s.folder.Remove(old)
 }
 
 // removedAs reports whether the patch itself removed the file under another

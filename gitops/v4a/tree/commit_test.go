@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,6 +166,59 @@ func TestFaults(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// copying is a directory in which a second name leads to a copy, as in an overlay, and which notes what is renamed.
+type copying struct {
+	tree.Dir
+	renamed *[]string
+}
+
+func (d copying) Sub(name string) (tree.Dir, error) {
+	sub, err := d.Dir.Sub(name)
+	return copying{sub, d.renamed}, err
+}
+
+func (d copying) Link(name, second string) error {
+	w, err := d.Create(second, nil)
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+func (d copying) Rename(name, to string) error {
+	*d.renamed = append(*d.renamed, name)
+	return d.Dir.Rename(name, to)
+}
+
+// A program that is killed at any moment leaves the old file or the new one at its path, also where a file
+// gets no second name.
+func TestAFileIsNeverMissing(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a system that exchanges files")
+	}
+	dir := t.TempDir()
+	fiveFiles.write(t, dir)
+	patch, err := v4a.Parse(envelope("*** Update File: update\n@@\n-a\n+A\n*** Update File: d/over\n@@\n-e\n+E\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var renamed []string
+	plan, err := tree.NewPlan(t.Context(), copying{tree.OnRoot(openRoot(t, dir)), &renamed}, patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(renamed, "update") || slices.Contains(renamed, "over") {
+		t.Errorf("renamed away: %q", renamed)
+	}
+	want := folder{"update": "A\n", "replace": "b\n", "d/delete": "c\n", "move": "d\n", "d/over": "E\n"}
+	if diff := cmp.Diff(want, readTree(t, dir)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -133,6 +133,8 @@ type Dir interface {
 	Link(name, second string) error
 	// Rename replaces a file that already has the new name.
 	Rename(name, to string) error
+	// Exchange gives two files each other's names at once, where the system can.
+	Exchange(name, other string) error
 	// Remove removes a file, a link or an empty directory.
 	Remove(name string) error
 }
