@@ -308,6 +308,10 @@ func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) err
 
 func (s *Scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
 	sub, err := regularfile.OpenFolder(dir, n.disk)
+	if absent(err) { // removed meanwhile
+		s.gone(below.lo, below.hi)
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("open %q: %w", below.path, err)
 	}

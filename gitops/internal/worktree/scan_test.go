@@ -174,3 +174,22 @@ func TestScanGoesNoDeeperThanGit(t *testing.T) {
 		gittest.Same(t, "too deep", 1, deep)
 	}
 }
+
+// Others may remove files and folders of the checkout while it is looked at.
+func TestAScanPassesOverWhatIsRemovedMeanwhile(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Write("a", "a\n")
+	r.Write("b/c", "c\n")
+	r.Write("z", "z\n")
+	c := open(t, r)
+	scan := c.work.Scan(c.index(), worktree.WithIgnored, func(f worktree.Found) {
+		if f.Path == "a" {
+			r.Remove("b")
+			r.Remove("z")
+		}
+	})
+	if err := scan.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -47,6 +47,9 @@ func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 		return s.untrackedFolder(ctx, dir, n, at)
 	case n.kind&fs.ModeType&^fs.ModeSymlink == 0:
 		info, err := n.look()
+		if absent(err) {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("look at %q: %w", path, err)
 		}
@@ -70,7 +73,7 @@ func beyondGit(path string) bool {
 func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
 	sub, err := regularfile.OpenFolder(dir, n.disk)
-	if errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrPermission) || absent(err) { // removed meanwhile
 		return nil
 	}
 	if err != nil {
