@@ -135,7 +135,7 @@ func endedIn(t *testing.T, result record.Result) *transcript.View {
 func TestATaskGoesByTheCheckoutOfItsRun(t *testing.T) {
 	here, cloned := committed(t, map[string]string{"mockup.png": "here"}), committed(t, map[string]string{"mockup.png": "cloned"})
 	rec := recorded(t)
-	in := &invocation{rec: rec, source: &settings.Source{Warn: rec.Warn, Given: settings.Given{Env: settings.Environment{"GITHUB_ACTIONS=true"}}}}
+	r := &runner{rec: rec, end: newEnding(), source: &settings.Source{Warn: rec.Warn, Given: settings.Given{Env: settings.Environment{"GITHUB_ACTIONS=true"}}}}
 	open := func(repo gittest.Repo) *workspace.Workspace {
 		ws, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 		if err == nil {
@@ -149,8 +149,8 @@ func TestATaskGoesByTheCheckoutOfItsRun(t *testing.T) {
 	}
 	first, second := open(here), open(cloned)
 	set := &settings.Settings{File: settings.File{Path: filepath.Join(first.Root(), "job.yml")}}
-	a := assignment{settings: set, source: in.intakeSource(intake.Event{}, set, first)}
-	b := in.by(a, &settings.Settings{File: settings.File{Path: filepath.Join(second.Root(), "job.yml")}}, second)
+	a := assignment{settings: set, source: r.intakeSource(intake.Event{}, &request{}, set, first)}
+	b := r.by(a, &settings.Settings{File: settings.File{Path: filepath.Join(second.Root(), "job.yml")}}, second)
 	for want, a := range map[string]assignment{"here": a, "cloned": b} {
 		got, err := a.source.Beside(t.Context(), "mockup.png", 100)
 		if err != nil || string(got) != want {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -39,26 +38,26 @@ func recordedOf(all []tools.Tool) []embedded {
 
 // keepEmbedded checks the tools that a program handed in, and keeps what is told of them. A run
 // that goes on has to be given the same.
-func (in *invocation) keepEmbedded(j *job.Job) error {
+func (r *runner) keepEmbedded(j *job.Job, given []tools.Tool) error {
 	var before []embedded
-	there, err := in.rec.ReadJSON(embeddedFile, &before)
-	if err != nil || !there && len(in.tools) == 0 {
+	there, err := r.rec.ReadJSON(embeddedFile, &before)
+	if err != nil || !there && len(given) == 0 {
 		return err
 	}
-	if err := checkEmbedded(in.tools, j); err != nil {
+	if err := checkEmbedded(given, j); err != nil {
 		return err
 	}
-	now := recordedOf(in.tools)
+	now := recordedOf(given)
 	if there && !sameEmbedded(before, now) {
 		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The tools that the program hands in are not those with which the run began (%s); give it the same, or start a new run.", embeddedFile)
 	}
 	if there {
 		return nil
 	}
-	if _, err := in.rec.MakeFolder(extensionsFolder); err != nil {
+	if _, err := r.rec.MakeFolder(extensionsFolder); err != nil {
 		return err
 	}
-	return in.rec.WriteJSON(embeddedFile, now)
+	return r.rec.WriteJSON(embeddedFile, now)
 }
 
 func sameEmbedded(a, b []embedded) bool {
@@ -118,15 +117,15 @@ func wrongParameters(schema json.RawMessage) string {
 
 // replayEmbedded are the tools that a program handed in to the run which is replayed: they
 // answer by the record.
-func (p *replay) replayEmbedded(outputs []transcript.ToolFinished) ([]tools.Tool, error) {
+func (p *replay) replayEmbedded(recorded *recording) ([]tools.Tool, error) {
 	var told []embedded
 	if _, err := p.recorded.rec.ReadJSON(embeddedFile, &told); err != nil {
 		return nil, fmt.Errorf("read the tools of the run: %w", err)
 	}
-	recorded := p.answering(outputs)
+	answers := recorded.all()
 	all := make([]tools.Tool, len(told))
 	for i, t := range told {
-		all[i] = tools.Tool{Spec: tools.Spec{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Mutates: t.Mutates, Run: recorded.Run}
+		all[i] = tools.Tool{Spec: tools.Spec{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Mutates: t.Mutates, Run: answers.Run}
 	}
 	return all, nil
 }

@@ -12,14 +12,11 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/confine"
-	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/progress"
-	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
@@ -29,198 +26,100 @@ const salvageTime = 20 * time.Second
 
 // finish keeps what there is, puts the checkout in order and writes the result.
 // It does so after a cancelled ctx as well.
-func (in *invocation) finish(ctx context.Context, so *reached, left *departure, cause error) record.Result {
-	stop := cmp.Or(workspace.ObjectFailure(cause), so.workspaceOr(in.rec).FilterFailure(cause), so.end(ctx, in.rec, cause))
-	if stop.Outcome == outcome.Changed && so.project.publish == publishNone {
-		so.workspace.PutIntoCheckout(ctx, so.change) // which takes as long as the change is large
+func (r *runner) finish(ctx context.Context, cause error) record.Result {
+	e := r.end
+	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.rec).FilterFailure(cause), e.of(ctx, r.rec, cause))
+	if stop.Outcome == outcome.Changed && e.assignment.project.publish == publishNone {
+		e.workspace.PutIntoCheckout(ctx, e.work.change) // which takes as long as the change is large
 	}
-	late, cancel := in.late(ctx)
-	note := in.salvage(late, so, stop)
+	late, cancel := r.late(ctx)
+	note := r.salvage(late, stop)
 	cancel()
-	stop = so.keptOut(ctx, stop)
-	stop.Message = outcome.Shortened(in.rec.Redact(strings.TrimSpace(stop.Message + " " + note)))
-	stop = in.endHooks(ctx, so, stop)
-	late, cancel = in.late(ctx)
+	if e.workspace != nil && e.workspace.KeptOut() != nil && stop.Outcome == outcome.Changed { // the change was to stay there
+		instead := *outcome.Of(ctx, e.workspace.KeptOut())
+		stop = &instead
+	}
+	stop.Message = outcome.Shortened(r.rec.Redact(strings.TrimSpace(stop.Message + " " + note)))
+	stop = r.endHooks(ctx, stop)
+	late, cancel = r.late(ctx)
 	defer cancel()
-	in.concludeProgress(late, so, stop)
-	in.concludeRepair(late, so, stop)
-	event := so.finished(stop)
-	in.rec.Rest() // its file goes with the working files
+	for _, report := range e.last {
+		report(late, stop)
+	}
+	event := e.event(stop)
+	r.rec.Rest() // its file goes with the working files
 	var failed []string
-	files, err := in.rec.Digests(late)
+	files, err := r.rec.Digests(late)
 	if event.Files = files; err != nil {
-		failed = append(failed, fmt.Sprintf("the digests of the run's files: %s", in.rec.Redact(err.Error())))
+		failed = append(failed, fmt.Sprintf("the digests of the run's files: %s", r.rec.Redact(err.Error())))
 	}
-	if !left.concludes() {
-		return in.project(so, event)
+	if !e.concludes() {
+		return r.project(event)
 	}
-	result := in.conclude(so, event)
+	result := r.conclude(event)
 	result.Errors = append(failed, result.Errors...)
 	result.Problems = problemsOf(cause)
 	return result
 }
 
 // late is for what is done at the end of a run, though ctx may have ended.
-func (in *invocation) late(ctx context.Context) (context.Context, context.CancelFunc) {
+func (r *runner) late(ctx context.Context) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
-	if in.hurry == nil {
+	if r.hurry == nil {
 		return late, cancel
 	}
-	forget := context.AfterFunc(in.hurry, cancel)
+	forget := context.AfterFunc(r.hurry, cancel)
 	return late, func() { forget(); cancel() }
 }
 
-// end reads the outcome off an error or, without one, off what happened.
-func (so *reached) end(ctx context.Context, rec *record.Record, err error) *outcome.Stop {
-	if err != nil {
-		stop := *outcome.Of(ctx, err) // finish changes its message
-		return &stop
-	}
-	p := so.published()
-	switch {
-	case so.stopped != nil:
-		stop := *so.stopped
-		if red := redChecks(rec, p.Table); p.Commit != "" && red != "" {
-			stop.Message += " " + red
-		}
-		stop.Message += so.whereCommitted(p)
-		return &stop
-	case so.said != nil:
-		return so.said.End()
-	case p.Change.Empty():
-		return so.withoutChange(p)
-	case !p.Table.Passed:
-		stop := outcome.Stopf(outcome.VerifyFailed, "red", "%s", redChecks(rec, p.Table))
-		stop.Message += so.whereCommitted(p)
-		return stop
-	case p.HeldAlready():
-		return outcome.Stopf(outcome.NoChanges, "already_published",
-			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", so.task.Branch, gitops.Short(p.Commit))
-	}
-	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(so.workspace.Place()))
-}
-
-// whereCommitted tells where a commit is, for the end of a message; empty where
-// there is none.
-func (so *reached) whereCommitted(p publish.Publication) string {
-	if p.Commit == "" {
-		return ""
-	}
-	return " " + p.Sentence(so.workspace.Place())
-}
-
-// redChecks names the checks that the change does not pass, each with its log, in a sentence;
-// empty where there is none.
-func redChecks(rec *record.Record, table transcript.Verify) string {
-	var red []string
-	for _, row := range table.Rows {
-		if row.Passed {
-			continue
-		}
-		tests := row.Tests()
-		if tests != "" {
-			tests += ", "
-		}
-		red = append(red, fmt.Sprintf("%s is %s (%swas %s, %s)", row.Name, row.After, tests, row.Before, rec.Whereabouts(row.Log)))
-	}
-	if len(red) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("The change does not pass: %s.", strings.Join(red, "; "))
-}
-
-// withoutChange is the end of a run that has nothing to publish.
-func (so *reached) withoutChange(p publish.Publication) *outcome.Stop {
-	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent ended without a change; its last message says why.")
-	switch {
-	case p.InBase:
-		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "The change is one that %s has already, since %s.", p.Base.Branch, gitops.Short(p.Base.SHA))
-	case len(so.dropped) > 0:
-		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
-			"The agent changed protected files alone (%s), which policy.change.protected leaves out; if they are to change, take them out of policy.protect.", markdown.SomeFiles(so.dropped))
-	case so.task.Subject != nil:
-		return outcome.Stopf(outcome.NoChanges, "answered", "The agent changed nothing; what it found is in %s, and was said to nobody (--publish none).", so.outFile)
-	case so.job().Task.Expects == "answer":
-		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
-	}
-	stop.Message += p.OpenSentence()
-	return stop
-}
-
 // salvage keeps the work of a run that was stopped, and tells what became of it.
-func (in *invocation) salvage(ctx context.Context, so *reached, stop *outcome.Stop) string {
-	if so.workspace == nil {
+func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
+	e := r.end
+	if e.workspace == nil {
 		return ""
 	}
-	p := so.published()
-	note := so.workspace.Salvage(ctx, workspace.Ending{
-		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", Stays: so.project.publish == publishNone, GoesOn: in.canGoOn(so, stop.Outcome), Change: so.change,
+	p := e.publication()
+	note := e.workspace.Salvage(ctx, workspace.Ending{
+		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", Stays: e.assignment.project.publish == publishNone, GoesOn: e.mayResume(r.rec, stop.Outcome), Change: e.work.change,
 		Take: func(ctx context.Context) (*gitops.ChangeSet, error) {
-			err := so.takeChange(ctx)
-			return so.change, err
+			w, err := r.takeChange(ctx, e.place, e.work)
+			return w.change, err
 		},
 	})
 	if p.Commit == "" || stop.Outcome != outcome.Cancelled && (stop.Outcome != outcome.ForgeFailed || p.Remote != "") {
 		return note // the message tells where the commit is already
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
-	return strings.TrimSpace(p.Sentence(so.workspace.Place()) + " " + note)
+	return strings.TrimSpace(p.Sentence(e.workspace.Place()) + " " + note)
 }
 
-// keptOut is the end of a run whose change was to stay in the checkout and could not be
-// put there.
-func (so *reached) keptOut(ctx context.Context, stop *outcome.Stop) *outcome.Stop {
-	if so.workspace == nil || so.workspace.KeptOut() == nil || stop.Outcome != outcome.Changed {
+// endHooks tells hooks how the run ended. One that refuses, or gives no clean answer, makes a
+// failure of a run that was none; what was published stays.
+func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop {
+	if r.end.hooks == nil || !r.rec.Begun() {
 		return stop
 	}
-	instead := *outcome.Of(ctx, so.workspace.KeptOut())
-	return &instead
-}
-
-// concludeProgress says how the run ended where a comment shows it.
-func (in *invocation) concludeProgress(ctx context.Context, so *reached, stop *outcome.Stop) {
-	p := so.published()
-	end := progress.End{Stop: stop, Plan: so.work().Plan, PullRequest: pullRequestOf(p), Site: so.project.site(), Draft: p.Draft, View: in.view}
-	if stop.Outcome == outcome.NoChanges && p.Commit == "" && so.task.Snapshot != "" {
-		end.Trace = intake.FruitlessMark(so.task.Snapshot, p.Base.SHA)
+	p := r.end.publication()
+	end := hooks.End{Outcome: string(stop.Outcome), Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(), Branch: p.Branch, Commit: p.Commit}
+	if p.Pull != nil {
+		end.URL = p.Pull.URL
 	}
-	if err := in.watch.Conclude(ctx, end); err != nil {
-		in.rec.Warn("comment_not_written", "The progress could not be shown in a comment: %v", err)
+	if ctx.Err() != nil { // else each hook has its own time
+		late, cancel := r.late(ctx)
+		defer cancel()
+		ctx = late
 	}
-}
-
-// view is what is known of the run, for the comment; nil where it cannot be read.
-func (in *invocation) view() *transcript.View {
-	if in.rec.Directory == nil {
-		return nil
+	err := r.end.hooks.RunEnd(ctx, end)
+	if err == nil {
+		return stop
 	}
-	view, err := in.rec.View()
-	if err != nil { // the comment tells how the run ended all the same
-		return nil
+	other := *outcome.Of(ctx, err)
+	if stop.ExitCode() != 0 {
+		r.rec.Warn("hook_run_end", "%s", other.Message)
+		return stop
 	}
-	return view
-}
-
-func pullRequestOf(p publish.Publication) record.PullRequest {
-	if p.Pull == nil {
-		return record.PullRequest{Operation: "none"}
-	}
-	return record.PullRequest{Number: p.Pull.Number, URL: p.Pull.URL, Operation: p.Operation}
-}
-
-// finished returns the last event of a run that ended so.
-func (so *reached) finished(stop *outcome.Stop) transcript.RunFinished {
-	p := so.published()
-	spent, cost := so.spent()
-	end := transcript.RunFinished{
-		Outcome: string(stop.Outcome), Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(), Summary: so.work().Summary,
-		Usage: transcript.Usage(spent.Usage), CostUSD: cost, Turns: spent.Turns, Calls: spent.Calls, Hosted: spent.Hosted,
-		BaseSHA: p.Base.SHA, HeadSHA: p.Commit, Branch: p.Branch, Output: so.outFile,
-	}
-	if so.boxes != nil {
-		end.Denied = so.boxes.Denied()
-	}
-	return end
+	other.Message = r.rec.Redact(other.Message + " " + stop.Message)
+	return &other
 }
 
 // problemsOf returns the mistakes of a job that ended a run, one a line.
@@ -233,43 +132,43 @@ func problemsOf(err error) (lines []string) {
 }
 
 // project returns the result that the events of the run tell, which ends as the event says.
-func (in *invocation) project(so *reached, end transcript.RunFinished) record.Result {
-	view, err := in.rec.Survey(nil)
+func (r *runner) project(end transcript.RunFinished) record.Result {
+	view, err := r.rec.Survey(nil)
 	if err != nil { // the run ends all the same, and result.json tells of its end
-		view = &transcript.View{Warnings: in.rec.Warnings()}
+		view = &transcript.View{Warnings: r.rec.Warnings()}
 	}
 	view.Finished = &end
 	result := record.Project(view)
-	result.RunID, result.Worked = in.rec.ID, so.workspace != nil && so.workspace.Worked()
-	result.Directory, result.File, result.BodyFile = in.rec.Path(), record.ResultFile, so.published().BodyFile
+	result.RunID, result.Worked = r.rec.ID, r.end.workspace != nil && r.end.workspace.Worked()
+	result.Directory, result.File, result.BodyFile = r.rec.Path(), record.ResultFile, r.end.publication().BodyFile
 	return result
 }
 
 // conclude writes the last event and result.json. What cannot be written is
 // told in the result.
-func (in *invocation) conclude(so *reached, event transcript.RunFinished) record.Result {
-	event.Seconds = time.Since(in.began).Seconds()
-	event.Next = in.resumeHint(so, outcome.Outcome(event.Outcome), event.Reason)
-	in.rec.DropReserve()
-	unrecorded := in.recordEnd(so, &event)
-	result := in.project(so, event)
+func (r *runner) conclude(event transcript.RunFinished) record.Result {
+	event.Seconds = time.Since(r.began).Seconds()
+	event.Next = r.end.resumeHint(r.rec, outcome.Outcome(event.Outcome), event.Reason)
+	r.rec.DropReserve()
+	unrecorded := r.recordEnd(&event)
+	result := r.project(event)
 	failed := func(err error) {
 		if err != nil {
-			result.Errors = append(result.Errors, in.rec.Redact(err.Error()))
+			result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
 		}
 	}
 	failed(unrecorded)
-	result.TranscriptSHA256 = in.rec.Log().Head()
-	if err := cmp.Or(in.rec.WriteJSON(record.ResultFile, result), in.rec.Sync(".")); err != nil {
+	result.TranscriptSHA256 = r.rec.Log().Head()
+	if err := cmp.Or(r.rec.WriteJSON(record.ResultFile, result), r.rec.Sync(".")); err != nil {
 		failed(err)
 		result.File = ""
 	}
-	ws := so.workspaceOr(in.rec)
+	ws := r.end.checkout(r.rec)
 	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
-		if so.boxes != nil {
-			failed(so.boxes.LeaveTree())
+		if r.end.boxes != nil {
+			failed(r.end.boxes.LeaveTree())
 		}
-		in.rec.Remove(confine.ScratchFolder)
+		r.rec.Remove(confine.ScratchFolder)
 	}
 	if result.File != "" && unrecorded == nil { // else the run can go on as one that was killed
 		ws.DropState()
@@ -280,7 +179,7 @@ func (in *invocation) conclude(so *reached, event transcript.RunFinished) record
 	}
 	// The page can be made again from the transcript: that it is missing
 	// changes nothing of how the run ended.
-	if err := in.rec.Report(); err != nil {
+	if err := r.rec.Report(); err != nil {
 		failed(err)
 		return result
 	}
@@ -289,82 +188,48 @@ func (in *invocation) conclude(so *reached, event transcript.RunFinished) record
 }
 
 // recordEnd writes the last event, and makes it what the transcript says: without secrets.
-func (in *invocation) recordEnd(so *reached, event *transcript.RunFinished) error {
-	if err := so.workspaceOr(in.rec).MarkLeft(); err != nil {
+func (r *runner) recordEnd(event *transcript.RunFinished) error {
+	if err := r.end.checkout(r.rec).MarkLeft(); err != nil {
 		return err
 	}
-	if err := in.recordStart(so); err != nil {
+	if err := r.recordStart(r.end.assignment); err != nil {
 		return err
 	}
-	e, err := in.rec.AppendAs(transcript.TypeRunFinished, event)
+	e, err := r.rec.AppendAs(transcript.TypeRunFinished, event)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(e.Data, event); err != nil {
 		return fmt.Errorf("write transcript: %w", err)
 	}
-	return in.rec.SyncLog()
-}
-
-// begin writes the first events of the run.
-func (in *invocation) begin(so *reached) error {
-	in.watch.Follow(nil, limitsOf(so.job()))
-	if err := in.recordStart(so); err != nil {
-		return err
-	}
-	if err := so.skills.Keep(in.rec); err != nil { // before what makes a run one that can go on
-		return err
-	}
-	if err := in.rec.Append(transcript.TypeTask, so.task.Event()); err != nil {
-		return err
-	}
-	ws, policy := so.workspace, so.job().Policy
-	if err := in.rec.Append(transcript.TypeWorkspace, transcript.Workspace{
-		Repository: so.project.name(), Base: ws.Base().Branch, BaseSHA: ws.Base().SHA, Branch: so.task.Branch,
-		Path: so.job().Repository.Path, Cloned: ws.Cloned(), Root: ws.Root(),
-	}); err != nil {
-		return err
-	}
-	confined := so.confined()
-	if err := in.rec.Append(transcript.TypePolicy, transcript.Policy{
-		Sandbox: policy.Sandbox, Network: so.boxes.Network(), Level: confined.Level, Layers: confined.Layers,
-		WorkTree: confined.WorkTree, NoOverlay: so.boxes.WhyNoOverlay(), Seen: ws.SeenElsewhere(),
-	}); err != nil {
-		return err
-	}
-	return in.recordHooks(so)
-}
-
-// limitsOf are the limits that the status of a run shows.
-func limitsOf(j *job.Job) progress.Limits {
-	return progress.Limits{CostUSD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}
+	return r.rec.SyncLog()
 }
 
 // recordStart writes run.started, once, and the warnings that came before it.
-func (in *invocation) recordStart(so *reached) error {
-	if in.rec.Begun() {
+func (r *runner) recordStart(a *assignment) error {
+	if r.rec.Begun() {
 		return nil
 	}
 	event := transcript.RunStarted{
-		RunID: in.rec.ID, Version: in.version, Key: so.task.Key, Publish: cmp.Or(so.project.publish, in.publish, publishLocal), Link: in.env.RunLink(), Artifacts: in.env.Artifacts(), Price: so.model.Profile.Price, OutputSchema: so.output.Source,
+		RunID: r.rec.ID, Version: r.version, Key: a.task.Key, Publish: cmp.Or(a.project.publish, a.publish, publishLocal), Link: r.env.RunLink(), Artifacts: r.env.Artifacts(), Price: a.model.Profile.Price, OutputSchema: a.output.Source,
 	}
-	if in.script != "" {
-		event.Scripted = filepath.Base(in.script)
+	if a.script != "" {
+		event.Scripted = filepath.Base(a.script)
 	}
-	if so.settings != nil {
-		raw, err := json.Marshal(so.job())
+	if a.settings != nil {
+		raw, err := json.Marshal(a.job())
 		if err != nil {
 			return fmt.Errorf("encode job: %w", err)
 		}
 		event.Job = raw
-		if event.Set, err = so.job().Set(); err != nil {
+		if event.Set, err = a.job().Set(); err != nil {
 			return err
 		}
 	}
-	return in.rec.Begin(event)
+	return r.rec.Begin(event)
 }
 
 // unrecorded is the result of a run that could not even make its directory.
-func (in *invocation) unrecorded(so *reached, err error) record.Result {
-	return record.NewResult(in.rec.ID, cmp.Or(workspace.ObjectFailure(err), outcome.Of(context.Background(), err)))
+func (r *runner) unrecorded(err error) record.Result {
+	return record.NewResult(r.rec.ID, cmp.Or(workspace.ObjectFailure(err), outcome.Of(context.Background(), err)))
 }

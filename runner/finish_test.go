@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -9,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -67,35 +68,35 @@ func TestTheEndOfWhatWasReached(t *testing.T) {
 	vanished.StaysOpen = &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}
 	inBase.Base.Branch = "main"
 	for name, c := range map[string]struct {
-		so   reached
+		end  *ending
 		err  error
 		want string
 		says string
 	}{
-		"an error":                        {reached{out: &pushed}, errors.New("boom."), "internal_error/unexpected", "Boom; see"},
-		"a stop":                          {reached{out: &pushed}, budget, "budget_exceeded/turns", "10 turns are used up."},
-		"a budget, and nothing published": {reached{stopped: budget, change: changed()}, nil, "budget_exceeded/turns", "10 turns are used up."},
-		"a budget, and a draft":           {reached{stopped: budget, out: &pushed}, nil, "budget_exceeded/turns", "10 turns are used up. The change is commit 0123456789ab on"},
-		"no change":                       {reached{change: changed()}, nil, "no_changes/nothing_to_do", "its last message says why"},
-		"no change was taken":             {reached{}, nil, "no_changes/nothing_to_do", ""},
-		"an answer":                       {reached{assignment: expecting("answer")}, nil, "no_changes/answered", ""},
-		"protected files alone":           {reached{dropped: []string{".github/x.yml"}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
-		"nothing left, and one open":      {reached{out: &vanished}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
-		"in the base by now":              {reached{out: &inBase}, nil, "no_changes/already_in_base", "one that main has already"},
-		"red, and left":                   {reached{change: changed("a"), table: red}, nil, "verify_failed/red", "test is red (was green, log "},
-		"red, and published":              {reached{out: &red2}, nil, "verify_failed/red", "pushed to origin. Do not merge it."},
-		"a budget, and a red draft":       {reached{stopped: budget, out: &red2}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},
-		"what an earlier run pushed":      {reached{out: &held}, nil, "no_changes/already_published", "nothing was pushed"},
-		"pushed":                          {reached{out: &pushed}, nil, "changed/pushed", "pushed to origin"},
-		"left in the checkout":            {reached{change: changed("a"), table: green}, nil, "changed/left_in_checkout", "uncommitted; look at it with git diff"},
+		"an error":                        {&ending{published: &pushed}, errors.New("boom."), "internal_error/unexpected", "Boom; see"},
+		"a stop":                          {&ending{published: &pushed}, budget, "budget_exceeded/turns", "10 turns are used up."},
+		"a budget, and nothing published": {&ending{work: &work{stopped: budget, change: changed()}}, nil, "budget_exceeded/turns", "10 turns are used up."},
+		"a budget, and a draft":           {&ending{published: &pushed, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change is commit 0123456789ab on"},
+		"no change":                       {&ending{work: &work{change: changed()}}, nil, "no_changes/nothing_to_do", "its last message says why"},
+		"no change was taken":             {&ending{}, nil, "no_changes/nothing_to_do", ""},
+		"an answer":                       {&ending{assignment: expecting("answer")}, nil, "no_changes/answered", ""},
+		"protected files alone":           {&ending{work: &work{dropped: []string{".github/x.yml"}}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
+		"nothing left, and one open":      {&ending{published: &vanished}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
+		"in the base by now":              {&ending{published: &inBase}, nil, "no_changes/already_in_base", "one that main has already"},
+		"red, and left":                   {&ending{work: &work{change: changed("a"), table: red}}, nil, "verify_failed/red", "test is red (was green, log "},
+		"red, and published":              {&ending{published: &red2}, nil, "verify_failed/red", "pushed to origin. Do not merge it."},
+		"a budget, and a red draft":       {&ending{published: &red2, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},
+		"what an earlier run pushed":      {&ending{published: &held}, nil, "no_changes/already_published", "nothing was pushed"},
+		"pushed":                          {&ending{published: &pushed}, nil, "changed/pushed", "pushed to origin"},
+		"left in the checkout":            {&ending{work: &work{change: changed("a"), table: green}}, nil, "changed/left_in_checkout", "uncommitted; look at it with git diff"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.so.settings == nil {
-				c.so.assignment = expecting("change")
-			}
+			e := newEnding()
+			e.assignment, e.published = cmp.Or(c.end.assignment, expecting("change")), c.end.published
+			e.work = cmp.Or(c.end.work, e.work)
 			rec := recorded(t)
-			c.so.workspace = workspace.Folder(rec, t.TempDir())
-			stop := c.so.end(t.Context(), rec, c.err)
+			e.workspace = workspace.Folder(rec, t.TempDir())
+			stop := e.of(t.Context(), rec, c.err)
 			if got := string(stop.Outcome) + "/" + stop.Reason; got != c.want || !strings.Contains(stop.Message, c.says) {
 				t.Errorf("%s: %q; want %s, with %q", got, stop.Message, c.want, c.says)
 			}
@@ -106,18 +107,17 @@ func TestTheEndOfWhatWasReached(t *testing.T) {
 	}
 }
 
-func expecting(what string) assignment {
-	return assignment{settings: &settings.Settings{Job: job.Job{Task: job.Task{Expects: what}}}}
+func expecting(what string) *assignment {
+	return &assignment{request: &request{}, settings: &settings.Settings{Job: job.Job{Task: job.Task{Expects: what}}}}
 }
 
 func TestAResultOfARunThatCameToNothing(t *testing.T) {
 	rec := recorded(t)
-	var so reached
-	in := invocation{rec: rec}
-	got := in.project(&so, so.finished(outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake.")))
+	r := runner{rec: rec, end: newEnding()}
+	got := r.project(r.end.event(outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake.")))
 	want := record.NewResult("run-1", outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake."))
 	want.Directory, want.File = rec.Path(), record.ResultFile
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if got := problemsOf(job.Problems{{Key: "task.prompt", Message: "is missing"}}); len(got) != 1 || !strings.Contains(got[0], "task.prompt") {
@@ -131,14 +131,15 @@ func TestAResultTellsOfTheChangeThatWasPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rec.Close()
-	so := reached{change: changed("as it was made"), out: &publish.Publication{
+	r := runner{rec: rec, end: newEnding()}
+	r.end.work = &work{change: changed("as it was made")}
+	r.end.published = &publish.Publication{
 		Base: gitops.Base{SHA: "moved"}, Change: changed("a", "hunter22-hunter22"), Commit: "c0ffee", Branch: "agent-ci/x",
 		Pull: &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}, Operation: "created",
 		Table: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "red", After: "green", Seconds: 1, Log: "l"}}},
-	}}
-	so.told.Plan.Steps = []transcript.PlanStep{{Step: "One", Status: "completed"}}
-	in := invocation{rec: rec}
-	got := record.Project(in.publishedView(&so, outcome.Stopf(outcome.Changed, "pull_request", "Done.")))
+	}
+	r.end.agents.recorded.Plan.Steps = []transcript.PlanStep{{Step: "One", Status: "completed"}}
+	got := record.Project(r.publishedView(outcome.Stopf(outcome.Changed, "pull_request", "Done.")))
 	if got.BaseSHA != "moved" || got.HeadSHA != "c0ffee" || got.PullRequest.Number != 7 || got.Changes.Files != 2 || len(got.Plan) != 1 || len(got.Verify) != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -153,20 +154,23 @@ func TestWhichRunsCanGoOn(t *testing.T) {
 	rec := begun(t, "{}")
 	ws := workspace.Folder(rec, t.TempDir())
 	for name, c := range map[string]struct {
-		in   invocation
-		so   reached
+		rec  *record.Record
+		ws   *workspace.Workspace
+		a    assignment
 		o    outcome.Outcome
 		want bool
 	}{
-		"a run that was cancelled":  {invocation{rec: rec}, reached{workspace: ws}, outcome.Cancelled, true},
-		"one that came to its end":  {invocation{rec: rec}, reached{workspace: ws}, outcome.Changed, false},
-		"one without a checkout":    {invocation{rec: rec}, reached{}, outcome.Cancelled, false},
-		"one of a scripted session": {invocation{rec: rec, script: "s.yml"}, reached{workspace: ws}, outcome.Cancelled, true},
-		"a replay":                  {invocation{rec: rec}, reached{workspace: ws, replays: true}, outcome.Cancelled, false},
-		"on a person's branch":      {invocation{rec: rec}, reached{workspace: ws, assignment: assignment{task: intake.Task{Mode: intake.Join}}}, outcome.Cancelled, false},
-		"one that had not begun":    {invocation{rec: record.New("", nil)}, reached{workspace: ws}, outcome.Cancelled, false},
+		"a run that was cancelled":  {rec, ws, assignment{request: &request{}}, outcome.Cancelled, true},
+		"one that came to its end":  {rec, ws, assignment{request: &request{}}, outcome.Changed, false},
+		"one without a checkout":    {rec, nil, assignment{request: &request{}}, outcome.Cancelled, false},
+		"one of a scripted session": {rec, ws, assignment{request: &request{script: "s.yml"}}, outcome.Cancelled, true},
+		"a replay":                  {rec, ws, assignment{request: &request{recorded: &recording{}}}, outcome.Cancelled, false},
+		"on a person's branch":      {rec, ws, assignment{request: &request{}, task: intake.Task{Mode: intake.Join}}, outcome.Cancelled, false},
+		"one that had not begun":    {record.New("", nil), ws, assignment{request: &request{}}, outcome.Cancelled, false},
 	} {
-		if got := c.in.canGoOn(&c.so, c.o); got != c.want {
+		e := newEnding()
+		e.assignment, e.workspace = &c.a, c.ws
+		if got := e.mayResume(c.rec, c.o); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -194,8 +198,9 @@ func reasons(t *testing.T, o outcome.Outcome) (all []string) {
 // made where the run would come to the same end.
 func TestOffersToResume(t *testing.T) {
 	rec := begun(t, "{}")
-	in, so := invocation{rec: rec}, reached{workspace: workspace.Folder(rec, t.TempDir())}
-	for _, o := range goesOn {
+	e := newEnding()
+	e.workspace = workspace.Folder(rec, t.TempDir())
+	for _, o := range resumable {
 		all := reasons(t, o)
 		for _, reason := range inVain[o] {
 			if !slices.Contains(all, reason) {
@@ -203,7 +208,7 @@ func TestOffersToResume(t *testing.T) {
 			}
 		}
 		for _, reason := range all {
-			hint := in.resumeHint(&so, o, reason)
+			hint := e.resumeHint(rec, o, reason)
 			if want := !slices.Contains(inVain[o], reason); want != strings.Contains(hint, "agent-ci resume "+rec.Path()) {
 				t.Errorf("%s/%s offers %q", o, reason, hint)
 			}
@@ -216,8 +221,8 @@ func TestOffersToResume(t *testing.T) {
 			}
 		}
 	}
-	in = invocation{rec: begun(t, `{"task":{"prompt":"`+redactedMark+`X]"}}`)}
-	if hint := in.resumeHint(&so, outcome.Cancelled, "sigint"); hint != "" {
+	rec = begun(t, `{"task":{"prompt":"`+redactedMark+`X]"}}`)
+	if hint := e.resumeHint(rec, outcome.Cancelled, "sigint"); hint != "" {
 		t.Errorf("a run whose job holds a secret offers %q", hint)
 	}
 }

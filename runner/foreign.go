@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -17,91 +16,81 @@ import (
 
 // recordedHere says whether this machine wrote the record in a run directory. Any other one is a
 // stranger's, wherever it came from: who wrote it chose its settings and its base commit.
-func (in *invocation) recordedHere(dir *record.Directory) bool {
-	return dir.RecordedHere(record.NotesPath(in.env.Get))
+func (r *runner) recordedHere(dir *record.Directory) bool {
+	return dir.RecordedHere(record.NotesPath(r.env.Get))
 }
 
 // holdForeign refuses a stranger's record whose job allows more than the job file given here, the
 // base commit and the environment do. ws is on the recorded base, which counts once origin has it.
-func (in *invocation) holdForeign(ctx context.Context, h *history, ws *workspace.Workspace, goesOn bool) error {
+func (r *runner) holdForeign(ctx context.Context, h *history, ws *workspace.Workspace, publish string, resumes bool) error {
 	base := ws.Base()
 	published, err := ws.Checkout().OnRemote(ctx, base.Branch, base.SHA)
 	if err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	if !published && (goesOn || in.env.InActions() && in.source.JobFile != "") {
+	if !published && (resumes || r.env.InActions() && r.source.JobFile != "") {
 		return foreign("its base commit %s is not part of the branch %.100q of origin, as this checkout knows it; fetch that branch, or start a new run", gitops.Short(base.SHA), base.Branch)
 	}
 	commit := settings.Commit{}
 	if published {
 		commit = ws.Commit()
 	}
-	set, err := in.source.LoadTemplate(ctx, commit)
+	set, err := r.source.LoadTemplate(ctx, commit)
 	if err != nil {
 		return err
 	}
 	if _, err := job.LoadRecorded(h.Started.Job); err != nil {
 		return foreign("its job is none that agent-ci takes (%.300s); start a new run", firstProblem(err))
 	}
-	if over := h.job.Beyond(&set.Job, goesOn); over != nil {
-		return in.beyond(*over)
+	if over := h.job.Beyond(&set.Job, resumes); over != nil {
+		return r.beyond(*over)
 	}
-	if !goesOn {
+	if !resumes {
 		return nil
 	}
 	if branch := h.Workspace.Branch; branch != set.Job.PullRequest.Branch && !intake.OfRun(branch) {
-		return in.beyond(job.Excess{Key: "pull_request.branch", Value: branch})
+		return r.beyond(job.Excess{Key: "pull_request.branch", Value: branch})
 	}
-	project, err := in.findProject(in.naming(&set.Job, in.around(), ws))
+	project, err := r.findProject(r.naming(&set.Job, r.around(), ws), publish)
 	if err == nil && h.Workspace.Repository != "" && !strings.EqualFold(project.name(), h.Workspace.Repository) {
-		err = in.beyond(job.Excess{Key: "repository.name", Value: h.Workspace.Repository})
+		err = r.beyond(job.Excess{Key: "repository.name", Value: h.Workspace.Repository})
 	}
 	return err
 }
 
-// strangersState finds out whether the run directory is a stranger's, and refuses one with a state
+// foreignState finds out whether the run directory is a stranger's, and refuses one with a state
 // folder: what that says of checkouts would be put into the one here.
-func (in *invocation) strangersState() error {
-	if in.recordedHere(in.rec.Directory) {
-		return nil
+func (r *runner) foreignState() (bool, error) {
+	if r.recordedHere(r.rec.Directory) {
+		return false, nil
 	}
-	if in.rec.Has(record.StateFolder) {
-		return foreign("the folder %s in its run directory is not trusted; remove it to resume with the change and the patches that its transcript tells of", record.StateFolder)
+	if r.rec.Has(record.StateFolder) {
+		return false, foreign("the folder %s in its run directory is not trusted; remove it to resume with the change and the patches that its transcript tells of", record.StateFolder)
 	}
-	in.strangers = true
-	return nil
-}
-
-// leaveStranger removes the state folder that a stranger's record did not have, so that it can be
-// tried again.
-func (in *invocation) leaveStranger() {
-	if in.strangers {
-		in.rec.Remove(record.StateFolder)
-	}
+	return true, nil
 }
 
 // holdResumed is holdForeign for a run that goes on, in the checkout that was named, else the one
-// here: where a stranger's run worked says nothing of this machine.
-func (in *invocation) holdResumed(ctx context.Context, h *history) error {
-	if !in.strangers {
+// here.
+func (r *runner) holdResumed(ctx context.Context, a *assignment) error {
+	if !a.past.foreign {
 		return nil
 	}
-	in.dir = cmp.Or(in.dir, ".")
-	ws, err := workspace.Open(ctx, in.rec, workspace.Options{Dir: in.dir, Path: in.env.Get("PATH"), Forge: in.server(), OpenFilter: in.earlyFilters()})
+	ws, err := workspace.Open(ctx, r.rec, r.at(a.dir))
 	if err != nil {
 		return workspace.CheckoutFailure(err)
 	}
 	defer ws.Close()
-	if err := ws.UseBase(gitops.BaseSpec{Branch: h.Workspace.Base, SHA: h.Workspace.BaseSHA}); err != nil {
+	if err := ws.UseBase(gitops.BaseSpec{Branch: a.past.Workspace.Base, SHA: a.past.Workspace.BaseSHA}); err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	return in.holdForeign(ctx, h, ws, true)
+	return r.holdForeign(ctx, a.past, ws, a.publish, true)
 }
 
-func (in *invocation) beyond(over job.Excess) error {
+func (r *runner) beyond(over job.Excess) error {
 	here := "the base commit and the settings here"
-	if in.source.JobFile != "" {
-		here += ", with the job " + in.source.JobFile + ","
+	if r.source.JobFile != "" {
+		here += ", with the job " + r.source.JobFile + ","
 	}
 	return foreign("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", over.Key, over.Value, here)
 }

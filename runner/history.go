@@ -34,12 +34,14 @@ type history struct {
 	torn         int              // bytes that were cut off the transcript
 	raised       []string         // limits that the run is given to go on: KEY=VALUE
 	hasTree      bool             // the run directory has the work tree
-	left         bool             // it ended, and its work tree alone has its work, as of a run that was killed
+	inTree       bool             // it ended, and its work tree alone has its work, as of a run that was killed
+	found        workspace.Found  // how the checkout is, once it is opened
+	foreign      bool             // this machine did not record the run
 }
 
 // readHistory folds the events of a run directory.
 func readHistory(rec *record.Record) (*history, error) {
-	h := &history{left: workspace.LeftInTree(rec.Directory), hasTree: confine.LeftTree(rec.Directory)}
+	h := &history{inTree: workspace.LeftInTree(rec.Directory), hasTree: confine.LeftTree(rec.Directory)}
 	view, err := rec.Survey(h.take)
 	if err != nil {
 		return nil, err
@@ -97,7 +99,7 @@ func (h *history) note(known *transcript.View, e transcript.Event) (err error) {
 func (h *history) worked() bool { return h.conversation.Turns() > 0 }
 
 // ended says that the run ended and that the end put its work aside.
-func (h *history) ended() bool { return h.Finished != nil && !h.left }
+func (h *history) ended() bool { return h.Finished != nil && !h.inTree }
 
 // onPull says that the run goes on with a pull request, whose change was in the
 // checkout before the agent began.
@@ -124,8 +126,8 @@ func (h *history) askedOn() job.Issue {
 }
 
 // assignment is what the run was to do, and nothing of what it did.
-func (h *history) assignment() assignment {
-	a := assignment{settings: &settings.Settings{Job: h.job}, task: intake.Recorded(h.Task)}
+func (h *history) assignment(asked *request) assignment {
+	a := assignment{request: asked, settings: &settings.Settings{Job: h.job}, task: intake.Recorded(h.Task)}
 	a.task.Key, a.task.Branch = h.Started.Key, h.Workspace.Branch
 	return a
 }
@@ -139,16 +141,16 @@ func (h *history) earlier() workspace.Earlier {
 }
 
 // workTree is the backing of the work tree that has the work; empty for none.
-func (h *history) workTree(found workspace.Found) string {
-	if !h.worked() || found.Away != "" {
+func (h *history) workTree() string {
+	if !h.worked() || h.found.Away != "" {
 		return ""
 	}
 	return h.Policy.WorkTree
 }
 
 // returned is how the agent goes on.
-func (h *history) returned(found workspace.Found) worker.Earlier {
-	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: found, Servers: h.MCPServers, Agents: h.Agents}
+func (h *history) returned() worker.Earlier {
+	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: h.found, Servers: h.MCPServers, Agents: h.Agents}
 }
 
 // prices are those of the models of the run, by their names.

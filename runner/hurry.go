@@ -51,20 +51,18 @@ func (d *departure) leaves() bool {
 }
 
 // attended does work until it has its result, and tells the step of it. Once
-// in.hurry, which may be nil, has ended, the work is waited for a moment more:
+// hurry, which may be nil, has ended, the work is waited for a moment more:
 // whatever it is busy with then, the run leaves a result, and its process ends.
-func (in *invocation) attended(ctx context.Context, work func(*reached, *departure) record.Result) record.Result {
-	defer in.watch.Live(ctx, in.hurry)()
-	var left departure
+func (r *runner) attended(ctx context.Context, work func() record.Result) record.Result {
+	defer r.watch.Live(ctx, r.hurry)()
 	whole := func() record.Result {
-		var so reached
-		defer in.rec.Close()
-		defer so.close()
-		result := work(&so, &left)
-		in.tellStep(&so, &result)
+		defer r.rec.Close()
+		defer r.end.close()
+		result := work()
+		r.tellStep(&result)
 		return result
 	}
-	if in.hurry == nil {
+	if r.hurry == nil {
 		return whole()
 	}
 	done := make(chan record.Result, 1)
@@ -72,34 +70,35 @@ func (in *invocation) attended(ctx context.Context, work func(*reached, *departu
 	select {
 	case result := <-done:
 		return result
-	case <-in.hurry.Done():
+	case <-r.hurry.Done():
 	}
 	select {
 	case result := <-done:
 		return result
 	case <-time.After(hurryTime):
 	}
-	if !left.leaves() {
+	if !r.end.leaves() {
 		return <-done
 	}
-	return left.result(ctx)
+	return r.end.departure.result(ctx)
 }
 
 // tellStep gives the result to the job. What cannot be given is told in the result.
-func (in *invocation) tellStep(so *reached, result *record.Result) {
-	site := so.project.site()
+func (r *runner) tellStep(result *record.Result) {
+	a := r.end.assignment
+	site := a.project.site()
 	if site == (transcript.Site{}) { // what a transcript names is not believed here
-		site = transcript.Site{Server: in.env.Get("GITHUB_SERVER_URL"), Repository: in.env.Get("GITHUB_REPOSITORY")}
+		site = transcript.Site{Server: r.env.Get("GITHUB_SERVER_URL"), Repository: r.env.Get("GITHUB_REPOSITORY")}
 	}
 	told := progress.Told{
-		Result: *result, Record: in.rec, Checks: so.published().Table.Rows, Site: site, Artifacts: in.env.Artifacts(),
-		Refused: in.foreign && result.TranscriptSHA256 == "",
+		Result: *result, Record: r.rec, Checks: r.end.publication().Table.Rows, Site: site, Artifacts: r.env.Artifacts(),
+		Refused: r.end.bundle && result.TranscriptSHA256 == "",
 	}
-	if so.settings != nil {
-		told.Folder = so.job().Repository.Path
+	if a.settings != nil {
+		told.Folder = a.job().Repository.Path
 	}
-	if err := in.watch.TellStep(told); err != nil {
-		result.Errors = append(result.Errors, in.rec.Redact(err.Error()))
+	if err := r.watch.TellStep(told); err != nil {
+		result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
 	}
 }
 

@@ -14,24 +14,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/verify"
 )
 
-// keptBaselines opens what earlier runs found of bases; nil where the user wants none of
+// openBaselines opens what earlier runs found of bases; nil where the user wants none of
 // it, or where commands of the run could write there.
-func (in *invocation) keptBaselines(so *reached) *verify.Kept {
-	path := record.BaselinesPath(in.env.Get)
-	if !in.keepBaselines || path == "" || len(so.job().Verify) == 0 || !so.boxes.OutOfReach(path) {
+func (r *runner) openBaselines(rd *ready) *verify.Kept {
+	path := record.BaselinesPath(r.env.Get)
+	if !rd.baselines || path == "" || len(rd.job().Verify) == 0 || !rd.boxes.OutOfReach(path) {
 		return nil
 	}
 	program, err := programID()
 	if err != nil {
-		in.rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
+		r.rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
 		return nil
 	}
 	kept, err := record.OpenBaselines(path)
 	if err != nil {
-		in.rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
+		r.rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
 		return nil
 	}
-	return &verify.Kept{Baselines: kept, RunID: in.rec.ID, Machine: append(so.boxes.Machine(), program)}
+	r.end.closers = append(r.end.closers, kept.Close)
+	return &verify.Kept{Baselines: kept, RunID: r.rec.ID, Machine: append(rd.boxes.Machine(), program)}
 }
 
 // programID identifies this build of agent-ci: by Go's build ID, which names its content.

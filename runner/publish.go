@@ -1,13 +1,19 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/agent-ci/agent-ci/runner/bundle"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/proposals"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
@@ -29,60 +35,119 @@ type PublishOptions struct {
 // job file and the environment of this half.
 func Publish(ctx context.Context, o PublishOptions) record.Result {
 	o.Hurry = nil // nothing of it is waited for
-	in := newInvocation("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
-	in.dir, in.operator, in.publish, in.foreign = o.Dir, o.Operator, publishGitHub, true
-	return in.attended(ctx, func(so *reached, _ *departure) record.Result { return in.publishFrom(ctx, o.RunDir, so) })
+	r := newRunner("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
+	asked := &request{dir: o.Dir, operator: o.Operator, publish: publishGitHub}
+	r.end.assignment, r.end.bundle = &assignment{request: asked}, true
+	return r.attended(ctx, func() record.Result { return r.publishFrom(ctx, asked, o.RunDir) })
 }
 
-func (in *invocation) publishFrom(ctx context.Context, runDir string, so *reached) (result record.Result) {
-	in.maskSecrets()
+func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string) (result record.Result) {
+	r.maskSecrets()
 	dir, err := record.OpenDirectory(runDir)
 	if err != nil {
-		return in.unrecorded(so, err)
+		return r.unrecorded(err)
 	}
-	in.rec.Directory = dir
+	r.rec.Directory = dir
 	if err := dir.Lock(); err != nil {
-		return in.unrecorded(so, err)
+		return r.unrecorded(err)
 	}
 	if err := dir.Writable(); err != nil {
-		return in.unrecorded(so, err)
+		return r.unrecorded(err)
 	}
 	var b bundle.Bundle
 	err = guarded(ctx, func(ctx context.Context) (err error) {
-		b, err = in.publishBundle(ctx, so)
+		b, err = r.publishBundle(ctx, asked)
 		return err
 	})
-	stop := so.end(ctx, in.rec, err)
-	stop.Message = in.rec.Redact(stop.Message)
-	result = record.Project(in.publishedView(so, stop))
+	stop := r.end.of(ctx, r.rec, err)
+	stop.Message = r.rec.Redact(stop.Message)
+	result = record.Project(r.publishedView(stop))
 	result.Sandbox = record.Confinement{} // no command was run
-	result.Directory, result.BodyFile, result.Problems = in.rec.Path(), so.published().BodyFile, problemsOf(err)
+	result.Directory, result.BodyFile, result.Problems = r.rec.Path(), r.end.publication().BodyFile, problemsOf(err)
 	result.TranscriptSHA256, result.File = b.Head, record.PublishFile
-	if err := in.rec.WriteJSON(record.PublishFile, result); err != nil {
+	if err := r.rec.WriteJSON(record.PublishFile, result); err != nil {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""
 	}
 	if b.Head != "" {
-		in.rec.Remove(record.StateFolder) // else it may be that of a run that can still go on
+		r.rec.Remove(record.StateFolder) // else it may be that of a run that can still go on
 	}
 	return result
 }
 
+// publishBundle makes the verdict of a run of what its bundle proposes, and publishes it. The bundle is
+// there beside an error as far as it was opened.
+func (r *runner) publishBundle(ctx context.Context, asked *request) (b bundle.Bundle, err error) {
+	b, err = bundle.Open(ctx, r.rec, r.env.Token() != "")
+	if err = cmp.Or(publishesChange(b), err); err != nil {
+		return b, err
+	}
+	ws, err := workspace.Open(ctx, r.rec, r.at(cmp.Or(asked.dir, ".")))
+	if r.end.workspace = ws; err != nil {
+		return b, workspace.CheckoutFailure(err)
+	}
+	a := &assignment{request: asked}
+	r.end.assignment = a
+	half := bundle.Half{
+		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, surroundings(r.env)),
+		Forge: func(j *job.Job) (to publish.Forge, err error) {
+			a.project, err = r.findProject(r.naming(j, r.around(), ws), asked.publish)
+			return r.onForge(a.project, ws), err
+		},
+	}
+	to, p, err := half.Propose(ctx, b)
+	a.task = p.Task
+	if p.Job != nil {
+		a.settings = &settings.Settings{Job: *p.Job}
+	}
+	proposed := work{change: p.Change, table: p.Table, stopped: p.Stopped, summary: p.Summary}
+	r.reached(proposed)
+	if p.RunID != "" {
+		r.end.agents = &agents{recorded: worker.Work{Plan: b.View.Plan}}
+	}
+	if err != nil {
+		return b, err
+	}
+	at := &place{assignment: a, workspace: ws, lessons: proposals.Recorded(r.rec, b.View, onPull(b.View)).In(ws, a.job(), false)}
+	rd := &ready{place: at, agents: r.end.agents}
+	proposed.ready = rd
+	w := r.reached(proposed)
+	p.Follow.Judge, p.Follow.Onto, p.LessonsIn = r.follow(rd).Judge, rd.lessons.Onto, rd.lessons.Brought
+	if !p.Change.Empty() {
+		if err := p.Follow.Judge(ctx, p.Job, p.Change); err != nil {
+			return b, err
+		}
+		if rd.hooks, err = r.hooksOfBundle(ctx, at, b, p.Change, p.Base); err != nil {
+			return b, err
+		}
+		r.end.hooks, p.Ask = rd.hooks, askOfDraft(rd.hooks, a.project.publish)
+	}
+	if err := r.publish(ctx, &verdict{w, p}, to); err != nil {
+		return b, err
+	}
+	if !p.Change.Empty() {
+		return b, nil
+	}
+	stop := b.NothingToPublish()
+	stop.Message += r.end.published.OpenSentence()
+	return b, stop
+}
+
 // publishedView returns what this half knows of the run: a bundle's transcript is closed, and takes
 // no events of it.
-func (in *invocation) publishedView(so *reached, stop *outcome.Stop) *transcript.View {
-	p, end := so.published(), so.finished(stop)
-	view := &transcript.View{Started: transcript.RunStarted{RunID: in.rec.ID}, Plan: so.told.Plan, Verify: &p.Table, Warnings: in.rec.Warnings(), Finished: &end}
+func (r *runner) publishedView(stop *outcome.Stop) *transcript.View {
+	p, end := r.end.publication(), r.end.event(stop)
+	view := &transcript.View{Started: transcript.RunStarted{RunID: r.rec.ID}, Plan: r.end.agents.recorded.Plan, Verify: &p.Table, Warnings: r.rec.Warnings(), Finished: &end}
 	if !p.Change.Empty() {
 		view.Change = &transcript.Change{Files: workspace.ChangeFiles(p.Change), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}
 		for i, f := range view.Change.Files { // a name may hold a secret
-			view.Change.Files[i].Path = in.rec.Redact(f.Path)
+			view.Change.Files[i].Path = r.rec.Redact(f.Path)
 		}
 	}
 	if p.Pull != nil {
 		view.Publish = []transcript.Publish{{Step: "pull_request", Number: p.Pull.Number, URL: p.Pull.URL, Operation: p.Operation}}
 	}
-	if so.hooks != nil {
-		view.Hooks = so.hooks.Uses()
+	if r.end.hooks != nil {
+		view.Hooks = r.end.hooks.Uses()
 	}
 	return view
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/proposals"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -33,7 +34,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/agents"
+	agentstates "github.com/agent-ci/agent-ci/tools/agents"
 	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
@@ -93,7 +94,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 	}
 	p := newReplay(recorded, o)
 	p.called = called
-	defer p.in.watch.Live(ctx, nil)()
+	defer p.r.watch.Live(ctx, nil)()
 	defer p.close()
 	if err := p.open(ctx, o); err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ type recordedRun struct {
 }
 
 func readRecorded(o ReplayOptions) (recordedRun, error) {
-	rec := newInvocation("", settings.Given{}, Surroundings{Environ: o.Environ}).rec
+	rec := newRunner("", settings.Given{}, Surroundings{Environ: o.Environ}).rec
 	dir, err := record.OpenDirectory(o.RunDir)
 	if err != nil {
 		return recordedRun{}, err
@@ -132,35 +133,43 @@ func (r recordedRun) audited() audit.Record {
 	return audit.Record{Directory: r.rec.Directory, View: r.View, Job: &r.job}
 }
 
+// recording stands in for what a replay neither asks nor starts.
+type recording struct {
+	answers *recordedAnswers
+	outputs []transcript.ToolFinished
+	nested  transcript.Nested    // the calls that scripts of the record made, as they name the fresh tree
+	servers *extensions.Recorded // of tools; nil for none
+	waits   *team.Recorded       // what waits for agents came to
+	// endings says how a call of a command returned.
+	endings func(context.Context, tools.Call) command.Before
+}
+
 // replay is a run that takes its answers from another.
 type replay struct {
 	recorded recordedRun
-	in       *invocation
-	so       *reached
+	r        *runner
+	asked    *request
 	source   *workspace.Workspace // that has the objects of the fresh tree
-	into     string               // the fresh tree
-	nested   transcript.Nested    // the calls that scripts of the record made, as they name the fresh tree
-	called   string               // that tree, for people
+	tree     *workspace.Workspace // the fresh tree; nil where nothing is run
+	into     string               // its folder
+	called   string               // it, for people
 }
 
 func newReplay(recorded recordedRun, o ReplayOptions) *replay {
-	in := newInvocation("", settings.Given{JobFile: o.JobFile}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, ScriptEngine: o.ScriptEngine, Progress: o.Progress, Terminal: o.Terminal, Quiet: o.Progress == nil})
-	in.publish, in.rec.Notes = publishNone, "" // the settings of a replay are those of who wrote its record
-	return &replay{recorded: recorded, in: in, so: &reached{replays: true}, into: filepath.Join(o.Out, record.CheckoutFolder)}
+	r := newRunner("", settings.Given{JobFile: o.JobFile}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress, Terminal: o.Terminal, Quiet: o.Progress == nil})
+	r.rec.Notes = "" // the settings of a replay are those of who wrote its record
+	return &replay{recorded: recorded, r: r, asked: &request{publish: publishNone, program: program{engine: o.ScriptEngine}}, into: filepath.Join(o.Out, record.CheckoutFolder)}
 }
 
 // open makes the directory of the replay and finds the base commit.
 func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
-	if err := p.in.makeDirectory(o.Out); err != nil {
+	if err := p.r.makeDirectory(o.Out, ""); err != nil {
 		return err
 	}
 	was := p.recorded.Workspace
-	p.so.assignment = p.recorded.assignment()
-	p.so.recall(p.in.rec, p.recorded.View)
-	p.so.learnt.proposed, p.so.learnt.written = nil, nil // by the calls, again
-	p.so.project.publish, p.in.rec.ID = publishNone, p.recorded.Started.RunID
-	p.in.keepOut(p.so.job())
-	own := p.in.recordedHere(p.recorded.rec.Directory)
+	p.r.rec.ID = p.recorded.Started.RunID
+	p.r.keepOut(&p.recorded.job)
+	own := p.r.recordedHere(p.recorded.rec.Directory)
 	from := was.Root
 	if !own { // who wrote the record may have named any folder
 		from = "."
@@ -174,11 +183,13 @@ func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
 	if own || o.Frozen { // which runs nothing
 		return nil
 	}
-	return p.in.holdForeign(ctx, p.recorded.history, p.source, false)
+	return p.r.holdForeign(ctx, p.recorded.history, p.source, publishNone, false)
 }
 
 func (p *replay) openTree(ctx context.Context, dir, name string) (*workspace.Workspace, error) {
-	ws, err := workspace.Open(ctx, p.in.rec, workspace.Options{Dir: dir, Path: p.in.env.Get("PATH"), Forge: p.in.server(), OpenFilter: p.in.earlyFilters(), Name: name})
+	at := p.r.at(dir)
+	at.Name = name
+	ws, err := workspace.Open(ctx, p.r.rec, at)
 	if err != nil {
 		return nil, err
 	}
@@ -186,11 +197,11 @@ func (p *replay) openTree(ctx context.Context, dir, name string) (*workspace.Wor
 }
 
 func (p *replay) close() {
-	p.so.close()
+	p.r.end.close()
 	if p.source != nil {
 		_ = p.source.Close()
 	}
-	p.in.rec.Close()
+	p.r.rec.Close()
 }
 
 // live runs the recorded answers with the real tools.
@@ -201,47 +212,50 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	if err := p.makeTree(ctx); err != nil {
 		return nil, err
 	}
-	answers, outputs, err := p.record()
+	recorded, err := p.record()
 	if err == nil {
-		p.in.tools, err = p.replayEmbedded(outputs)
+		p.asked.program.tools, err = p.replayEmbedded(recorded)
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.so.before = p.endings(outputs)
-	if p.so.recorded, err = p.recordedServers(outputs); err != nil {
+	if recorded.servers, err = p.recordedServers(recorded); err != nil {
 		return nil, err
 	}
-	if p.so.skills, err = skills.Kept(p.recorded.rec.Directory, p.recorded.Skills); err != nil {
+	p.asked.recorded = recorded
+	at := place{assignment: new(p.recorded.assignment(p.asked)), workspace: p.tree}
+	at.project.publish = publishNone
+	if at.skills, err = skills.Kept(p.recorded.rec.Directory, p.recorded.Skills); err != nil {
 		return nil, err
 	}
-	err = guarded(ctx, func(ctx context.Context) error {
-		return p.in.replay(ctx, p.recorded.Workspace.Repository, answers, p.so)
-	})
+	at.lessons = proposals.Recorded(p.r.rec, p.recorded.View, p.recorded.onPull()).ForReplay().In(p.tree, at.job(), at.task.Subject != nil)
+	p.r.placed(at)
+	err = guarded(ctx, func(ctx context.Context) error { return p.run(ctx, at) })
+	answers, end := recorded.answers, p.r.end
 	if err != nil && answers.next == 0 && len(answers.answers) > 0 {
 		return nil, p.notStarted(ctx, err)
 	}
-	found := &Replayed{Tree: string(p.so.workspace.Base().Tree), Calls: len(outputs)}
-	if !p.so.change.Empty() {
-		found.Tree = string(p.so.change.Tree)
+	found := &Replayed{Tree: string(p.tree.Base().Tree), Calls: len(recorded.outputs)}
+	if !end.work.change.Empty() {
+		found.Tree = string(end.work.change.Tree)
 	}
-	if p.so.agent != nil {
+	if end.agents.main != nil {
 		if found.Body, err = p.writeBody(err); err != nil && found.Body == "" {
 			return nil, err
 		}
 	}
-	stop := p.so.end(ctx, p.in.rec, err)
-	found.Outcome, found.Message = stop.Outcome, outcome.Shortened(p.in.rec.Redact(stop.Message))
+	stop := end.of(ctx, p.r.rec, err)
+	found.Outcome, found.Message = stop.Outcome, outcome.Shortened(p.r.rec.Redact(stop.Message))
 	stop.Message = found.Message
-	p.in.conclude(p.so, p.so.finished(stop))
-	if found.Differences, err = p.recorded.audited().Outputs(outputs, p.in.rec.Directory, p.so.workspace.Root()); err != nil {
+	p.r.conclude(end.event(stop))
+	if found.Differences, err = p.recorded.audited().Outputs(recorded.outputs, p.r.rec.Directory, p.tree.Root()); err != nil {
 		return found, err
 	}
-	came := audit.Replay{Stop: stop, Base: string(p.so.workspace.Base().Tree), Tree: found.Tree, Checks: p.so.table.Rows}
-	switch end := p.recorded.Finished; {
+	came := audit.Replay{Stop: stop, Base: string(p.tree.Base().Tree), Tree: found.Tree, Checks: end.work.table.Rows}
+	switch ended := p.recorded.Finished; {
 	case !answers.lacked:
 		found.differ(p.recorded.audited().End(came))
-	case end != nil && !slices.Contains(goesOn, outcome.Outcome(end.Outcome)): // nothing stopped the run before it had all answers
+	case ended != nil && !slices.Contains(resumable, outcome.Outcome(ended.Outcome)): // nothing stopped the run before it had all answers
 		found.differ(p.recorded.audited().GoesOn(came, found.Message))
 	}
 	patch, err := p.recorded.audited().Patch(ctx)
@@ -249,34 +263,70 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	return found, err
 }
 
+// run is a run up to its verdict, whose model says what one said before.
+func (p *replay) run(ctx context.Context, at place) error {
+	r := p.r
+	return r.inTime(ctx, at.job().Limits, func(limited context.Context) (err error) {
+		a := *at.assignment
+		if a.model, err = a.recorded.answers.model(a.job(), r.rec.Warn); err != nil {
+			return err
+		}
+		n := r.naming(a.job(), r.around(), at.workspace)
+		n.Recorded = p.recorded.Workspace.Repository
+		if a.project, err = r.findProject(n, a.publish); err != nil {
+			return err
+		}
+		if err := r.readRules(limited, &at, &a, at.workspace); err != nil {
+			return err
+		}
+		if at.guides, err = worker.ReadGuides(at.workspace.Commit(), a.job().Repository.Path, r.rec.Warn); err != nil {
+			return err
+		}
+		at.assignment = &a
+		rd, err := r.makeReady(limited, r.placed(at))
+		if err != nil {
+			return err
+		}
+		w, err := r.work(limited, ctx, rd, 0)
+		if err != nil {
+			return err
+		}
+		if err := rd.hooks.Fired(); err != nil {
+			return err
+		}
+		_, err = r.judge(limited, w)
+		return err
+	})
+}
+
 // notStarted returns the outcome of a replay that ended before the first recorded answer: this
 // machine lacks something that the run had.
 func (p *replay) notStarted(ctx context.Context, err error) error {
-	stop := p.so.end(ctx, p.in.rec, err)
-	return &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + p.in.rec.Redact(stop.Message), Err: err}
+	stop := p.r.end.of(ctx, p.r.rec, err)
+	return &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + p.r.rec.Redact(stop.Message), Err: err}
 }
 
 // makeTree makes a fresh tree of the base commit, which borrows its objects.
 func (p *replay) makeTree(ctx context.Context) (err error) {
 	base := p.source.Base()
-	p.source.Checkout().AllowFilters(p.so.job().Git.Listed())
+	p.source.Checkout().AllowFilters(p.recorded.job.Git.Listed())
 	if err := p.source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Shown: gitops.Shown{Tree: base.Tree}}); err != nil {
 		return err
 	}
-	if p.so.workspace, err = p.openTree(ctx, p.into, p.called); err != nil {
+	if p.tree, err = p.openTree(ctx, p.into, p.called); err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	if is := p.so.workspace.Base().SHA; is != base.SHA {
+	if is := p.tree.Base().SHA; is != base.SHA {
 		return fmt.Errorf("the fresh tree stands on %s, not on the base %s", gitops.Short(is), gitops.Short(base.SHA))
 	}
-	return p.so.workspace.UseBase(gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
+	return p.tree.UseBase(gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
 }
 
 // writeBody writes the body of the pull request and keeps the error of the run.
 // It names the transcript that is replayed, and the folder that the run worked
 // in: two replays differ in nothing but durations.
 func (p *replay) writeBody(failed error) (string, error) {
-	view, err := p.in.rec.View()
+	view, err := p.r.rec.View()
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
@@ -285,9 +335,10 @@ func (p *replay) writeBody(failed error) (string, error) {
 		return "", errors.Join(failed, err)
 	}
 	view.Head, view.Events = recorded.Head, recorded.Events
-	proposal := p.in.proposal(p.so)
+	w := p.r.end.work
+	proposal := p.r.proposal(w)
 	proposal.ShownAs = filepath.Base(p.recorded.rec.Path())
-	posts, err := body.Compose(view, p.in.means(p.so.project, p.so.workspace).BodyOptions(&proposal))
+	posts, err := body.Compose(view, p.r.means(w.project, w.workspace).BodyOptions(&proposal))
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
@@ -295,7 +346,7 @@ func (p *replay) writeBody(failed error) (string, error) {
 	for _, place := range p.places() {
 		text = strings.ReplaceAll(text, place.here, place.recorded)
 	}
-	return text, errors.Join(failed, p.in.rec.Write(record.PullRequestFile, []byte(text)))
+	return text, errors.Join(failed, p.r.rec.Write(record.PullRequestFile, []byte(text)))
 }
 
 // recordedAnswers is a model that says what one said before.
@@ -351,8 +402,8 @@ func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, err
 
 // people are those to whom the run put its questions, where it did: nobody is asked
 // again.
-func (a *recordedAnswers) people() asking {
-	if !a.asks {
+func (r *recording) people() asking {
+	if !r.answers.asks {
 		return nil
 	}
 	return func(context.Context, []question.Question) error { return nil }
@@ -387,29 +438,28 @@ func (a *recordedAnswers) Respond(ctx context.Context, r model.Request, observe 
 	return answer, nil
 }
 
-// record reads the answers and the outputs of calls, by number. Where answers
-// name the checkout of the run they now name the fresh tree.
-func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
+// record reads what the record has of answers and calls. Where answers name the checkout of the
+// run they now name the fresh tree.
+func (p *replay) record() (*recording, error) {
 	answers := &recordedAnswers{
 		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings), prices: p.recorded.prices(),
 		agents: recordedAgents{}, scripted: p.recorded.Started.Scripted != "",
 	}
 	for _, a := range p.recorded.Agents {
-		answers.agents.of(a.ID).waits = a.Status != agents.Completed
+		answers.agents.of(a.ID).waits = a.Status != agentstates.Completed
 	}
-	p.so.waits = team.NewRecorded()
+	recorded := &recording{answers: answers, waits: team.NewRecorded()}
 	if len(p.recorded.listed.Hooks) > 0 {
 		said := p.recorded.hooks
 		said.Replays, said.Rounds, said.More = true, 0, ""
-		answers.hooks = &hooks.Hooks{All: hooks.Recorded(p.recorded.listed), Record: p.in.rec, Answers: said}
+		answers.hooks = &hooks.Hooks{All: hooks.Recorded(p.recorded.listed), Record: p.r.rec, Answers: said}
 	}
-	var outputs []transcript.ToolFinished
 	err := eachEvent(p.recorded.rec, func(e transcript.Event) error {
 		of := answers
 		if by := e.By(); by != "" {
 			of = answers.agents.of(by)
 		}
-		if err := p.so.waits.Take(e); err != nil {
+		if err := recorded.waits.Take(e); err != nil {
 			return err
 		}
 		switch e.Type {
@@ -439,48 +489,43 @@ func (p *replay) record() (*recordedAnswers, []transcript.ToolFinished, error) {
 			}
 			d.Input = p.here(d.Input)
 			d.Agent = e.By()
-			p.nested.Add(d)
+			recorded.nested.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
 			if err := json.Unmarshal(e.Data, &d); err != nil {
 				return err
 			}
 			d.Agent = e.By()
-			outputs = append(outputs, d)
+			recorded.outputs = append(recorded.outputs, d)
 		}
 		return nil
 	})
-	return answers, outputs, err
-}
-
-// answering returns what the record has of calls.
-func (p *replay) answering(outputs []transcript.ToolFinished) *extensions.Recorded {
-	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(outputs))
-	for _, output := range outputs {
-		answers[output.Ref()] = output
-	}
-	return &extensions.Recorded{Answers: answers, Nested: &p.nested}
-}
-
-// endings says how calls of commands returned in the record: how fast this machine is makes no
-// difference then.
-func (p *replay) endings(outputs []transcript.ToolFinished) func(context.Context, tools.Call) command.Before {
-	recorded := p.answering(outputs)
-	return func(ctx context.Context, call tools.Call) command.Before {
-		answer, _ := recorded.Answer(ctx, call)
+	all := recorded.all()
+	recorded.endings = func(ctx context.Context, call tools.Call) command.Before { // how fast this machine is makes no difference then
+		answer, _ := all.Answer(ctx, call)
 		_, ended := answer.Detail["exit_code"]
 		session, _ := answer.Detail["session_id"].(float64)
 		return command.Before{Ended: ended, Session: int(session)}
 	}
+	return recorded, err
+}
+
+// all returns what the record has of calls.
+func (r *recording) all() *extensions.Recorded {
+	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(r.outputs))
+	for _, output := range r.outputs {
+		answers[output.Ref()] = output
+	}
+	return &extensions.Recorded{Answers: answers, Nested: &r.nested}
 }
 
 // recordedServers are the servers of tools as the record has them: none is started. Where answers
 // name the checkout of the run they now name the fresh tree.
-func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions.Recorded, error) {
+func (p *replay) recordedServers(recorded *recording) (*extensions.Recorded, error) {
 	if len(p.recorded.job.MCPServers) == 0 {
 		return nil, nil
 	}
-	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &p.nested}
+	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &recorded.nested}
 	for _, server := range p.recorded.MCPServers {
 		if server.File == "" {
 			continue
@@ -491,7 +536,7 @@ func (p *replay) recordedServers(outputs []transcript.ToolFinished) (*extensions
 		}
 		servers.Lists = append(servers.Lists, list)
 	}
-	for _, output := range outputs {
+	for _, output := range recorded.outputs {
 		output.Output = p.here(output.Output)
 		var err error
 		if output.Object, err = p.inFreshTree(output.Object); err != nil {
@@ -515,14 +560,14 @@ func (p *replay) inFreshTree(value any) (named any, err error) {
 	return named, err
 }
 
-// place is a path of the recorded run, and of the same here.
-type place struct{ recorded, here string }
+// moved is a path of the recorded run, and of the same here.
+type moved struct{ recorded, here string }
 
 // places are those at which commands find the work tree.
-func (p *replay) places() []place {
-	all := []place{{p.recorded.Workspace.Root, p.so.workspace.Root()}}
+func (p *replay) places() []moved {
+	all := []moved{{p.recorded.Workspace.Root, p.tree.Root()}}
 	if seen := p.recorded.Policy.Seen; seen != "" {
-		all = slices.Insert(all, 0, place{seen, p.so.workspace.Seen()})
+		all = slices.Insert(all, 0, moved{seen, p.tree.Seen()})
 	}
 	return all
 }
@@ -559,8 +604,7 @@ func eachEvent(of *record.Record, take func(transcript.Event) error) error {
 
 // frozen checks that the record makes up what was sent and what was changed.
 func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
-	p.so.workspace, p.source = p.source, nil
-	found := &Replayed{Tree: string(p.so.workspace.Base().Tree)}
+	found := &Replayed{Tree: string(p.source.Base().Tree)}
 	recorded := p.recorded.audited()
 	requests, number, err := recorded.Requests()
 	if err != nil {
@@ -584,28 +628,28 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 	if found.Body, err = p.recordedBody(view); err != nil {
 		return nil, err
 	}
-	return found, p.in.rec.Write(record.PullRequestFile, []byte(found.Body))
+	return found, p.r.rec.Write(record.PullRequestFile, []byte(found.Body))
 }
 
 // recordedBody is the body of the pull request by what the record tells. The template
 // is that of the checkout.
 func (p *replay) recordedBody(view *transcript.View) (string, error) {
-	proposal := publish.Proposal{Job: p.so.job(), Task: p.so.task, Table: transcript.Verify{Passed: true}}
+	proposal := publish.Proposal{Job: &p.recorded.job, Task: p.recorded.assignment(p.asked).task, Table: transcript.Verify{Passed: true}}
 	if view.Verify != nil {
 		proposal.Table = *view.Verify
 	}
-	means := publish.Means{Record: p.recorded.rec, Workspace: p.so.workspace, Env: p.in.env}
+	means := publish.Means{Record: p.recorded.rec, Workspace: p.source, Env: p.r.env}
 	posts, err := body.Compose(view, means.BodyOptions(&proposal))
 	return posts.Body, err
 }
 
 // applyChange makes the tree of the change in the fresh tree.
 func (p *replay) applyChange(ctx context.Context, change *transcript.Change, found *Replayed) error {
-	changes, err := p.so.workspace.ReadWork(ctx, p.recorded.rec.Directory, change)
+	changes, err := p.source.ReadWork(ctx, p.recorded.rec.Directory, change)
 	if err != nil {
 		return err
 	}
 	found.differ(p.recorded.audited().Files(workspace.ChangeFiles(changes), string(changes.Tree)))
 	found.Tree = string(changes.Tree)
-	return p.so.workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Shown: gitops.Shown{Tree: changes.Tree}})
+	return p.source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Shown: gitops.Shown{Tree: changes.Tree}})
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
-// goesOn are the outcomes of runs that were stopped: something around them ended
+// resumable are the outcomes of runs that were stopped: something around them ended
 // them, not their work.
-var goesOn = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
+var resumable = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
 
 // inVain are the ends after which the same run would come to the same end: its next request is the one
 // that was refused, and resume changes nothing but limits.
@@ -35,7 +35,7 @@ func Resumable(dir *record.Directory) error {
 	var end record.Result
 	pending := workspace.Pending(dir)
 	there, err := dir.ReadJSON(record.ResultFile, &end)
-	if there && err == nil && !pending && !slices.Contains(goesOn, end.Outcome) {
+	if there && err == nil && !pending && !slices.Contains(resumable, end.Outcome) {
 		return hasEnded() // as most have: nothing of the transcript has to be read
 	}
 	rec := record.New("", nil)
@@ -47,7 +47,7 @@ func Resumable(dir *record.Directory) error {
 	if h.Finished != nil && !dir.Has(record.ResultFile) {
 		return nil
 	}
-	if err := h.mayGoOn(pending); err != nil {
+	if err := h.mayResume(pending); err != nil {
 		return err
 	}
 	return h.sameAnswers("")
@@ -56,18 +56,18 @@ func Resumable(dir *record.Directory) error {
 // resumable says whether a run can go on, with the limits that it then has. pending
 // says that it ended while its work was not in the checkout.
 func (h *history) resumable(pending bool) error {
-	if err := h.mayGoOn(pending); err != nil {
+	if err := h.mayResume(pending); err != nil {
 		return err
 	}
 	return h.withinLimit()
 }
 
-// mayGoOn is resumable for any limits.
-func (h *history) mayGoOn(pending bool) error {
+// mayResume is resumable for any limits.
+func (h *history) mayResume(pending bool) error {
 	switch {
 	case !h.Begun():
 		return workspace.CannotResume("it was stopped before it had begun; start a new one")
-	case h.Finished != nil && !pending && !slices.Contains(goesOn, outcome.Outcome(h.Finished.Outcome)):
+	case h.Finished != nil && !pending && !slices.Contains(resumable, outcome.Outcome(h.Finished.Outcome)):
 		return hasEnded()
 	case strings.Contains(string(h.Started.Job), redactedMark):
 		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
@@ -109,29 +109,4 @@ func (h *history) withinLimit() error {
 		return nil
 	}
 	return workspace.CannotResume("%s is used up; raise it with --set %s=…", key, key)
-}
-
-// canGoOn says whether a run that ended so can go on: as resume decides by the transcript so far. What a
-// record answered to, or what joined a person's branch, cannot.
-func (in *invocation) canGoOn(so *reached, o outcome.Outcome) bool {
-	if !in.rec.Begun() || so.workspace == nil || so.replays || so.task.Mode == intake.Join || so.task.Repair != nil || !slices.Contains(goesOn, o) {
-		return false
-	}
-	h, err := readHistory(in.rec)
-	return err == nil && h.mayGoOn(false) == nil
-}
-
-// resumeHint tells a person how a run that was stopped goes on.
-func (in *invocation) resumeHint(so *reached, o outcome.Outcome, reason string) string {
-	if slices.Contains(inVain[o], reason) || !in.canGoOn(so, o) || so.workspace.Moving() { // the message says it already
-		return ""
-	}
-	command := "agent-ci resume " + in.rec.Path()
-	if in.script != "" {
-		command += " --replay " + in.script
-	}
-	if o == outcome.BudgetExceeded {
-		command += " --set " + settings.LimitKey(reason) + "=…"
-	}
-	return "It can go on: " + command + "."
 }

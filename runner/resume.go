@@ -1,14 +1,19 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/proposals"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
@@ -34,62 +39,83 @@ type ResumeOptions struct {
 // Before it has begun to, what fails leaves the run directory as it is, so that
 // it can be tried again.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
-	in := newInvocation("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
-	in.dir, in.operator, in.tools, in.script = o.Dir, o.Operator, o.Tools, o.Replay
-	return in.attended(ctx, func(so *reached, left *departure) record.Result {
-		in.maskSecrets()
+	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
+	return r.attended(ctx, func() record.Result {
+		r.maskSecrets()
 		var h *history
 		err := guarded(ctx, func(ctx context.Context) (err error) {
-			h, err = in.reopen(ctx, o)
+			h, err = r.reopen(ctx, o)
 			return err
 		})
-		if h != nil && h.Finished != nil && !in.rec.Has(record.ResultFile) {
-			return in.concludeAgain(h)
+		if h != nil && h.Finished != nil && !r.rec.Has(record.ResultFile) {
+			return r.concludeAgain(h)
 		}
 		if err == nil {
-			in.adopt(h, so)
-			if err = in.rec.Reserve(); err == nil {
-				err = guarded(ctx, func(ctx context.Context) error { return in.resume(ctx, h, so, left) })
+			a := r.adopt(h, &request{dir: o.Dir, operator: o.Operator, script: o.Replay, program: program{o.Tools, o.ScriptEngine}})
+			if err = r.rec.Reserve(); err == nil {
+				err = guarded(ctx, func(ctx context.Context) error { return r.resume(ctx, a) })
 			}
 		}
-		if !so.resumed {
-			in.leaveStranger()
-			return in.unrecorded(so, err)
+		if r.end.resumed {
+			return r.finish(ctx, err)
 		}
-		return in.finish(ctx, so, left, err)
+		if h != nil && h.foreign { // else it could not be tried again
+			r.rec.Remove(record.StateFolder)
+		}
+		return r.unrecorded(err)
+	})
+}
+
+// resume is a run from where it was. A run whose time is over goes on too, to what is
+// done with its work.
+func (r *runner) resume(ctx context.Context, a assignment) error {
+	p, err := r.reenter(ctx, a)
+	if err != nil {
+		return outcome.Of(ctx, err)
+	}
+	rd, added, err := r.open(ctx, p)
+	if err != nil {
+		return outcome.Of(ctx, err)
+	}
+	return r.inTime(ctx, a.job().Limits, func(limited context.Context) error {
+		rd, err := r.setUp(limited, rd, added)
+		if err != nil {
+			return err
+		}
+		return r.workAndPublish(limited, ctx, rd, a.past.Work.Attempts)
 	})
 }
 
 // reopen reads the run directory, and makes sure that nobody else works in it. What
 // was read of the run is there beside an error.
-func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, err error) {
-	if in.rec.Directory, err = record.OpenDirectory(o.RunDir); err != nil {
+func (r *runner) reopen(ctx context.Context, o ResumeOptions) (h *history, err error) {
+	if r.rec.Directory, err = record.OpenDirectory(o.RunDir); err != nil {
 		return nil, err
 	}
-	if err := in.rec.LockSoon(ctx); err != nil {
+	if err := r.rec.LockSoon(ctx); err != nil {
 		return nil, err
 	}
-	torn, err := in.rec.Reopen(in.watch.Show)
+	torn, err := r.rec.Reopen(r.watch.Show)
 	if err != nil {
 		return nil, workspace.CannotResume("%s", outcome.Trimmed(err)).Because(err)
 	}
-	if h, err = readHistory(in.rec); err != nil {
+	if h, err = readHistory(r.rec); err != nil {
 		return nil, err
 	}
 	h.torn, h.raised, h.limits = torn, o.Set, h.job.Limits
 	if h.job.Limits, err = settings.SetLimits(h.limits, o.Set); err != nil {
 		return h, err
 	}
-	if err := h.resumable(workspace.Pending(in.rec.Directory)); err != nil {
+	if err := h.resumable(workspace.Pending(r.rec.Directory)); err != nil {
 		return h, err
 	}
-	if err := h.sameAnswers(in.script); err != nil {
+	if err := h.sameAnswers(o.Replay); err != nil {
 		return h, err
 	}
-	if err := in.strangersState(); err != nil {
+	if h.foreign, err = r.foreignState(); err != nil {
 		return h, err
 	}
-	if err := in.rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
+	if err := r.rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
 		if ctx.Err() != nil {
 			return h, err
 		}
@@ -100,89 +126,147 @@ func (in *invocation) reopen(ctx context.Context, o ResumeOptions) (h *history, 
 
 // concludeAgain writes the result of a run that was killed between its last
 // event and its result.
-func (in *invocation) concludeAgain(h *history) record.Result {
+func (r *runner) concludeAgain(h *history) record.Result {
 	result := record.Project(h.View)
-	result.Worked, result.Directory, result.File = h.worked(), in.rec.Path(), record.ResultFile
-	result.TranscriptSHA256 = in.rec.Log().Head()
-	if err := in.rec.WriteJSON(record.ResultFile, result); err != nil {
+	result.Worked, result.Directory, result.File = h.worked(), r.rec.Path(), record.ResultFile
+	result.TranscriptSHA256 = r.rec.Log().Head()
+	if err := r.rec.WriteJSON(record.ResultFile, result); err != nil {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""
 	}
 	return result
 }
 
 // adopt takes over what the transcript says of a run that goes on.
-func (in *invocation) adopt(h *history, so *reached) {
-	so.assignment = h.assignment()
-	in.rec.ID, in.publish, in.began = h.Started.RunID, h.Started.Publish, time.Now().Add(-h.elapsed)
-	in.keepOut(so.job())
-	in.rec.GoOn(h.Warnings)
-	in.watch.Follow(h.View, limitsOf(so.job()))
-	so.used = h.Secrets
-	so.recall(in.rec, h.View)
-	so.told, so.committed = worker.Work{Plan: h.Plan}, h.Commit()
+func (r *runner) adopt(h *history, asked *request) assignment {
+	asked.past, asked.publish = h, h.Started.Publish
+	if h.foreign {
+		asked.dir = cmp.Or(asked.dir, ".") // where a stranger's run worked says nothing of this machine
+	}
+	a := h.assignment(asked)
+	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.elapsed)
+	r.keepOut(a.job())
+	r.rec.GoOn(h.Warnings)
+	r.watch.Follow(h.View, limitsOf(a.job()))
+	r.end.assignment, r.end.agents = &a, &agents{earlier: h.Agents, recorded: worker.Work{Plan: h.Plan}}
+	return a
+}
+
+// reenter makes the place of a run that goes on: by its record, and by what the checkout is.
+func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error) {
+	h := a.past
+	if err := r.holdResumed(ctx, &a); err != nil {
+		return nil, err
+	}
+	if a.model, err = r.findModel(ctx, a.job(), a.script, h.scripted); err != nil {
+		return nil, err
+	}
+	a.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since
+	n := r.naming(a.job(), r.around(), nil)
+	n.Recorded = h.Workspace.Repository
+	if a.project, err = r.findProject(n, a.publish); err != nil {
+		return nil, err
+	}
+	if err := confine.EndLeft(ctx, r.rec.Directory); err != nil {
+		return nil, err
+	}
+	p := place{assignment: &a}
+	from := r.at(a.dir)
+	from.Filters = a.job().Git.Listed()
+	p.workspace, h.found, err = workspace.Resume(ctx, r.rec, from, h.earlier())
+	if r.end.workspace = p.workspace; err != nil {
+		return nil, err
+	}
+	if p.skills, err = skills.Kept(r.rec.Directory, h.Skills); err != nil {
+		return nil, workspace.CannotResume("%v; start a new run", err)
+	}
+	if !h.worked() { // else its images are in the conversation
+		a.source = r.intakeSource(intake.Event{}, a.request, a.settings, p.workspace)
+		a.source.Forge, a.source.To = a.project.forge, a.project.to
+	}
+	if err := r.readRules(ctx, &p, &a, p.workspace); err != nil {
+		return nil, err
+	}
+	if h.job.Task.OutputSchema != "" || h.job.Publish.Feedback() {
+		if a.output, err = settings.ParseOutputSchema(h.Started.OutputSchema); err != nil {
+			return nil, err
+		}
+	}
+	p.guides, err = worker.ReadGuides(p.workspace.Commit(), a.job().Repository.Path, r.rec.Warn)
+	p.lessons = proposals.Recorded(r.rec, h.View, h.onPull()).In(p.workspace, a.job(), a.task.Subject != nil)
+	return r.placed(p), err
 }
 
 // recordResumed writes that the run goes on. From here on it ends in a result,
 // and not in the one of its last end.
-func (in *invocation) recordResumed(h *history, so *reached, left *departure) error {
-	if err := so.workspace.BeginMove(so.found.Away); err != nil {
+func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
+	h := rd.past
+	if err := rd.workspace.BeginMove(h.found.Away); err != nil {
 		return err
 	}
 	event := transcript.RunResumed{
-		Version: in.version, Torn: h.torn, Elsewhere: so.found.Away != "", Limits: h.raised, Seconds: h.elapsed.Seconds(),
+		Version: r.version, Torn: h.torn, Elsewhere: h.found.Away != "", Limits: h.raised, Seconds: h.elapsed.Seconds(),
 	}
-	if now := so.confined().WorkTree; now != h.Policy.WorkTree {
+	if now := r.end.confined().WorkTree; now != h.Policy.WorkTree {
 		event.WorkTree = now
 	}
 	if end := h.Finished; end != nil {
 		event.After = end.Outcome + "/" + end.Reason
 	}
-	if err := in.rec.Append(transcript.TypeRunResumed, event); err != nil {
+	if err := r.rec.Append(transcript.TypeRunResumed, event); err != nil {
 		return err
 	}
-	so.resumed = true
-	in.rec.Live()
-	if err := in.rec.SyncLog(); err != nil {
+	r.end.resumed = true
+	r.rec.Live()
+	if err := r.rec.SyncLog(); err != nil {
 		return err
 	}
-	in.rec.Remove(record.ResultFile)
-	left.from(in.rec)
+	r.rec.Remove(record.ResultFile)
+	r.end.from(r.rec)
+	if err := r.recordHooks(rd.hooks); err != nil {
+		return err
+	}
+	r.showProgressAgain(ctx, rd.place)
 	return nil
 }
 
 // showProgressAgain goes on with the comment that showed how far the run was, where
 // an event had asked for it.
-func (in *invocation) showProgressAgain(ctx context.Context, h *history, so *reached) {
-	asked, here := h.askedOn(), in.env.Get("GITHUB_REPOSITORY")
+func (r *runner) showProgressAgain(ctx context.Context, p *place) {
+	asked, here := p.past.askedOn(), r.env.Get("GITHUB_REPOSITORY")
 	if asked.Number == 0 || !strings.EqualFold(here, asked.Repository) {
 		return
 	}
-	so.task.ProgressOn = asked.Number
-	if on, err := so.project.forge.Repository(here).Issue(ctx, asked.Number); err == nil {
+	var like []forge.Comment
+	if on, err := p.project.forge.Repository(here).Issue(ctx, asked.Number); err == nil {
 		for _, c := range on.Comments {
 			if intake.IsProgress(c) {
-				so.task.ProgressLike = append(so.task.ProgressLike, c)
+				like = append(like, c)
 			}
 		}
 	}
-	in.showProgress(ctx, so)
+	r.showProgress(ctx, p, asked.Number, like)
 }
 
-// moveIn makes the work tree what it was when the run was stopped, as far as that
+// restore makes conversation and work tree what they were when the run was stopped, as far as that
 // can be done: the setup commands are run again, and the work is put in.
-func (so *reached) moveIn(ctx context.Context, h *history) error {
-	untracked := so.checks().NeedUntracked()
-	if so.found.Away == "" {
-		// A run whose time is over goes on to publish what it has.
-		if err := so.workspace.DropTemporary(context.WithoutCancel(ctx)); err != nil || !untracked {
-			return err
-		}
-		return so.workspace.KeepUntrackedAgain(ctx)
-	}
-	if err := so.checks().SetUp(ctx); err != nil {
+func (r *runner) restore(ctx context.Context, rd *ready) error {
+	h := rd.past
+	if err := rd.agents.main.GoOn(h.returned()); err != nil || !h.worked() {
 		return err
 	}
-	return so.workspace.MoveIn(ctx, workspace.Move{
-		Away: so.found.Away, Change: h.Work.Change, ApplyPatches: so.agent.ApplyPatches, Untracked: untracked,
+	checks := r.checks(ctx, &work{ready: rd})
+	untracked := checks.NeedUntracked()
+	if h.found.Away == "" {
+		// A run whose time is over goes on to publish what it has.
+		if err := rd.workspace.DropTemporary(context.WithoutCancel(ctx)); err != nil || !untracked {
+			return err
+		}
+		return rd.workspace.KeepUntrackedAgain(ctx)
+	}
+	if err := checks.SetUp(ctx); err != nil {
+		return err
+	}
+	return rd.workspace.MoveIn(ctx, workspace.Move{
+		Away: h.found.Away, Change: h.Work.Change, ApplyPatches: rd.agents.main.ApplyPatches, Untracked: untracked,
 	})
 }

@@ -2,82 +2,222 @@ package runner
 
 import (
 	"context"
-	"io"
 	"os"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
-	"github.com/agent-ci/agent-ci/tools"
 )
-
-// Options say what to run and with what. Everything that a run takes from its
-// surroundings stands here.
-type Options struct {
-	JobFile    string // path of a job file; one of the four is the task
-	Issue      string // as job.ParseIssue reads it
-	Prompt     string
-	PromptFile string // path, or - for Stdin
-	// Repair is the pull request of a run, as job.ParseIssue reads it, whose red checks are
-	// to be mended: the task, whatever the event is. The job has task.from: event then.
-	Repair string
-
-	Dir      string // the checkout, or a folder in it
-	Out      string // run directory; empty means a new one in the usual place
-	Publish  string // github, local, none; empty means what the surroundings allow
-	Replay   string // path of a scripted session that stands in for the model
-	Set      []string
-	Model    string
-	Operator string // path of the operator's file; empty for none
-
-	// Tools are called by the model besides those that agent-ci has: functions of the program
-	// that embeds this package. Their calls are recorded as all are, cut and redacted, and
-	// answered by the record in a replay. A job can refuse them by tools.allow and tools.deny.
-	// Run is called from several goroutines at once, for a tool that does not mutate. It has to
-	// return soon after its context has ended: the run waits for it.
-	Tools []tools.Tool
-
-	NoBaselineCache bool // what checks said of the base in earlier runs is not believed, nor kept
-	Stdin           io.Reader
-
-	Surroundings
-}
 
 // Run does one run and gives its result, whatever happens. A run directory with
 // transcript and result.json is there afterwards, unless not even that could be made, as
 // the result's message then says, or the input was wrong before anything had begun.
 func Run(ctx context.Context, o Options) record.Result {
-	in := newInvocation(record.NewID(time.Now()), settings.Given{
+	r := newRunner(record.NewID(time.Now()), settings.Given{
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
-	in.dir, in.publish, in.script = o.Dir, o.Publish, o.Replay
-	in.operator, in.repairs = o.Operator, o.Repair
-	in.keepBaselines, in.tools = !o.NoBaselineCache, o.Tools
+	asked := &request{
+		dir: o.Dir, publish: o.Publish, operator: o.Operator, script: o.Replay, program: program{o.Tools, o.ScriptEngine}, baselines: !o.NoBaselineCache,
+	}
+	r.end.assignment = &assignment{request: asked}
 	inVain := false
-	result := in.attended(ctx, func(so *reached, left *departure) record.Result {
-		if err := in.makeDirectory(o.Out); err != nil {
-			return in.unrecorded(so, err)
+	result := r.attended(ctx, func() record.Result {
+		if err := r.makeDirectory(o.Out, o.Dir); err != nil {
+			return r.unrecorded(err)
 		}
-		left.from(in.rec)
-		in.maskSecrets()
-		err := guarded(ctx, func(ctx context.Context) error { return in.run(ctx, so) })
-		inVain = o.Out == "" && !in.env.InActions() && !in.rec.Begun() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
-		in.watch.Unkept = inVain
-		return in.finish(ctx, so, left, err)
+		r.end.from(r.rec)
+		r.maskSecrets()
+		err := guarded(ctx, func(ctx context.Context) error { return r.run(ctx, asked, o.Repair) })
+		inVain = o.Out == "" && !r.env.InActions() && !r.rec.Begun() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
+		r.watch.Unkept = inVain
+		return r.finish(ctx, err)
 	})
-	if inVain && result.Outcome == outcome.InvalidInput {
-		in.leaveNothing(&result)
+	// A path that was mistyped leaves nothing behind, unless somebody names the run directory.
+	if inVain && result.Outcome == outcome.InvalidInput && result.Directory != "" && os.RemoveAll(result.Directory) == nil {
+		result.Directory, result.File, result.ReportFile = "", "", ""
 	}
 	return result
 }
 
-// leaveNothing takes back the run directory of a run that had not begun when its input
-// turned out to be wrong: a path that was mistyped leaves nothing behind. Where somebody
-// names the directory, or a workflow asks for it, it stays.
-func (in *invocation) leaveNothing(result *record.Result) {
-	if result.Directory == "" || os.RemoveAll(result.Directory) != nil {
-		return
+// run is a run from its event to its outcome: request, assignment, place, ready, work, verdict,
+// publication. A nil error means that finish reads the outcome off what the stages registered.
+// repairs names the pull request of agent-ci repair; empty for a task of any other kind.
+func (r *runner) run(ctx context.Context, asked *request, repairs string) error {
+	event, err := r.event(ctx, repairs)
+	if err != nil {
+		return err
 	}
-	result.Directory, result.File, result.ReportFile = "", "", ""
+	here, noCheckout := r.openHere(ctx, asked, event, repairs != "")
+	if noCheckout != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	set, err := r.configure(ctx, here)
+	r.end.assignment = &assignment{request: asked, settings: set}
+	if err != nil {
+		return err
+	}
+	var a *assignment
+	if err := r.inTime(ctx, set.Job.Limits, func(ctx context.Context) (err error) {
+		a, err = r.assignHere(ctx, event, here, noCheckout)
+		return err
+	}); err != nil {
+		return err
+	}
+	// A clone may have brought other settings, and so another limit of time.
+	return r.inTime(ctx, a.job().Limits, func(limited context.Context) error {
+		p, err := r.enter(limited, a, r.end.workspace)
+		if err != nil {
+			return err
+		}
+		rd, err := r.makeReady(limited, p)
+		if err != nil {
+			return err
+		}
+		return r.workAndPublish(limited, ctx, rd, 0)
+	})
+}
+
+// makeReady opens the sandboxes, writes the first events, makes the agent, runs the checks on the
+// base, and tells the agent of its task.
+func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
+	rd, added, err := r.open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return r.setUp(ctx, rd, added)
+}
+
+// setUp runs the setup commands and the checks on the base, and tells the agent of its task. A
+// resumed run whose agent had begun takes all that from its record. added is text of hooks for the agent.
+func (r *runner) setUp(ctx context.Context, rd *ready, added string) (_ *ready, err error) {
+	next, worked := *rd, rd.past != nil && rd.past.worked()
+	if !worked {
+		if err := r.prepare(ctx, &work{ready: rd}); err != nil {
+			return nil, err
+		}
+	}
+	next.kept = r.openBaselines(rd)
+	if worked {
+		next.baseline, err = rd.past.baseline()
+	} else {
+		next.baseline, err = r.checks(ctx, &work{ready: &next}).Baseline(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.reached(work{ready: &next, table: next.baseline})
+	if err := r.brief(ctx, &next, added); err != nil {
+		return nil, err
+	}
+	if rd.past != nil {
+		return &next, r.restore(ctx, &next)
+	}
+	next.laid, err = r.layEarlierChange(ctx, &next)
+	return &next, err
+}
+
+// workAndPublish lets the agent work until its change is verified, and publishes the change,
+// also when the time of the run, which ends ctx and not whole, is over and the job wants its work
+// all the same. attempts is how many of verification are over.
+func (r *runner) workAndPublish(ctx, whole context.Context, rd *ready, attempts int) error {
+	w, err := r.work(ctx, whole, rd, attempts)
+	if err != nil {
+		return err
+	}
+	if w, err = r.askOutput(ctx, w); err != nil {
+		return err
+	}
+	if err := rd.hooks.Fired(); err != nil {
+		return err
+	}
+	return inGrace(ctx, whole, func(ctx context.Context) error {
+		v, err := r.judge(ctx, w)
+		if err != nil {
+			return err
+		}
+		if rd.task.Subject != nil {
+			return r.sayFound(ctx, v)
+		}
+		return r.publish(ctx, v, r.destination(rd.project, rd.workspace))
+	})
+}
+
+// work lets the agent work, takes its change and verifies it. An end that looks too early is
+// pointed out once; a change that may not be published goes back to the agent once, tests that
+// prove nothing go back once, a red check goes back verify_attempts times. Work that a budget ended is
+// verified and kept: limits.time ends the agent's work, and no check that has a time limit of its own.
+func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*work, error) {
+	defer rd.agents.main.Close()
+	w, done, err := r.followRecipe(ctx, whole, r.reached(work{ready: rd, table: rd.baseline}), attempts)
+	if err != nil || done {
+		return w, err
+	}
+	unpaid := rd.laid.alone // nobody has to be paid for it, unless the checks are red
+	for attempt := attempts + 1; ; {
+		laid := unpaid
+		if unpaid = false; !laid {
+			if w, err = r.takeTurns(ctx, w); err != nil {
+				return w, err
+			}
+		}
+		if err := inGrace(ctx, whole, func(ctx context.Context) (err error) {
+			w, err = r.takeChange(ctx, rd.place, w)
+			return err
+		}); err != nil {
+			return w, err
+		}
+		w = r.timed(ctx, whole, w)
+		if err := rd.agents.main.Work().WithoutAnswers(rd.task.Issue); err != nil {
+			return w, err
+		}
+		if laid && w.change.Empty() { // the base has all of it
+			break
+		}
+		if again, err := w.tooEarly(); err != nil {
+			return w, err
+		} else if again {
+			continue
+		}
+		if again, err := r.giveBackRefused(ctx, whole, w); err != nil {
+			return w, err
+		} else if again {
+			continue
+		}
+		if w.change.Empty() || len(rd.job().Verify) == 0 || whole.Err() != nil {
+			break
+		}
+		if w, err = r.verify(ctx, whole, w, attempt); err != nil {
+			return w, err
+		}
+		w = r.timed(ctx, whole, w)
+		again := false
+		if w, again, err = r.giveBackTable(ctx, w, attempt); err != nil {
+			return w, err
+		}
+		if !again {
+			break
+		}
+		attempt++
+	}
+	if !w.change.Empty() {
+		if err := rd.lessons.WarnOfUnshown(w.change); err != nil {
+			return w, err
+		}
+	}
+	return w, w.stoppedUnlessDraft()
+}
+
+// publish commits, pushes and opens the pull request, as far as the destination goes; nil is none.
+func (r *runner) publish(ctx context.Context, v *verdict, to publish.Destination) error {
+	if to == nil {
+		return nil
+	}
+	r.end.published = new(publish.Publication)
+	if err := publish.Publish(ctx, to, v.proposal, r.end.published); err != nil {
+		return err
+	}
+	r.publishLessons(ctx, v, to)
+	return nil
 }

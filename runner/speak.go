@@ -4,60 +4,52 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/bundle"
 	"github.com/agent-ci/agent-ci/runner/feedback"
-	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/settings"
 )
 
 // speaker says on the subject of the run what its agent found.
-func (in *invocation) speaker(so *reached) feedback.Speaker {
+func (r *runner) speaker(a *assignment) feedback.Speaker {
 	return feedback.Speaker{
-		Record: in.rec, Server: so.project.forge, Publish: so.job().Publish, On: *so.task.Subject, Key: so.task.Key, RunID: in.rec.ID,
-		Snapshot: so.task.Snapshot, Commanded: so.source == nil || so.source.Commanded(), Link: in.env.RunLink(), // one that goes on was not refused
+		Record: r.rec, Server: a.project.forge, Publish: a.job().Publish, On: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
+		Snapshot: a.task.Snapshot, Commanded: a.source == nil || a.source.Commanded(), Link: r.env.RunLink(), // one that goes on was not refused
 	}
 }
 
 // prepareSpeaking ends a run, before the first turn, that could say nothing, or nothing
 // new.
-func (in *invocation) prepareSpeaking(ctx context.Context, so *reached) error {
-	switch so.project.publish {
+func (r *runner) prepareSpeaking(ctx context.Context, a *assignment) error {
+	switch a.project.publish {
 	case publishNone:
 		return nil
 	case publishLocal:
 		return outcome.Stopf(outcome.InvalidInput, "no_token",
-			"publish.as is %s, which is said on GitHub: set GITHUB_TOKEN, or use --publish none, which leaves what the agent found in output.json.", so.job().Publish.As)
+			"publish.as is %s, which is said on GitHub: set GITHUB_TOKEN, or use --publish none, which leaves what the agent found in output.json.", a.job().Publish.As)
 	}
-	return in.speaker(so).Ready(ctx)
+	return r.speaker(a).Ready(ctx)
 }
 
-// say publishes the object that the agent gave.
-func (in *invocation) say(ctx context.Context, so *reached) error {
-	if so.project.publish == publishNone {
+// sayFound publishes the object that the agent gave, once hooks allow it.
+func (r *runner) sayFound(ctx context.Context, v *verdict) error {
+	if v.project.publish == publishNone {
 		return nil
 	}
-	raw, err := in.rec.Read(so.outFile)
-	if err == nil {
-		err = in.askOfWords(ctx, so, raw)
+	raw, err := r.rec.Read(v.outputFile)
+	if err == nil && v.hooks != nil {
+		base := v.workspace.Base()
+		err = v.hooks.Publishing(ctx, hooks.Draft{
+			Base: base.Branch, BaseSHA: base.SHA, To: v.project.publish, As: v.job().Publish.As, Title: v.task.Title, Body: string(raw),
+			Labels: []string{}, Files: []string{},
+		})
 	}
 	if err == nil {
-		so.said, err = in.speaker(so).Say(ctx, raw)
+		r.end.feedback, err = r.speaker(v.assignment).Say(ctx, raw)
 	}
 	return err
-}
-
-// goToHead puts the checkout on the head of the pull request that the run says
-// something on. What configures the run was read from the base by now.
-func (in *invocation) goToHead(ctx context.Context, event intake.Event, so *reached) (err error) {
-	on := so.task.Subject
-	so.workspace, so.assignment, err = in.standOn(ctx, so.assignment, event, so.workspace, gitops.BaseSpec{Branch: on.Pull.Head, SHA: on.HeadSHA})
-	if err != nil {
-		return err
-	}
-	return so.workspace.HasFolder(so.job().Repository.Path)
 }
 
 // feedbackSchema is that of the object which the agent gives for what the job publishes.

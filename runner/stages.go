@@ -1,14 +1,20 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/judge"
@@ -16,35 +22,64 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
-	"github.com/agent-ci/agent-ci/runner/team"
+	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/verify"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
-	"github.com/agent-ci/agent-ci/tools/question"
 )
+
+// open makes what the agent of a run needs, and the agent; the first events are written, or that
+// the run is resumed. added is text of hooks for the agent.
+func (r *runner) open(ctx context.Context, p *place) (_ *ready, added string, err error) {
+	rd := ready{place: p}
+	if rd.key, err = r.preparePublishing(ctx, p); err != nil {
+		return nil, "", err
+	}
+	if rd.boxes, err = r.confine(ctx, p); err != nil {
+		return nil, "", err
+	}
+	if rd.hooks, err = r.findHooks(ctx, p, rd.boxes); err != nil {
+		return nil, "", err
+	}
+	r.end.hooks = rd.hooks
+	if p.past != nil {
+		err = r.recordResumed(ctx, &rd)
+	} else {
+		err = r.begin(ctx, &rd)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if added, err = rd.startHooks(ctx); err != nil {
+		return nil, "", err
+	}
+	rd.agents, err = r.makeAgents(ctx, &rd)
+	r.reached(work{ready: &rd})
+	return &rd, added, err
+}
 
 // preparePublishing makes sure, before the first turn, that a change could be
 // published: what stands in the way is cheaper to learn now.
-func (in *invocation) preparePublishing(ctx context.Context, so *reached) (err error) {
-	if so.task.Subject != nil {
-		return in.prepareSpeaking(ctx, so)
+func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, error) {
+	if p.task.Subject != nil {
+		return nil, r.prepareSpeaking(ctx, p.assignment)
 	}
-	to := in.destination(so.project, so.workspace)
+	to := r.destination(p.project, p.workspace)
 	if to == nil {
-		return nil
+		return nil, nil
 	}
 	// The user of a task from an issue most likely expects a pull request.
-	if in.publish == "" && so.project.publish == publishLocal && so.task.Issue != nil {
-		return noTokenForIssue()
+	if p.publish == "" && p.project.publish == publishLocal && p.task.Issue != nil {
+		return nil, noTokenForIssue()
 	}
-	if local, is := to.(publish.Local); is && in.publish == "" && in.env.Token() != "" {
-		if err := local.KnowsOrigin(ctx, so.task.Branch); err != nil {
-			return err
+	if local, is := to.(publish.Local); is && p.publish == "" && r.env.Token() != "" {
+		if err := local.KnowsOrigin(ctx, p.task.Branch); err != nil {
+			return nil, err
 		}
 	}
-	so.key, err = publish.Prepare(ctx, to, so.task.Branch, so.workspace.Base(), so.job())
-	return err
+	return publish.Prepare(ctx, to, p.task.Branch, p.workspace.Base(), p.job())
 }
 
 func noTokenForIssue() *outcome.Stop {
@@ -52,324 +87,490 @@ func noTokenForIssue() *outcome.Stop {
 		"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or say --publish local to commit here only.")
 }
 
-// readRules reads the rules on commands, and the authorities of hosts, from the base
-// commit, whose text is not taken for a part of a secret from here on.
-func (in *invocation) readRules(ctx context.Context, so *reached) (*rules.Set, error) {
-	base := so.workspace.Commit()
-	set, err := settings.ReadRules(ctx, base, so.job().Policy.Rules)
-	if err == nil {
-		so.authorities, err = settings.ReadAuthorities(ctx, base, so.job())
+// confine finds out how commands can be confined, before anything is run or asked, and what they work in.
+func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, error) {
+	boxes := &confine.Sandboxes{
+		Record: r.rec, Environ: r.env, Job: p.job(), Rules: p.rules, Root: p.workspace.Root(), Dir: p.dir,
+		LeaveOut: p.workspace.LeaveOut, Known: p.workspace.Hidden(), NoOverlay: p.workspace.NoOverlay,
+		Lend: p.workspace.Checkout().LentObjects, MakeGit: p.workspace.MakeGit, CopyTree: p.workspace.CopyTree,
+		Authorities: p.authorities, BaseTree: p.baseTree(), Hooked: len(p.job().Hooks) > 0 || p.operator != "",
 	}
-	if err == nil {
-		in.rec.SpareBase(ctx, so.workspace.Checkout().BaseHolds)
+	if p.past != nil {
+		boxes.Used, boxes.Found = p.past.Secrets, p.past.workTree()
 	}
-	return set, err
+	r.end.boxes = boxes
+	if err := r.takeCredentials(ctx, p, boxes); err != nil {
+		return nil, err
+	}
+	if err := settings.CheckServerSecrets(r.env, p.job()); err != nil {
+		return nil, err
+	}
+	r.watch.Mask(slices.DeleteFunc(settings.ServerSecrets(r.env, p.job()), func(v secrets.Value) bool { return len(v.Secret) < secrets.MinLength }))
+	if err := boxes.Confine(ctx); err != nil {
+		return nil, err
+	}
+	checkout := p.workspace.Checkout() // whose filters run in sandboxes from here on, and only those that somebody vouches for
+	checkout.OpenFiltersBy(boxes.OpenFilter)
+	checkout.AllowFilters(p.job().Git.Listed())
+	if err := checkout.CheckFilters(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.useTree(ctx, boxes); err != nil {
+		return nil, err
+	}
+	if err := boxes.ConfineOthers(ctx); err != nil {
+		return nil, err
+	}
+	if unused := boxes.UnusableSecrets(); len(unused) > 0 {
+		r.rec.Warn("secret_unused", "No command has the secret %s (policy.secrets): see its commands, and whether there are such with a network of the proxy.", strings.Join(unused, ", "))
+	}
+	return boxes, nil
 }
 
-// showProgress puts a comment where an event asked for the run, once nothing stands
-// in the way of its work. It takes over the comment of an earlier run.
-func (in *invocation) showProgress(ctx context.Context, so *reached) {
-	if so.task.ProgressOn == 0 || so.project.publish != publishGitHub {
+// takeCredentials reads the values of the job's secrets, and keeps them out of all that the
+// run writes from here on.
+func (r *runner) takeCredentials(ctx context.Context, p *place, boxes *confine.Sandboxes) (err error) {
+	if boxes.Credentials, err = settings.ReadCredentials(ctx, r.env, p.job()); err != nil || len(boxes.Credentials) == 0 {
+		return err
+	}
+	values := settings.CredentialSecrets(boxes.Credentials)
+	r.rec.KeepOut(append(settings.Secrets(r.env, p.job()), values...))
+	r.rec.SpareBase(ctx, p.workspace.Checkout().BaseHolds)
+	r.watch.Mask(values)
+	return nil
+}
+
+// useTree has the workspace know what commands work in, and other runs work above the checkout
+// meanwhile if nothing of this one is to come into it.
+func (p *place) useTree(ctx context.Context, boxes *confine.Sandboxes) error {
+	err := p.workspace.UseTree(ctx, boxes.WorkTree())
+	if err == nil && !p.workspace.Worked() {
+		err = boxes.CheckWayBack(ctx)
+	}
+	switch {
+	case err != nil || p.project.publish == publishNone:
+		return err
+	case p.movesHead():
+		return p.workspace.KeepAlone()
+	}
+	return p.workspace.Share(ctx)
+}
+
+// begin writes the first events of the run.
+func (r *runner) begin(ctx context.Context, rd *ready) error {
+	r.watch.Follow(nil, limitsOf(rd.job()))
+	if err := r.recordStart(rd.assignment); err != nil {
+		return err
+	}
+	if err := rd.skills.Keep(r.rec); err != nil { // before what makes a run one that can go on
+		return err
+	}
+	ws, policy, confined := rd.workspace, rd.job().Policy, r.end.confined()
+	for _, event := range []struct {
+		of   transcript.Type
+		data any
+	}{
+		{transcript.TypeTask, rd.task.Event()},
+		{transcript.TypeWorkspace, transcript.Workspace{
+			Repository: rd.project.name(), Base: ws.Base().Branch, BaseSHA: ws.Base().SHA, Branch: rd.task.Branch,
+			Path: rd.job().Repository.Path, Cloned: ws.Cloned(), Root: ws.Root(),
+		}},
+		{transcript.TypePolicy, transcript.Policy{
+			Sandbox: policy.Sandbox, Network: rd.boxes.Network(), Level: confined.Level, Layers: confined.Layers,
+			WorkTree: confined.WorkTree, NoOverlay: rd.boxes.WhyNoOverlay(), Seen: ws.SeenElsewhere(),
+		}},
+	} {
+		if err := r.rec.Append(event.of, event.data); err != nil {
+			return err
+		}
+	}
+	if err := r.recordHooks(rd.hooks); err != nil {
+		return err
+	}
+	if err := rd.lessons.Record(); err != nil {
+		return err
+	}
+	r.showProgress(ctx, rd.place, rd.task.ProgressOn, rd.task.ProgressLike)
+	return r.beginRepair(ctx, rd.assignment)
+}
+
+// limitsOf are the limits that the status of a run shows.
+func limitsOf(j *job.Job) progress.Limits {
+	return progress.Limits{CostUSD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}
+}
+
+// showProgress puts a comment on the issue or pull request where an event asked for the run, once
+// nothing stands in the way of its work. It takes over the comment of an earlier run.
+func (r *runner) showProgress(ctx context.Context, p *place, number int, like []forge.Comment) {
+	if number == 0 || p.project.publish != publishGitHub {
 		return
 	}
 	on := progress.Thread{
-		Repository: so.project.forge.Repository(in.env.Get("GITHUB_REPOSITORY")), Number: so.task.ProgressOn, Pages: progress.Pages{Run: in.env.RunLink(), Artifacts: in.env.Artifacts()},
+		Repository: p.project.forge.Repository(r.env.Get("GITHUB_REPOSITORY")), Number: number, Pages: progress.Pages{Run: r.env.RunLink(), Artifacts: r.env.Artifacts()},
 	}
-	if earlier := intake.OwnProgress(ctx, so.project.forge, so.task.ProgressLike); earlier != nil {
+	if earlier := intake.OwnProgress(ctx, p.project.forge, like); earlier != nil {
 		on.Earlier = earlier.ID
 	}
-	in.watch.Comment(ctx, on)
+	r.watch.Comment(ctx, on)
+	r.end.last = append(r.end.last, r.concludeProgress)
 }
 
-// readGuides reads the guides of the base commit for the agent.
-func (in *invocation) readGuides(so *reached) ([]agent.Guide, error) {
-	return worker.ReadGuides(so.workspace.Commit(), so.job().Repository.Path, in.rec.Warn)
-}
-
-// makeAgent makes the agent, which has been told nothing yet. ask puts its questions to people.
-func (in *invocation) makeAgent(ctx context.Context, so *reached, ask asking) (err error) {
-	if err := in.keepEmbedded(so.job()); err != nil {
-		return err
+// concludeProgress says how the run ended where a comment shows it.
+func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
+	a, done := r.end.assignment, r.end.publication()
+	end := progress.End{Stop: stop, Plan: r.end.agents.work().Plan, PullRequest: record.PullRequest{Operation: "none"}, Site: a.project.site(), Draft: done.Draft, View: r.view}
+	if done.Pull != nil {
+		end.PullRequest = record.PullRequest{Number: done.Pull.Number, URL: done.Pull.URL, Operation: done.Operation}
 	}
-	options := in.agentOptions(so, ask)
-	if !so.job().Agents.Enabled || so.model.Of == nil {
-		so.agent, err = worker.New(ctx, options)
-		return err
+	if stop.Outcome == outcome.NoChanges && done.Commit == "" && a.task.Snapshot != "" {
+		end.Trace = intake.FruitlessMark(a.task.Snapshot, done.Base.SHA)
 	}
-	so.team = team.New(options, so.agents, so.waits)
-	options.Team, options.News = so.team.Root(), so.team.Root().News
-	so.agent, err = worker.New(ctx, options)
-	so.team.Root().Lead(so.agent)
-	return err
-}
-
-// agentOptions say who the agent is. ask puts its questions to people.
-func (in *invocation) agentOptions(so *reached, ask asking) worker.Options {
-	return worker.Options{
-		Record: in.rec, Workspace: so.workspace, Sandboxes: so.boxes, Job: so.job(), Model: so.model, Began: in.began, Ask: ask,
-		Hooks: so.hooks, Recorded: so.recorded, Before: so.before, Skills: so.skills, Tools: in.tools, ScriptEngine: in.engine, Memory: so.learnt.memory, TakeLesson: so.proposer(),
+	if err := r.watch.Conclude(ctx, end); err != nil {
+		r.rec.Warn("comment_not_written", "The progress could not be shown in a comment: %v", err)
 	}
 }
 
-// asking puts all questions of a run to people; nil where there are none.
-type asking = func(ctx context.Context, all []question.Question) error
-
-// people are those to whom the agent puts questions.
-func (in *invocation) people(so *reached) asking {
-	if so.job().Task.Questions != "ask" || so.task.Issue == nil || in.env.Token() == "" {
+// view is what is known of the run, for the comment, which tells how the run ended also where
+// that cannot be read.
+func (r *runner) view() *transcript.View {
+	view, err := r.rec.View()
+	if err != nil {
 		return nil
 	}
-	return (&worker.IssuePeople{Forge: so.project.forge, Issue: *so.task.Issue, Redact: in.rec.Redact}).Ask
+	return view
+}
+
+// reached registers what the work has come to.
+func (r *runner) reached(w work) *work {
+	if w.ready != nil {
+		w.lessons.Ran(w.baseline.Rows, w.table.Rows)
+	}
+	r.end.work = &w
+	return &w
+}
+
+// stop is work that a budget ended; nil is none.
+func (r *runner) stop(w *work, stopped *outcome.Stop) *work {
+	next := *w
+	next.stopped = stopped
+	return r.reached(next)
+}
+
+// checks runs commands of the job on a base and on changes. What ends ctx ends proofs of its tests.
+func (r *runner) checks(ctx context.Context, w *work) verify.Checks {
+	until, _ := ctx.Deadline()
+	return verify.Checks{
+		Record: r.rec, Sandboxes: w.boxes, Workspace: w.workspace, Job: w.job(), Until: until, Kept: w.kept, Branch: w.task.Branch,
+		Commit: func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) { // as it would be published
+			p := r.proposal(w)
+			p.Base = base
+			return r.means(w.project, w.workspace).TrialCommit(&p, when)
+		},
+	}
+}
+
+// prepare runs applies_if and the setup commands.
+func (r *runner) prepare(ctx context.Context, w *work) error {
+	if err := r.checks(ctx, w).Applies(ctx); err != nil {
+		return err
+	}
+	return r.checks(ctx, w).SetUp(ctx)
 }
 
 // brief tells the agent of its task. A record has the images of one in its
 // conversation.
-func (in *invocation) brief(ctx context.Context, so *reached, guides []agent.Guide) error {
-	briefing := agent.Briefing{Guides: guides, Added: so.added, Task: agent.Task{Source: so.task.Name, Title: so.task.Title, Text: so.task.Text}}
-	if !so.task.OnHead() {
-		var err error
-		if briefing.Further, err = worker.FurtherGuides(ctx, so.workspace.Checkout(), so.job().Repository.Path); err != nil {
+func (r *runner) brief(ctx context.Context, rd *ready, added string) (err error) {
+	briefing := agent.Briefing{Guides: rd.guides, Added: added, Task: agent.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
+	if !rd.task.OnHead() {
+		if briefing.Further, err = worker.FurtherGuides(ctx, rd.workspace.Checkout(), rd.job().Repository.Path); err != nil {
 			return err
 		}
 	}
-	if so.source != nil {
-		briefing.Task.Images, briefing.Task.Missing = so.source.Images(ctx, so.task)
+	if rd.source != nil {
+		briefing.Task.Images, briefing.Task.Missing = rd.source.Images(ctx, rd.task)
 	}
-	return so.agent.Brief(briefing, so.baseline.Rows)
+	return rd.agents.main.Brief(briefing, rd.baseline.Rows)
 }
 
-// workUntilVerified lets the agent work, takes the change set and verifies it.
-// An end that looks too early is pointed out once, a red row goes back to the
-// agent verify_attempts times. Work that a budget ended is verified and kept:
-// limits.time ends the agent's work, and no check that has a time limit of its own.
-func (in *invocation) workUntilVerified(ctx, whole context.Context, so *reached, attempts int) error {
-	defer so.agent.Close()
-	if done, err := so.followRecipe(ctx, whole, attempts); err != nil || done {
+// layEarlierChange puts the change of a run's pull request into the checkout, as if
+// the agent had made it: configuration and checks stay those of the base. It comes
+// after the baseline, and counts as part of the change.
+func (r *runner) layEarlierChange(ctx context.Context, rd *ready) (found laid, err error) {
+	if rd.task.Mode != intake.Continue {
+		return found, nil
+	}
+	from := rd.project.forge.Repository(rd.source.Event.Repository)
+	earlier, err := r.onForge(rd.project, rd.workspace).EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.TakeEarlier)
+	if err != nil || earlier == nil {
+		return found, err
+	}
+	found.change = earlier.Change
+	if err := rd.workspace.LayOver(ctx, earlier.Change); err != nil {
+		return found, fmt.Errorf("go on with pull request #%d: %w", rd.task.Pull.Number, err)
+	}
+	if earlier.Clean() {
+		found.alone = rd.red != nil && rd.red.Clashes && len(rd.red.Red) == 0
+		return found, nil
+	}
+	r.rec.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
+		workspace.BaseName(rd.workspace.Base()), rd.task.Pull.Number, earlier.Names())
+	return found, rd.agents.main.Tell(earlier.Words())
+}
+
+// followRecipe runs the job's recipe before the agent's first turn, and says whether the run is done
+// with it: every check is green on its change, and the agent is not to work in any case.
+func (r *runner) followRecipe(ctx, whole context.Context, w *work, attempts int) (_ *work, done bool, err error) {
+	if w.job().Recipe.Run == "" || attempts > 0 || w.past != nil && w.past.worked() || w.task.Subject != nil {
+		return w, false, nil
+	}
+	if err := r.checks(ctx, w).Recipe(ctx); err != nil {
+		return w, false, err
+	}
+	if w, err = r.takeChange(ctx, w.place, w); err != nil {
+		return w, false, err
+	}
+	red := func(row transcript.VerifyRow) bool { return row.Before != "green" }
+	switch {
+	case w.job().Recipe.Agent == "always" || len(w.job().Verify) == 0:
+		return w, false, r.tellOfRecipe(ctx, w, "")
+	case w.change.Empty() && !slices.ContainsFunc(w.baseline.Rows, red):
+		return r.summarised(w, "The recipe changed nothing, and every check is green."), true, nil
+	case w.change.Empty():
+		return w, false, nil
+	}
+	if w, err = r.verify(ctx, whole, w, 1); err != nil {
+		return w, false, err
+	}
+	if w.table.Passed {
+		return r.summarised(w, "The recipe made this change. Every check is green on it, and no model was asked."), true, nil
+	}
+	words, err := r.checks(ctx, w).Words(w.table, "")
+	if err != nil {
+		return w, false, err
+	}
+	return w, false, r.tellOfRecipe(ctx, w, words)
+}
+
+// summarised is work that the runner sums up.
+func (r *runner) summarised(w *work, summary string) *work {
+	next := *w
+	next.summary = summary
+	return r.reached(next)
+}
+
+// tellOfRecipe keeps what the recipe did, for a run that goes on in another checkout, and tells the
+// agent of it and of what checks say of it.
+func (r *runner) tellOfRecipe(ctx context.Context, w *work, words string) error {
+	if w.change.Empty() {
+		return nil
+	}
+	if err := w.agents.main.KeepMade(ctx, w.change); err != nil {
 		return err
 	}
-	for attempt := attempts + 1; ; {
-		laid := so.laidAlone // which nobody has to be paid for, unless the checks are red
-		so.laidAlone = false
-		work := so.agent.Work()
-		if !laid {
-			var err error
-			work, err = so.agent.Run(ctx)
-			if so.stopped = work.Stopped; err != nil {
-				return err
-			}
-		}
-		if err := inGrace(ctx, whole, so.takeChange); err != nil {
-			return err
-		}
-		so.noteTime(ctx, whole)
-		if err := work.WithoutAnswers(so.task.Issue); err != nil {
-			return err
-		}
-		if laid && so.change.Empty() { // the base has all of it
-			break
-		}
-		if nudged, err := so.nudge(); err != nil || nudged {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if refused, err := in.giveBackRefused(ctx, whole, so); err != nil || refused {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if so.change.Empty() || len(so.job().Verify) == 0 || whole.Err() != nil {
-			break
-		}
-		if err := so.verify(ctx, whole, attempt); err != nil {
-			return err
-		}
-		so.noteTime(ctx, whole)
-		if told, err := so.giveBackUnproven(attempt); err != nil {
-			return err
-		} else if told {
-			attempt++
-			continue
-		}
-		if so.table.Passed || so.stopped != nil || attempt > so.job().VerifyAttempts {
-			break
-		}
-		if so.stopped = so.agent.NearlySpent(); so.stopped != nil {
-			break
-		}
-		if err := so.giveBack(); err != nil {
-			return err
-		}
-		attempt++
+	told := r.checks(ctx, w).RecipeWords()
+	if words != "" {
+		told += "\n\n" + words
 	}
-	if !so.change.Empty() {
-		if err := so.tellUnshown(so.change); err != nil {
-			return err
-		}
-	}
-	return so.stoppedUnlessDraft()
+	return w.agents.main.Tell(told)
+}
+
+// takeTurns lets the agent work until it ends, or a budget ends it.
+func (r *runner) takeTurns(ctx context.Context, w *work) (*work, error) {
+	did, err := w.agents.main.Run(ctx)
+	return r.stop(w, did.Stopped), err
 }
 
 // takeChange takes what the agent changed, and keeps it. Protected paths are put back
 // where the job wants them left out.
-func (so *reached) takeChange(ctx context.Context) error {
-	change, err := so.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
-		change, err := so.inExactBytes(ctx, change)
+func (r *runner) takeChange(ctx context.Context, p *place, w *work) (*work, error) {
+	next := *w
+	change, err := p.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+		change, written, err := p.lessons.Found(ctx, change)
 		if err != nil {
 			return change, err
 		}
-		found, err := so.lessonsIn(change)
-		if err != nil {
-			return change, err
-		}
-		var written []string
-		if found.ours { // its evidence may be gone: it is written anew below
-			written = []string{lessons.Path}
-		}
-		verdict, err := judge.Verdict(so.job().Policy, change, written)
-		if so.dropped = verdict.Drop; err == nil && len(verdict.Drop) > 0 {
-			change, err = so.workspace.PutBack(ctx, change, verdict.Drop)
+		verdict, err := judge.Verdict(p.job().Policy, change, written)
+		if next.dropped = verdict.Drop; err == nil && len(verdict.Drop) > 0 {
+			change, err = p.workspace.PutBack(ctx, change, verdict.Drop)
 		}
 		if err != nil {
 			return change, err
 		}
-		return so.withLessons(ctx, change)
+		return p.lessons.Add(ctx, change)
 	})
 	if change != nil {
-		so.change = change
+		next.change = change
 	}
-	return err
+	return r.reached(next), err
 }
 
-// nudge points out an end that looks too early.
-func (so *reached) nudge() (bool, error) {
-	if so.stopped != nil {
+// timed is work that limits.time has ended, which ends ctx and not whole.
+func (r *runner) timed(ctx, whole context.Context, w *work) *work {
+	if w.stopped != nil || ctx.Err() == nil || whole.Err() != nil {
+		return w
+	}
+	return r.stop(w, outcome.Of(ctx, ctx.Err()))
+}
+
+// tooEarly points out an end that looks too early.
+func (w *work) tooEarly() (bool, error) {
+	if w.stopped != nil {
 		return false, nil
 	}
-	return so.agent.Nudge(so.change.Empty(), workspace.LeftBehind(so.change))
+	return w.agents.main.Nudge(w.change.Empty(), workspace.LeftBehind(w.change))
+}
+
+// verify runs the checks on the change.
+func (r *runner) verify(ctx, whole context.Context, w *work, attempt int) (*work, error) {
+	table, err := r.checks(ctx, w).Change(whole, attempt, w.change, w.baseline.Rows)
+	if len(table.Rows) > 0 {
+		next := *w
+		next.table = table
+		w = r.reached(next)
+	}
+	return w, err
 }
 
 // giveBackRefused tells the agent, once, why its change may not be published, and says
 // whether it did. Checks are not run on a change that is refused; of work that a
 // budget ended only the size is in their way.
-func (in *invocation) giveBackRefused(ctx, whole context.Context, so *reached) (bool, error) {
-	if so.change.Empty() {
+func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, error) {
+	if w.change.Empty() {
 		return false, nil
 	}
-	err := inGrace(ctx, whole, in.judged(so, so.job(), so.change).Refusal)
+	err := inGrace(ctx, whole, r.judged(w.ready, w.job(), w.change).Refusal)
 	stop := (*outcome.Stop)(nil)
 	if !errors.As(err, &stop) {
 		return false, err
 	}
-	if stop.Outcome != outcome.BudgetExceeded && so.stopped != nil {
+	if stop.Outcome != outcome.BudgetExceeded && w.stopped != nil {
 		return false, nil
 	}
-	if so.job().VerifyAttempts > 0 && so.stopped == nil {
-		if told, failed := so.agent.Refused(stop.Message); failed != nil || told {
+	if w.job().VerifyAttempts > 0 && w.stopped == nil {
+		if told, failed := w.agents.main.Refused(stop.Message); failed != nil || told {
 			return told, failed
 		}
 	}
 	return false, stop
 }
 
-// giveBackUnproven tells the agent, once, which tests of its change prove nothing, and
-// says whether it did.
-func (so *reached) giveBackUnproven(attempt int) (bool, error) {
-	if !so.table.Passed || so.stopped != nil || attempt > so.job().VerifyAttempts {
-		return false, nil
+// giveBackTable tells the agent which checks are red or, once, which tests of its change prove
+// nothing, and says whether it did.
+func (r *runner) giveBackTable(ctx context.Context, w *work, attempt int) (*work, bool, error) {
+	agent := w.agents.main
+	if w.stopped != nil || attempt > w.job().VerifyAttempts {
+		return w, false, nil
 	}
-	words := verify.UnprovenWords(so.table)
-	if words == "" {
-		return false, nil
+	if w.table.Passed {
+		words := verify.UnprovenWords(w.table)
+		if words == "" {
+			return w, false, nil
+		}
+		told, err := agent.Unproven(words)
+		return w, told, err
 	}
-	return so.agent.Unproven(words)
+	if w = r.stop(w, agent.NearlySpent()); w.stopped != nil {
+		return w, false, nil
+	}
+	words, err := r.checks(ctx, w).Words(w.table, worker.StoppedWords)
+	if err != nil {
+		return w, false, err
+	}
+	return w, true, agent.Tell(words)
 }
 
-// giveBack tells the agent which checks are red.
-func (so *reached) giveBack() error {
-	words, err := so.checks().Words(so.table, worker.StoppedWords)
-	if err != nil {
-		return err
+// stoppedUnlessDraft ends a run that a budget ended, unless its work is to be
+// published as a draft.
+func (w *work) stoppedUnlessDraft() error {
+	if w.stopped == nil || w.job().Limits.OnBudget == "draft" && !w.change.Empty() {
+		return nil
 	}
-	return so.agent.Tell(words)
+	return w.stopped
+}
+
+// askOutput asks the agent for the object that the job wants beside the change. A
+// budget that is used up leaves none for it.
+func (r *runner) askOutput(ctx context.Context, w *work) (*work, error) {
+	if w.output.Source == nil || w.stopped != nil {
+		return w, nil
+	}
+	did, err := w.agents.main.Output(ctx, w.output)
+	if err != nil {
+		return w, err
+	}
+	if did.Stopped != nil {
+		w = r.stop(w, did.Stopped)
+		return w, w.stoppedUnlessDraft()
+	}
+	next := *w
+	next.outputFile = worker.OutputFile
+	return r.reached(next), nil
 }
 
 // judge refuses a change that may not be published, and work of which nothing can be
 // part of a change.
-func (in *invocation) judge(ctx context.Context, so *reached) error {
-	if so.change.Empty() {
-		return in.judged(so, so.job(), so.change).LeftOut()
+func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
+	c := r.judged(w.ready, w.job(), w.change)
+	if w.change.Empty() {
+		if err := c.LeftOut(); err != nil {
+			return nil, err
+		}
+	} else if err := c.Judge(ctx); err != nil {
+		return nil, err
 	}
-	return in.judged(so, so.job(), so.change).Judge(ctx)
-}
-
-func (in *invocation) judged(so *reached, j *job.Job, change *gitops.ChangeSet) judge.Case {
-	checkout := so.workspace.Checkout()
-	return judge.Case{Record: in.rec, Job: j, Change: change, Blob: checkout.Blob, Kept: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, Written: so.writtenHere, Repairs: so.repaired()}
-}
-
-// judging judges a change that follows its base.
-func (in *invocation) judging(so *reached) func(context.Context, *job.Job, *gitops.ChangeSet) error {
-	return func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
-		return in.judged(so, j, change).Judge(ctx)
+	if err := w.keepsTests(); err != nil {
+		return nil, err
 	}
-}
-
-// publishChange commits, pushes and opens the pull request, as far as the
-// destination goes.
-func (in *invocation) publishChange(ctx context.Context, so *reached) error {
-	if err := in.judge(ctx, so); err != nil {
-		return err
-	}
-	if err := so.keepsTests(); err != nil {
-		return err
-	}
-	if so.task.Repair != nil && !so.change.Empty() {
-		if err := so.source.StillRepairs(ctx, so.task.Pull.Number); err != nil {
-			return err
+	if w.task.Repair != nil && !w.change.Empty() {
+		if err := w.source.StillRepairs(ctx, w.task.Pull.Number); err != nil {
+			return nil, err
 		}
 	}
-	if so.task.Subject != nil {
-		return in.say(ctx, so)
+	p := r.proposal(w)
+	if w.stopped == nil {
+		p.Follow.Verify = r.checks(ctx, w).OnNewBase
 	}
-	to := in.destination(so.project, so.workspace)
-	if to == nil {
-		return nil
-	}
-	so.out = new(publish.Publication)
-	p := in.proposal(so)
-	if err := publish.Publish(ctx, to, p, so.out); err != nil {
-		return err
-	}
-	in.proposeAlone(ctx, so, to, p)
-	return nil
+	return &verdict{w, p}, nil
+}
+
+// judged says what a change is judged by.
+func (r *runner) judged(rd *ready, j *job.Job, change *gitops.ChangeSet) judge.Case {
+	checkout := rd.workspace.Checkout()
+	return judge.Case{Record: r.rec, Job: j, Change: change, Blob: checkout.Blob, Kept: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, Written: rd.lessons.Written, Repairs: rd.repaired()}
 }
 
 // proposal is the change with all that is told of it.
-func (in *invocation) proposal(so *reached) publish.Proposal {
-	_, cost := so.spent()
-	summary := so.work().Summary
-	if summary == "" && so.task.Repair != nil {
-		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", so.workspace.Base().Branch)
+func (r *runner) proposal(w *work) publish.Proposal {
+	_, cost := w.agents.spent()
+	summary := cmp.Or(w.agents.work().Summary, w.summary)
+	if summary == "" && w.task.Repair != nil {
+		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", w.workspace.Base().Branch)
 	}
 	p := publish.Proposal{
-		Cost: cost, RunID: in.rec.ID, Job: so.job(), Task: so.task, Base: so.workspace.Base(), Change: so.change, Table: so.table,
-		Summary: summary, Stopped: so.stopped, Key: so.key, InCheckout: so.change, Committed: so.committed,
-		Follow: publish.Follow{Judge: in.judging(so), Onto: so.onto}, Ask: in.askOfDraft(so),
+		Cost: cost, RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Table: w.table,
+		Summary: summary, Stopped: w.stopped, Key: w.key, InCheckout: w.change, Follow: r.follow(w.ready), Ask: askOfDraft(w.hooks, w.project.publish),
 	}
-	if so.boxes != nil && so.stopped == nil {
-		p.Follow.Verify = so.checks().OnNewBase
+	if w.past != nil {
+		p.Committed = w.past.Commit()
 	}
 	return p
 }
 
-// trialCommit gives checks the commit of a change as it would be published.
-func (in *invocation) trialCommit(so *reached) func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) {
-	return func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) {
-		p := in.proposal(so)
-		p.Base = base
-		return in.means(so.project, so.workspace).TrialCommit(&p, when)
+// follow says how a change follows its base.
+func (r *runner) follow(rd *ready) publish.Follow {
+	return publish.Follow{
+		Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+			return r.judged(rd, j, change).Judge(ctx)
+		},
+		Onto: rd.lessons.Onto,
 	}
+}
+
+// publishLessons publishes the lessons that the model proposed, where the job wants them apart from its change.
+func (r *runner) publishLessons(ctx context.Context, v *verdict, to publish.Destination) {
+	v.lessons.Publish(ctx, to, v.proposal, *r.end.published, func(ctx context.Context, change *gitops.ChangeSet) error {
+		c := r.judged(v.ready, v.job(), change)
+		c.Written = func(*gitops.ChangeSet) ([]string, error) { return []string{lessons.Path}, nil }
+		return c.Judge(ctx)
+	})
 }

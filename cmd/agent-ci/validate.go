@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/preflight"
 	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/proposals"
 	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
@@ -70,7 +71,7 @@ type checked struct {
 	// SkillProblems are files that a run goes on without.
 	SkillProblems []skills.Problem `json:"skill_problems,omitempty"`
 	// LessonsGone are lessons of the checkout in this folder whose evidence is gone; of a valid file.
-	LessonsGone []runner.LessonStatus `json:"lessons_gone,omitempty"`
+	LessonsGone []proposals.Gone `json:"lessons_gone,omitempty"`
 	// Notes are what a run here may lack; of a valid file. With --ready what it would end with is a problem.
 	Notes preflight.Findings `json:"notes,omitempty"`
 }
@@ -243,7 +244,7 @@ func (c *checked) show(p process) {
 		fmt.Fprintln(p.stdout, "  skill "+progress.Printable(problem.String()))
 	}
 	for _, l := range c.LessonsGone {
-		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is gone (%s); take it out of .agent-ci/lessons.yml, or show it anew", l.ID, strings.Join(l.Gone, ", "))))
+		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is gone (%s); take it out of .agent-ci/lessons.yml, or show it anew", l.ID, strings.Join(l.Evidence, ", "))))
 	}
 	for _, note := range c.Notes {
 		fmt.Fprintln(p.stdout, "  note: "+outcome.Shortened(progress.Printable(note.Message)))

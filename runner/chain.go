@@ -1,0 +1,105 @@
+package runner
+
+import (
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/hooks"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/proposals"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/skills"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/verify"
+	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// The values below are the chain of a run. Each stage makes one of the value before it, which
+// it embeds, and nobody changes a value that is made.
+
+// request is what a command asks for.
+type request struct {
+	dir       string // the checkout, or a folder in it
+	publish   string // --publish; empty for what the surroundings allow
+	operator  string // path of the operator's file; empty for none
+	script    string // path of a scripted session; empty where a model is asked
+	program   program
+	baselines bool       // baselines of earlier runs are used, and this run's is kept for later ones
+	past      *history   // the run that is resumed; nil for a new one
+	recorded  *recording // stands in for model, servers and people; nil where nothing is replayed
+}
+
+// program is what the program that embeds this package brings.
+type program struct {
+	tools  []tools.Tool
+	engine []string // starts what runs scripts
+}
+
+// assignment is what a run is to do: by which settings, for whom, and who answers
+// its agent.
+type assignment struct {
+	*request
+	settings *settings.Settings
+	project  project
+	task     intake.Task
+	source   *intake.Source // of the task; nil where it comes from a record
+	model    worker.Model
+	output   settings.OutputSchema
+	red      *repairing // what is to be repaired; nil for another task
+}
+
+func (a *assignment) job() *job.Job { return &a.settings.Job }
+
+// place is where the agent works, and what the commit says that configures the run.
+type place struct {
+	*assignment
+	workspace   *workspace.Workspace
+	configured  gitops.Base // by which the run is configured; of a resumed run on a pull request the zero value
+	rules       *rules.Set
+	authorities settings.Authorities // of hosts that commands reach
+	skills      skills.Offer         // that the agent can load
+	lessons     *proposals.Lessons
+	guides      []agent.Guide
+}
+
+// ready is a place in which the agent can begin.
+type ready struct {
+	*place
+	boxes    *confine.Sandboxes
+	hooks    *hooks.Hooks // nil where there are none
+	key      *sshsig.Key  // that the commit is signed with; nil for none
+	agents   *agents
+	kept     *verify.Kept // baselines of earlier runs; nil for none
+	baseline transcript.Verify
+	laid     laid
+}
+
+// laid is the change of an earlier pull request that the run begins with.
+type laid struct {
+	change *gitops.ChangeSet // nil for none
+	alone  bool              // the agent works only if checks of it are red: it went over the new base without a conflict
+}
+
+// work is what the agent's work has come to.
+type work struct {
+	*ready
+	change     *gitops.ChangeSet // as the checkout holds it
+	dropped    []string          // protected files that the agent changed, left out of change
+	table      transcript.Verify // the last one
+	stopped    *outcome.Stop     // by which a budget ended the work
+	summary    string            // where no agent wrote one
+	outputFile string            // with the object that task.output_schema describes
+}
+
+// verdict is work that may be published.
+type verdict struct {
+	*work
+	proposal publish.Proposal
+}

@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// openHere opens the checkout that --repo names, on the base that the event names.
+// That there is none, or none that can be used, is no end yet, for the run may
+// clone one: why tells of it. A checkout without that base is given all the same, so
+// that nothing is configured without it. One of another repository than the pull request that
+// a command names is left: nothing that is configured there counts.
+func (r *runner) openHere(ctx context.Context, asked *request, event intake.Event, named bool) (ws *workspace.Workspace, why error) {
+	ws, why = workspace.Open(ctx, r.rec, r.at(cmp.Or(asked.dir, ".")))
+	if why == nil {
+		why = ws.StartOn(ctx, event.Base())
+	}
+	if named && ws != nil {
+		if of := intake.NameInURL(ws.Checkout().Origin(), r.server()); !strings.EqualFold(of, event.Repository) {
+			r.tellElsewhere(event.Repository, of, ws)
+			ws, why = nil, cmp.Or(ws.Close(), gitops.ErrNotRepository)
+		}
+	}
+	r.end.workspace = ws
+	return ws, why
+}
+
+// baseOf is the branch from which a run on a pull request is configured. The base of an
+// event in another repository says nothing of this one's branches.
+func baseOf(event intake.Event, a assignment) string {
+	switch pull := a.task.OnPull(); {
+	case pull != nil:
+		return pull.Base
+	case strings.EqualFold(event.Repository, a.project.name()):
+		return event.Base()
+	}
+	return ""
+}
+
+// wantsClone says whether the run works on another repository than the checkout's
+// or on another base than the checkout is on, or there is no checkout.
+func (r *runner) wantsClone(a assignment, ws *workspace.Workspace, noCheckout error) bool {
+	switch {
+	case a.project.name() == "":
+		return false
+	case ws == nil:
+		return errors.Is(noCheckout, gitops.ErrNotRepository)
+	case a.task.OnPull() != nil && a.task.OnPull().Base != ws.Base().Branch:
+		return true // a comment's event does not tell the workflow which branch to check out
+	}
+	here := intake.NameInURL(ws.Checkout().Origin(), a.project.serverURL)
+	if here == "" && r.env.InActions() && strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), a.project.name()) {
+		return false // the checkout of a workflow, whose origin another step changed
+	}
+	return !strings.EqualFold(here, a.project.name())
+}
+
+// tellElsewhere says that a run on one repository does not work in the checkout of another.
+func (r *runner) tellElsewhere(name, of string, here *workspace.Workspace) {
+	if of == "" || strings.EqualFold(of, name) || r.env.InActions() {
+		return
+	}
+	r.rec.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", name, here.Root(), of)
+}
+
+// clone clones the repository in the place of the checkout here, which may be nil,
+// and reads what configures a run there.
+func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, here *workspace.Workspace) (*workspace.Workspace, assignment, error) {
+	if here != nil {
+		r.end.workspace = nil
+		if err := here.Close(); err != nil {
+			return nil, a, fmt.Errorf("close the checkout of another repository: %w", err)
+		}
+	}
+	base := baseOf(event, a)
+	defer r.rec.Begins("", "clone of "+a.project.name())()
+	o := r.at(a.dir)
+	cloned, err := workspace.Clone(ctx, r.rec, workspace.CloneOptions{
+		Options: o, From: r.onForge(a.project, nil).Remote(), Repository: a.project.name(), Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,
+	})
+	if err != nil {
+		return nil, a, err
+	}
+	r.end.workspace = cloned
+	set, err := r.configure(ctx, cloned)
+	if set != nil {
+		a = r.by(a, set, cloned)
+		r.end.assignment = &a
+	}
+	return cloned, a, err
+}
+
+// standOn puts the checkout on a commit of the repository; on one that is not here, a
+// clone.
+func (r *runner) standOn(ctx context.Context, a assignment, ws *workspace.Workspace, on gitops.BaseSpec) (*workspace.Workspace, assignment, error) {
+	err := ws.SetBase(ctx, on)
+	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout mostly has one commit
+		if ws, a, err = r.clone(ctx, a, a.source.Event, ws); err != nil {
+			return ws, a, err
+		}
+		err = ws.SetBase(ctx, on)
+	}
+	return ws, a, workspace.CheckoutFailure(err)
+}

@@ -1,0 +1,209 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/feedback"
+	"github.com/agent-ci/agent-ci/runner/hooks"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// ending is what finish has to report, to put in order and to close. Stages register there
+// what they made, also where they fail after that.
+type ending struct {
+	departure
+	assignment *assignment          // as far as it is known; never nil
+	elsewhere  gitops.Base          // of a checkout that was left for a clone
+	workspace  *workspace.Workspace // nil while there is no checkout
+	place      *place               // nil before the agent has one
+	boxes      *confine.Sandboxes   // nil before commands can be confined
+	hooks      *hooks.Hooks
+	agents     *agents              // never nil
+	work       *work                // never nil
+	published  *publish.Publication // nil before anything was published
+	feedback   *feedback.Said       // nil before anything was said on the subject
+	last       []func(context.Context, *outcome.Stop)
+	closers    []func() error
+	resumed    bool // run.resumed is written
+	bundle     bool // the run directory is a bundle, whoever made it
+}
+
+func newEnding() *ending {
+	return &ending{assignment: &assignment{request: &request{}}, agents: &agents{}, work: &work{}}
+}
+
+// close closes what the run worked with.
+func (e *ending) close() {
+	e.hooks.Beside(nil)
+	if e.workspace != nil {
+		_ = e.workspace.Close()
+	}
+	if e.boxes != nil {
+		e.boxes.Release()
+	}
+	for _, closes := range e.closers {
+		_ = closes()
+	}
+}
+
+// of reads the outcome off an error or, without one, off what happened.
+func (e *ending) of(ctx context.Context, rec *record.Record, err error) *outcome.Stop {
+	if err != nil {
+		stop := *outcome.Of(ctx, err) // finish changes its message
+		return &stop
+	}
+	p := e.publication()
+	switch {
+	case e.work.stopped != nil:
+		stop := *e.work.stopped
+		if red := redChecks(rec, p.Table); p.Commit != "" && red != "" {
+			stop.Message += " " + red
+		}
+		stop.Message += e.whereCommitted(p)
+		return &stop
+	case e.feedback != nil:
+		return e.feedback.End()
+	case p.Change.Empty():
+		return e.withoutChange(p)
+	case !p.Table.Passed:
+		stop := outcome.Stopf(outcome.VerifyFailed, "red", "%s", redChecks(rec, p.Table))
+		stop.Message += e.whereCommitted(p)
+		return stop
+	case p.HeldAlready():
+		return outcome.Stopf(outcome.NoChanges, "already_published",
+			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", e.assignment.task.Branch, gitops.Short(p.Commit))
+	}
+	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(e.workspace.Place()))
+}
+
+// publication is what became of the change; of one that was not published, where it is.
+func (e *ending) publication() publish.Publication {
+	if e.published != nil {
+		return *e.published
+	}
+	p := publish.Publication{Base: e.elsewhere, Change: e.work.change, Table: e.work.table}
+	if e.workspace != nil {
+		p.Base = e.workspace.Base()
+	}
+	return p
+}
+
+// whereCommitted tells where a commit is, for the end of a message; empty where
+// there is none.
+func (e *ending) whereCommitted(p publish.Publication) string {
+	if p.Commit == "" {
+		return ""
+	}
+	return " " + p.Sentence(e.workspace.Place())
+}
+
+// redChecks names the checks that the change does not pass, each with its log, in a sentence;
+// empty where there is none.
+func redChecks(rec *record.Record, table transcript.Verify) string {
+	var red []string
+	for _, row := range table.Rows {
+		if row.Passed {
+			continue
+		}
+		tests := row.Tests()
+		if tests != "" {
+			tests += ", "
+		}
+		red = append(red, fmt.Sprintf("%s is %s (%swas %s, %s)", row.Name, row.After, tests, row.Before, rec.Whereabouts(row.Log)))
+	}
+	if len(red) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The change does not pass: %s.", strings.Join(red, "; "))
+}
+
+// withoutChange is the end of a run that has nothing to publish.
+func (e *ending) withoutChange(p publish.Publication) *outcome.Stop {
+	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent ended without a change; its last message says why.")
+	switch {
+	case p.InBase:
+		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "The change is one that %s has already, since %s.", p.Base.Branch, gitops.Short(p.Base.SHA))
+	case len(e.work.dropped) > 0:
+		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
+			"The agent changed protected files alone (%s), which policy.change.protected leaves out; if they are to change, take them out of policy.protect.", markdown.SomeFiles(e.work.dropped))
+	case e.assignment.task.Subject != nil:
+		return outcome.Stopf(outcome.NoChanges, "answered", "The agent changed nothing; what it found is in %s, and was said to nobody (--publish none).", e.work.outputFile)
+	case e.assignment.job().Task.Expects == "answer":
+		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
+	}
+	stop.Message += p.OpenSentence()
+	return stop
+}
+
+// event returns the last event of a run that ended so.
+func (e *ending) event(stop *outcome.Stop) transcript.RunFinished {
+	p := e.publication()
+	spent, cost := e.agents.spent()
+	end := transcript.RunFinished{
+		Outcome: string(stop.Outcome), Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(), Summary: e.summary(),
+		Usage: transcript.Usage(spent.Usage), CostUSD: cost, Turns: spent.Turns, Calls: spent.Calls, Hosted: spent.Hosted,
+		BaseSHA: p.Base.SHA, HeadSHA: p.Commit, Branch: p.Branch, Output: e.work.outputFile,
+	}
+	if e.boxes != nil {
+		end.Denied = e.boxes.Denied()
+	}
+	return end
+}
+
+// summary is what the agent wrote of its work; else what a recipe or a bundle says.
+func (e *ending) summary() string { return cmp.Or(e.agents.work().Summary, e.work.summary) }
+
+// checkout is the workspace, or one without a checkout where there is none.
+func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
+	if e.workspace == nil {
+		return workspace.Folder(rec, "")
+	}
+	return e.workspace
+}
+
+// confined is how commands were confined.
+func (e *ending) confined() record.Confinement {
+	if e.boxes == nil || e.boxes.Reached().Level == "" {
+		return record.Unconfined()
+	}
+	return e.boxes.Reached()
+}
+
+// mayResume says whether a run that ended so can go on: as resume decides by the transcript so far. What a
+// record answered to, or what joined a person's branch, cannot.
+func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
+	a := e.assignment
+	if !rec.Begun() || e.workspace == nil || a.recorded != nil || a.task.Mode == intake.Join || a.task.Repair != nil || !slices.Contains(resumable, o) {
+		return false
+	}
+	h, err := readHistory(rec)
+	return err == nil && h.mayResume(false) == nil
+}
+
+// resumeHint tells a person how a run that was stopped goes on.
+func (e *ending) resumeHint(rec *record.Record, o outcome.Outcome, reason string) string {
+	if slices.Contains(inVain[o], reason) || !e.mayResume(rec, o) || e.workspace.Moving() { // the message says it already
+		return ""
+	}
+	command := "agent-ci resume " + rec.Path()
+	if script := e.assignment.script; script != "" {
+		command += " --replay " + script
+	}
+	if o == outcome.BudgetExceeded {
+		command += " --set " + settings.LimitKey(reason) + "=…"
+	}
+	return "It can go on: " + command + "."
+}

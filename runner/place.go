@@ -1,0 +1,140 @@
+package runner
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/proposals"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/skills"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// enter makes the place of a new run. What would keep a change from being published is found
+// before anything is run. The base configures the run; after that the checkout goes to the branch of a person,
+// or to the head of the pull request that the run says something on.
+func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspace) (p *place, err error) {
+	base := ws.Base()
+	next := place{configured: base}
+	if err := r.readRules(ctx, &next, a, ws); err != nil {
+		return nil, err
+	}
+	if err := a.task.FitsBase(base.Branch, workspace.BaseName(base)); err != nil {
+		return nil, err
+	}
+	if a, err = r.decideRepair(ctx, a, ws); err != nil {
+		return nil, err
+	}
+	if err := a.source.NotDone(ctx, a.task, base.Branch, base.SHA); err != nil {
+		return nil, err
+	}
+	if next.skills, err = r.findSkills(a, ws.Commit()); err != nil {
+		return nil, err
+	}
+	lessons := proposals.Read(r.rec, r.began, ws, a.job(), a.task.Title+"\n"+a.task.Text)
+	if next.guides, err = worker.ReadGuides(ws.Commit(), a.job().Repository.Path, r.rec.Warn); err != nil {
+		return nil, err
+	}
+	on := *a
+	if a.task.OnHead() { // from here on the base's files are not here
+		r.end.elsewhere = base
+		head := r.goToHead
+		if a.task.Mode == intake.Join {
+			head = r.joinBranch
+		}
+		ws, on, err = head(ctx, on, ws)
+	}
+	next.assignment, next.workspace, next.lessons = &on, ws, lessons.In(ws, on.job(), on.task.Subject != nil)
+	return r.placed(next), err
+}
+
+// placed registers the place of a run.
+func (r *runner) placed(p place) *place {
+	r.end.assignment, r.end.workspace, r.end.place = p.assignment, p.workspace, &p
+	return &p
+}
+
+// readRules reads the rules on commands, and the authorities of hosts, from the base
+// commit, whose text is not taken for a part of a secret from here on.
+func (r *runner) readRules(ctx context.Context, p *place, a *assignment, ws *workspace.Workspace) (err error) {
+	base := ws.Commit()
+	if p.rules, err = settings.ReadRules(ctx, base, a.job().Policy.Rules); err != nil {
+		return err
+	}
+	if p.authorities, err = settings.ReadAuthorities(ctx, base, a.job()); err == nil {
+		r.rec.SpareBase(ctx, ws.Checkout().BaseHolds)
+	}
+	return err
+}
+
+// joinBranch puts the checkout on the end of a person's branch.
+func (r *runner) joinBranch(ctx context.Context, a assignment, ws *workspace.Workspace) (*workspace.Workspace, assignment, error) {
+	pull := a.task.Pull
+	tip, err := intake.LookUpBranch(ctx, a.project.forge.Repository(a.source.Event.Repository), pull.Head)
+	switch {
+	case err != nil:
+		return ws, a, err
+	case tip == nil:
+		return ws, a, outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d is gone: %s.", pull.Head, pull.Number, pull.URL)
+	}
+	if ws, a, err = r.standOn(ctx, a, ws, gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}); err != nil {
+		return ws, a, err
+	}
+	return ws, r.by(a, a.settings.OnBranch(pull.Head).ForPerson(), ws), ws.HasFolder(a.job().Repository.Path)
+}
+
+// goToHead puts the checkout on the head of the pull request that the run says
+// something on.
+func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Workspace) (*workspace.Workspace, assignment, error) {
+	on := a.task.Subject
+	ws, a, err := r.standOn(ctx, a, ws, gitops.BaseSpec{Branch: on.Pull.Head, SHA: on.HeadSHA})
+	if err == nil {
+		err = ws.HasFolder(a.job().Repository.Path)
+	}
+	return ws, a, err
+}
+
+// movesHead says whether the branch that the change goes to is the one that is checked
+// out: it can't move without the checkout, which others work in.
+func (p *place) movesHead() bool { return p.workspace.On(p.task.Branch) }
+
+// baseTree gives the tree that programs of the job come from: of the commit that configured the
+// run, which the head of a pull request did not, whoever wrote that. A run that goes on does not
+// know that commit any more.
+func (p *place) baseTree() func(ctx context.Context) (dir string, err error) {
+	switch {
+	case !p.task.OnHead():
+		return p.workspace.BaseTree()
+	case p.configured.Tree != "":
+		return p.workspace.TreeOf(p.configured)
+	}
+	return func(context.Context) (string, error) {
+		return "", workspace.CannotResume("its job has programs of the commit that configured it (tools.dynamic, mcp_servers, hooks), and the transcript of a run on a pull request does not name that; start a new one")
+	}
+}
+
+// mostSkillWarnings is of how many problems with skills a run warns one by one.
+const mostSkillWarnings = 10
+
+// findSkills finds the skills of the base commit that the agent can load.
+func (r *runner) findSkills(a *assignment, base settings.Commit) (skills.Offer, error) {
+	found, err := skillsOf(base, a.settings)
+	if err != nil {
+		return skills.Offer{}, err
+	}
+	for _, p := range found.Problems[:min(len(found.Problems), mostSkillWarnings)] {
+		r.rec.Warn("skill", "The skill %s.", p)
+	}
+	if more := len(found.Problems) - mostSkillWarnings; more > 0 {
+		r.rec.Warn("skill", "There %s more about skills, which agent-ci validate lists.", transcript.Count(more, "problem"))
+	}
+	offer, leftOut := skills.NewOffer(found.Skills, a.model.Profile.ContextWindow, r.rec.Redact)
+	if leftOut > 0 {
+		r.rec.Warn("skills_left_out", "The model is not told of %s: there is no room for more. Name the folders of those that it needs in skills.folders.", transcript.Count(leftOut, "skill"))
+	}
+	return offer, nil
+}

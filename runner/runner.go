@@ -1,0 +1,130 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/workspace"
+)
+
+// runner is what each stage has at hand. What stages find out is not in it, but for the end
+// of the run, where they register what has to be reported and closed.
+type runner struct {
+	version string
+	began   time.Time // less the time that a resumed run did not live
+	hurry   context.Context
+	env     settings.Environment
+	source  *settings.Source
+	rec     *record.Record
+	watch   *progress.Watch
+	end     *ending
+}
+
+func newRunner(id string, given settings.Given, s Surroundings) *runner {
+	given.Env, given.Reserved = settings.Environment(s.Environ), s.Reserved
+	r := &runner{version: s.Version, began: time.Now(), hurry: s.Hurry, env: given.Env, end: newEnding()}
+	r.rec = record.New(id, settings.Secrets(r.env, nil))
+	r.rec.Notes = record.NotesPath(r.env.Get)
+	r.rec.Vanishes = r.env.Artifacts() != ""
+	r.source = &settings.Source{Given: given, Warn: r.rec.Warn}
+	r.watch = &progress.Watch{Events: s.Events, Step: s.Step}
+	if !s.Quiet {
+		r.watch.Lines, r.watch.Terminal = s.Progress, s.Terminal
+	}
+	r.rec.Onlooker = r.watch.Begins
+	return r
+}
+
+// maskSecrets keeps the secrets of the environment out of the log of the step.
+func (r *runner) maskSecrets() { r.watch.Mask(r.env.Secrets()) }
+
+// keepOut makes the record remove the secrets of a job besides those of the
+// environment.
+func (r *runner) keepOut(j *job.Job) { r.rec.KeepOut(settings.Secrets(r.env, j)) }
+
+// at returns how the checkout in a folder is opened.
+func (r *runner) at(dir string) workspace.Options {
+	return workspace.Options{Dir: dir, Path: r.env.Get("PATH"), Forge: r.server(), OpenFilter: confine.EarlyFilters(r.rec, r.env)}
+}
+
+// makeDirectory makes the run directory, at out or in the usual place, and begins
+// the transcript.
+func (r *runner) makeDirectory(out, checkout string) error {
+	named := out != ""
+	if !named {
+		var err error
+		if out, err = record.DefaultPath(r.env.Get, r.rec.ID); err != nil {
+			return err
+		}
+	}
+	path, err := filepath.Abs(out)
+	if err != nil {
+		return fmt.Errorf("find run directory: %w", err)
+	}
+	if err := workspace.OutsideCheckout(path, checkout); err != nil {
+		return err
+	}
+	if err := r.rec.Make(path, r.watch.Show); err != nil {
+		return err
+	}
+	if named {
+		record.NoteElsewhere(r.env.Get, r.rec.ID, path)
+	}
+	return nil
+}
+
+// inTime does work until limits.time is over, counted from the start of the run.
+// whole is the context that this limit does not end.
+func (r *runner) inTime(whole context.Context, l job.Limits, work func(ctx context.Context) error) error {
+	ctx, cancel := whole, func() {}
+	if limit := time.Duration(l.Time); limit > 0 {
+		stop := outcome.Stopf(outcome.BudgetExceeded, settings.TimeReason,
+			"The run was stopped after %s; raise limits.time or give a smaller task.", limit)
+		ctx, cancel = context.WithDeadlineCause(whole, r.began.Add(limit), stop)
+	}
+	defer cancel()
+	if err := work(ctx); err != nil {
+		return outcome.Of(ctx, err)
+	}
+	return nil
+}
+
+// graceTime is how long a run whose time is over may take to keep its work, and
+// as long again to publish it.
+const graceTime = time.Minute
+
+// inGrace does what keeps work, also when the time of the run, which ends ctx, is
+// over or nearly. It does not end whole.
+func inGrace(ctx, whole context.Context, work func(context.Context) error) error {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return work(ctx)
+	}
+	if least := time.Now().Add(graceTime); end.Before(least) {
+		end = least
+	}
+	late, cancel := context.WithDeadline(whole, end)
+	defer cancel()
+	return work(late)
+}
+
+// guarded turns a panic into the outcome internal_error, so that a result is
+// written after it.
+func guarded(ctx context.Context, work func(context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = outcome.Stopf(outcome.InternalError, "panic",
+				"agent-ci itself failed (%v); please report this with %s.", p, record.TranscriptFile).Because(fmt.Errorf("%s", debug.Stack()))
+		}
+	}()
+	return work(ctx)
+}
