@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/history"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -36,6 +37,13 @@ func (r *runner) readFrom(source *intake.Source, set *settings.Settings, ws *wor
 	source.Beside = func(ctx context.Context, name string, limit int64) ([]byte, error) {
 		return r.source.ReadBeside(ctx, commitOf(ws), set, name, limit)
 	}
+}
+
+// recordedAssignment is what a recorded run was to do, and nothing of what it did.
+func recordedAssignment(h *history.Run, asked *request) assignment {
+	a := assignment{request: asked, settings: &settings.Settings{Job: h.Job}, task: intake.Recorded(h.Task)}
+	a.task.Key, a.task.Branch = h.Started.Key, h.Workspace.Branch
+	return a
 }
 
 // surroundings are what the environment says of where a task comes from.

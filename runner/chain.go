@@ -6,6 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/history"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
@@ -31,9 +32,9 @@ type request struct {
 	operator  string // path of the operator's file; empty for none
 	script    string // path of a scripted session; empty where a model is asked
 	program   program
-	baselines bool       // baselines of earlier runs are used, and this run's is kept for later ones
-	past      *history   // the run that is resumed; nil for a new one
-	recorded  *recording // stands in for model, servers and people; nil where nothing is replayed
+	baselines bool         // baselines of earlier runs are used, and this run's is kept for later ones
+	past      *history.Run // the run that is resumed; nil for a new one
+	recorded  *recording   // stands in for model, servers and people; nil where nothing is replayed
 }
 
 // program is what the program that embeds this package brings.

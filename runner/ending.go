@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/feedback"
+	"github.com/agent-ci/agent-ci/runner/history"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -186,16 +187,16 @@ func (e *ending) confined() record.Confinement {
 // record answered to, or what joined a person's branch, cannot.
 func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
 	a := e.assignment
-	if !rec.Begun() || e.workspace == nil || a.recorded != nil || a.task.Mode == intake.Join || a.task.Repair != nil || !slices.Contains(resumable, o) {
+	if !rec.Begun() || e.workspace == nil || a.recorded != nil || a.task.Mode == intake.Join || a.task.Repair != nil || !slices.Contains(history.Stopped, o) {
 		return false
 	}
-	h, err := readHistory(rec)
-	return err == nil && h.mayResume(false) == nil
+	h, err := history.Read(rec)
+	return err == nil && h.MayResume(false) == nil
 }
 
 // resumeHint tells a person how a run that was stopped goes on.
 func (e *ending) resumeHint(rec *record.Record, o outcome.Outcome, reason string) string {
-	if slices.Contains(inVain[o], reason) || !e.mayResume(rec, o) || e.workspace.Moving() { // the message says it already
+	if slices.Contains(history.InVain[o], reason) || !e.mayResume(rec, o) || e.workspace.Moving() { // the message says it already
 		return ""
 	}
 	command := "agent-ci resume " + rec.Path()

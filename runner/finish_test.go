@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/history"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -200,16 +201,16 @@ func TestOffersToResume(t *testing.T) {
 	rec := begun(t, "{}")
 	e := newEnding()
 	e.workspace = workspace.Folder(rec, t.TempDir())
-	for _, o := range resumable {
+	for _, o := range history.Stopped {
 		all := reasons(t, o)
-		for _, reason := range inVain[o] {
+		for _, reason := range history.InVain[o] {
 			if !slices.Contains(all, reason) {
 				t.Errorf("no run ends as %s/%s", o, reason)
 			}
 		}
 		for _, reason := range all {
 			hint := e.resumeHint(rec, o, reason)
-			if want := !slices.Contains(inVain[o], reason); want != strings.Contains(hint, "agent-ci resume "+rec.Path()) {
+			if want := !slices.Contains(history.InVain[o], reason); want != strings.Contains(hint, "agent-ci resume "+rec.Path()) {
 				t.Errorf("%s/%s offers %q", o, reason, hint)
 			}
 			if o != outcome.BudgetExceeded {
@@ -221,7 +222,7 @@ func TestOffersToResume(t *testing.T) {
 			}
 		}
 	}
-	rec = begun(t, `{"task":{"prompt":"`+redactedMark+`X]"}}`)
+	rec = begun(t, `{"task":{"prompt":"`+history.RedactedMark+`X]"}}`)
 	if hint := e.resumeHint(rec, outcome.Cancelled, "sigint"); hint != "" {
 		t.Errorf("a run whose job holds a secret offers %q", hint)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/history"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -22,7 +23,7 @@ func (r *runner) recordedHere(dir *record.Directory) bool {
 
 // holdForeign refuses a stranger's record whose job allows more than the job file given here, the
 // base commit and the environment do. ws is on the recorded base, which counts once origin has it.
-func (r *runner) holdForeign(ctx context.Context, h *history, ws *workspace.Workspace, publish string, resumes bool) error {
+func (r *runner) holdForeign(ctx context.Context, h *history.Run, ws *workspace.Workspace, publish string, resumes bool) error {
 	base := ws.Base()
 	published, err := ws.Checkout().OnRemote(ctx, base.Branch, base.SHA)
 	if err != nil {
@@ -42,7 +43,7 @@ func (r *runner) holdForeign(ctx context.Context, h *history, ws *workspace.Work
 	if _, err := job.LoadRecorded(h.Started.Job); err != nil {
 		return foreign("its job is none that agent-ci takes (%.300s); start a new run", firstProblem(err))
 	}
-	if over := h.job.Beyond(&set.Job, resumes); over != nil {
+	if over := h.Job.Beyond(&set.Job, resumes); over != nil {
 		return r.beyond(*over)
 	}
 	if !resumes {
@@ -73,7 +74,7 @@ func (r *runner) foreignState() (bool, error) {
 // holdResumed is holdForeign for a run that goes on, in the checkout that was named, else the one
 // here.
 func (r *runner) holdResumed(ctx context.Context, a *assignment) error {
-	if !a.past.foreign {
+	if !a.past.Foreign {
 		return nil
 	}
 	ws, err := workspace.Open(ctx, r.rec, r.at(a.dir))

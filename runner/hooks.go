@@ -28,7 +28,7 @@ func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandbox
 	}
 	_, all, err := r.collectHooks(ctx, p.operator, p.job(), p.workspace)
 	if err == nil && p.past != nil {
-		err = p.past.sameOperators(all)
+		err = p.past.SameOperators(all)
 	}
 	if err != nil || len(all) == 0 {
 		return nil, err
@@ -42,7 +42,7 @@ func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandbox
 		Rooms: hooks.Rooms{Environ: r.env, BaseTree: boxes.BaseTree, Open: hookRoom(boxes), Changeable: boxes.Changeable()},
 	}
 	if p.past != nil {
-		found.Answers = p.past.hooked()
+		found.Answers = p.past.HookAnswers()
 	}
 	r.warnOfOpenHooks(boxes)
 	return found, nil
@@ -105,28 +105,6 @@ func askOfDraft(all *hooks.Hooks, to string) func(context.Context, publish.Draft
 			Labels: d.Labels, Draft: d.Draft, Files: d.Files, Diff: d.Diff,
 		})
 	}
-}
-
-// hooked is what the record of a run says of its hooks.
-func (h *history) hooked() hooks.Answers {
-	answers := h.hooks
-	answers.Uses = h.Hooks
-	return answers
-}
-
-// sameOperators makes sure that a run goes on under the hooks of the operator that it began
-// under.
-func (h *history) sameOperators(all []hooks.Hook) error {
-	if h.listed.Hooks == nil && !h.worked() { // it was killed before it had hooks
-		return nil
-	}
-	if slices.EqualFunc(hooks.Operators(hooks.Recorded(h.listed)), hooks.Operators(all), func(a, b hooks.Hook) bool {
-		return a.Name == b.Name && a.SHA256 == b.SHA256
-	}) {
-		return nil
-	}
-	return outcome.Stopf(outcome.InvalidInput, "operator_file",
-		"The run began under other hooks of the operator than there are now; resume it with the operator's file (--operator-file) that it was started with.")
 }
 
 // changeFolder of the run directory has the tree of a bundle's change, for hooks to see.

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/agent-ci/agent-ci/runner/bundle"
+	"github.com/agent-ci/agent-ci/runner/history"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
@@ -107,7 +108,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request) (b bundle.Bu
 	if err != nil {
 		return b, err
 	}
-	at := &place{assignment: a, workspace: ws, lessons: proposals.Recorded(r.rec, b.View, onPull(b.View)).In(ws, a.job(), false)}
+	at := &place{assignment: a, workspace: ws, lessons: proposals.Recorded(r.rec, b.View, history.OnPull(b.View)).In(ws, a.job(), false)}
 	rd := &ready{place: at, agents: r.end.agents}
 	proposed.ready = rd
 	w := r.reached(proposed)

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/audit"
 	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/runner/history"
 	"github.com/agent-ci/agent-ci/runner/hooks"
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/model"
@@ -107,7 +108,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 
 // recordedRun is the run that is replayed.
 type recordedRun struct {
-	*history
+	*history.Run
 	rec *record.Record
 }
 
@@ -118,7 +119,7 @@ func readRecorded(o ReplayOptions) (recordedRun, error) {
 		return recordedRun{}, err
 	}
 	rec.Directory = dir
-	h, err := readHistory(rec)
+	h, err := history.Read(rec)
 	if err == nil && !h.Begun() {
 		err = errors.New("the run had not begun: there is nothing to replay")
 	}
@@ -130,7 +131,7 @@ func readRecorded(o ReplayOptions) (recordedRun, error) {
 }
 
 func (r recordedRun) audited() audit.Record {
-	return audit.Record{Directory: r.rec.Directory, View: r.View, Job: &r.job}
+	return audit.Record{Directory: r.rec.Directory, View: r.View, Job: &r.Job}
 }
 
 // recording stands in for what a replay neither asks nor starts.
@@ -168,7 +169,7 @@ func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
 	}
 	was := p.recorded.Workspace
 	p.r.rec.ID = p.recorded.Started.RunID
-	p.r.keepOut(&p.recorded.job)
+	p.r.keepOut(&p.recorded.Job)
 	own := p.r.recordedHere(p.recorded.rec.Directory)
 	from := was.Root
 	if !own { // who wrote the record may have named any folder
@@ -183,7 +184,7 @@ func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
 	if own || o.Frozen { // which runs nothing
 		return nil
 	}
-	return p.r.holdForeign(ctx, p.recorded.history, p.source, publishNone, false)
+	return p.r.holdForeign(ctx, p.recorded.Run, p.source, publishNone, false)
 }
 
 func (p *replay) openTree(ctx context.Context, dir, name string) (*workspace.Workspace, error) {
@@ -206,7 +207,7 @@ func (p *replay) close() {
 
 // live runs the recorded answers with the real tools.
 func (p *replay) live(ctx context.Context) (*Replayed, error) {
-	if p.recorded.onPull() {
+	if p.recorded.OnPull() {
 		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
 	}
 	if err := p.makeTree(ctx); err != nil {
@@ -223,12 +224,12 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 		return nil, err
 	}
 	p.asked.recorded = recorded
-	at := place{assignment: new(p.recorded.assignment(p.asked)), workspace: p.tree}
+	at := place{assignment: new(recordedAssignment(p.recorded.Run, p.asked)), workspace: p.tree}
 	at.project.publish = publishNone
 	if at.skills, err = skills.Kept(p.recorded.rec.Directory, p.recorded.Skills); err != nil {
 		return nil, err
 	}
-	at.lessons = proposals.Recorded(p.r.rec, p.recorded.View, p.recorded.onPull()).ForReplay().In(p.tree, at.job(), at.task.Subject != nil)
+	at.lessons = proposals.Recorded(p.r.rec, p.recorded.View, p.recorded.OnPull()).ForReplay().In(p.tree, at.job(), at.task.Subject != nil)
 	p.r.placed(at)
 	err = guarded(ctx, func(ctx context.Context) error { return p.run(ctx, at) })
 	answers, end := recorded.answers, p.r.end
@@ -255,7 +256,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	switch ended := p.recorded.Finished; {
 	case !answers.lacked:
 		found.differ(p.recorded.audited().End(came))
-	case ended != nil && !slices.Contains(resumable, outcome.Outcome(ended.Outcome)): // nothing stopped the run before it had all answers
+	case ended != nil && !slices.Contains(history.Stopped, outcome.Outcome(ended.Outcome)): // nothing stopped the run before it had all answers
 		found.differ(p.recorded.audited().GoesOn(came, found.Message))
 	}
 	patch, err := p.recorded.audited().Patch(ctx)
@@ -309,7 +310,7 @@ func (p *replay) notStarted(ctx context.Context, err error) error {
 // makeTree makes a fresh tree of the base commit, which borrows its objects.
 func (p *replay) makeTree(ctx context.Context) (err error) {
 	base := p.source.Base()
-	p.source.Checkout().AllowFilters(p.recorded.job.Git.Listed())
+	p.source.Checkout().AllowFilters(p.recorded.Job.Git.Listed())
 	if err := p.source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Shown: gitops.Shown{Tree: base.Tree}}); err != nil {
 		return err
 	}
@@ -442,17 +443,17 @@ func (a *recordedAnswers) Respond(ctx context.Context, r model.Request, observe 
 // run they now name the fresh tree.
 func (p *replay) record() (*recording, error) {
 	answers := &recordedAnswers{
-		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.recorded.job, p.recorded.Warnings), prices: p.recorded.prices(),
+		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.recorded.Job, p.recorded.Warnings), prices: p.recorded.Prices(),
 		agents: recordedAgents{}, scripted: p.recorded.Started.Scripted != "",
 	}
 	for _, a := range p.recorded.Agents {
 		answers.agents.of(a.ID).waits = a.Status != agentstates.Completed
 	}
 	recorded := &recording{answers: answers, waits: team.NewRecorded()}
-	if len(p.recorded.listed.Hooks) > 0 {
-		said := p.recorded.hooks
-		said.Replays, said.Rounds, said.More = true, 0, ""
-		answers.hooks = &hooks.Hooks{All: hooks.Recorded(p.recorded.listed), Record: p.r.rec, Answers: said}
+	if len(p.recorded.Listed.Hooks) > 0 {
+		said := p.recorded.HookAnswers()
+		said.Replays, said.Rounds, said.More, said.Uses = true, 0, "", nil
+		answers.hooks = &hooks.Hooks{All: hooks.Recorded(p.recorded.Listed), Record: p.r.rec, Answers: said}
 	}
 	err := eachEvent(p.recorded.rec, func(e transcript.Event) error {
 		of := answers
@@ -522,7 +523,7 @@ func (r *recording) all() *extensions.Recorded {
 // recordedServers are the servers of tools as the record has them: none is started. Where answers
 // name the checkout of the run they now name the fresh tree.
 func (p *replay) recordedServers(recorded *recording) (*extensions.Recorded, error) {
-	if len(p.recorded.job.MCPServers) == 0 {
+	if len(p.recorded.Job.MCPServers) == 0 {
 		return nil, nil
 	}
 	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &recorded.nested}
@@ -634,7 +635,7 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 // recordedBody is the body of the pull request by what the record tells. The template
 // is that of the checkout.
 func (p *replay) recordedBody(view *transcript.View) (string, error) {
-	proposal := publish.Proposal{Job: &p.recorded.job, Task: p.recorded.assignment(p.asked).task, Table: transcript.Verify{Passed: true}}
+	proposal := publish.Proposal{Job: &p.recorded.Job, Task: recordedAssignment(p.recorded.Run, p.asked).task, Table: transcript.Verify{Passed: true}}
 	if view.Verify != nil {
 		proposal.Table = *view.Verify
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/history"
 	"github.com/agent-ci/agent-ci/runner/intake"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/proposals"
@@ -42,7 +43,7 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
 	return r.attended(ctx, func() record.Result {
 		r.maskSecrets()
-		var h *history
+		var h *history.Run
 		err := guarded(ctx, func(ctx context.Context) (err error) {
 			h, err = r.reopen(ctx, o)
 			return err
@@ -59,7 +60,7 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 		if r.end.resumed {
 			return r.finish(ctx, err)
 		}
-		if h != nil && h.foreign { // else it could not be tried again
+		if h != nil && h.Foreign { // else it could not be tried again
 			r.rec.Remove(record.StateFolder)
 		}
 		return r.unrecorded(err)
@@ -88,7 +89,7 @@ func (r *runner) resume(ctx context.Context, a assignment) error {
 
 // reopen reads the run directory, and makes sure that nobody else works in it. What
 // was read of the run is there beside an error.
-func (r *runner) reopen(ctx context.Context, o ResumeOptions) (h *history, err error) {
+func (r *runner) reopen(ctx context.Context, o ResumeOptions) (h *history.Run, err error) {
 	if r.rec.Directory, err = record.OpenDirectory(o.RunDir); err != nil {
 		return nil, err
 	}
@@ -99,20 +100,20 @@ func (r *runner) reopen(ctx context.Context, o ResumeOptions) (h *history, err e
 	if err != nil {
 		return nil, workspace.CannotResume("%s", outcome.Trimmed(err)).Because(err)
 	}
-	if h, err = readHistory(r.rec); err != nil {
+	if h, err = history.Read(r.rec); err != nil {
 		return nil, err
 	}
-	h.torn, h.raised, h.limits = torn, o.Set, h.job.Limits
-	if h.job.Limits, err = settings.SetLimits(h.limits, o.Set); err != nil {
+	h.Torn, h.Raised, h.Limits = torn, o.Set, h.Job.Limits
+	if h.Job.Limits, err = settings.SetLimits(h.Limits, o.Set); err != nil {
 		return h, err
 	}
-	if err := h.resumable(workspace.Pending(r.rec.Directory)); err != nil {
+	if err := h.MayResumeWithin(workspace.Pending(r.rec.Directory)); err != nil {
 		return h, err
 	}
-	if err := h.sameAnswers(o.Replay); err != nil {
+	if err := h.SameAnswers(o.Replay); err != nil {
 		return h, err
 	}
-	if h.foreign, err = r.foreignState(); err != nil {
+	if h.Foreign, err = r.foreignState(); err != nil {
 		return h, err
 	}
 	if err := r.rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
@@ -126,9 +127,9 @@ func (r *runner) reopen(ctx context.Context, o ResumeOptions) (h *history, err e
 
 // concludeAgain writes the result of a run that was killed between its last
 // event and its result.
-func (r *runner) concludeAgain(h *history) record.Result {
+func (r *runner) concludeAgain(h *history.Run) record.Result {
 	result := record.Project(h.View)
-	result.Worked, result.Directory, result.File = h.worked(), r.rec.Path(), record.ResultFile
+	result.Worked, result.Directory, result.File = h.Worked(), r.rec.Path(), record.ResultFile
 	result.TranscriptSHA256 = r.rec.Log().Head()
 	if err := r.rec.WriteJSON(record.ResultFile, result); err != nil {
 		result.Errors, result.File = append(result.Errors, err.Error()), ""
@@ -137,13 +138,13 @@ func (r *runner) concludeAgain(h *history) record.Result {
 }
 
 // adopt takes over what the transcript says of a run that goes on.
-func (r *runner) adopt(h *history, asked *request) assignment {
+func (r *runner) adopt(h *history.Run, asked *request) assignment {
 	asked.past, asked.publish = h, h.Started.Publish
-	if h.foreign {
+	if h.Foreign {
 		asked.dir = cmp.Or(asked.dir, ".") // where a stranger's run worked says nothing of this machine
 	}
-	a := h.assignment(asked)
-	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.elapsed)
+	a := recordedAssignment(h, asked)
+	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.Elapsed)
 	r.keepOut(a.job())
 	r.rec.GoOn(h.Warnings)
 	r.watch.Follow(h.View, limitsOf(a.job()))
@@ -157,7 +158,7 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 	if err := r.holdResumed(ctx, &a); err != nil {
 		return nil, err
 	}
-	if a.model, err = r.findModel(ctx, a.job(), a.script, h.scripted); err != nil {
+	if a.model, err = r.findModel(ctx, a.job(), a.script, h.Scripted); err != nil {
 		return nil, err
 	}
 	a.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since
@@ -172,27 +173,27 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 	p := place{assignment: &a}
 	from := r.at(a.dir)
 	from.Filters = a.job().Git.Listed()
-	p.workspace, h.found, err = workspace.Resume(ctx, r.rec, from, h.earlier())
+	p.workspace, h.Found, err = workspace.Resume(ctx, r.rec, from, h.Earlier())
 	if r.end.workspace = p.workspace; err != nil {
 		return nil, err
 	}
 	if p.skills, err = skills.Kept(r.rec.Directory, h.Skills); err != nil {
 		return nil, workspace.CannotResume("%v; start a new run", err)
 	}
-	if !h.worked() { // else its images are in the conversation
+	if !h.Worked() { // else its images are in the conversation
 		a.source = r.intakeSource(intake.Event{}, a.request, a.settings, p.workspace)
 		a.source.Forge, a.source.To = a.project.forge, a.project.to
 	}
 	if err := r.readRules(ctx, &p, &a, p.workspace); err != nil {
 		return nil, err
 	}
-	if h.job.Task.OutputSchema != "" || h.job.Publish.Feedback() {
+	if h.Job.Task.OutputSchema != "" || h.Job.Publish.Feedback() {
 		if a.output, err = settings.ParseOutputSchema(h.Started.OutputSchema); err != nil {
 			return nil, err
 		}
 	}
 	p.guides, err = worker.ReadGuides(p.workspace.Commit(), a.job().Repository.Path, r.rec.Warn)
-	p.lessons = proposals.Recorded(r.rec, h.View, h.onPull()).In(p.workspace, a.job(), a.task.Subject != nil)
+	p.lessons = proposals.Recorded(r.rec, h.View, h.OnPull()).In(p.workspace, a.job(), a.task.Subject != nil)
 	return r.placed(p), err
 }
 
@@ -200,11 +201,11 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 // and not in the one of its last end.
 func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 	h := rd.past
-	if err := rd.workspace.BeginMove(h.found.Away); err != nil {
+	if err := rd.workspace.BeginMove(h.Found.Away); err != nil {
 		return err
 	}
 	event := transcript.RunResumed{
-		Version: r.version, Torn: h.torn, Elsewhere: h.found.Away != "", Limits: h.raised, Seconds: h.elapsed.Seconds(),
+		Version: r.version, Torn: h.Torn, Elsewhere: h.Found.Away != "", Limits: h.Raised, Seconds: h.Elapsed.Seconds(),
 	}
 	if now := r.end.confined().WorkTree; now != h.Policy.WorkTree {
 		event.WorkTree = now
@@ -232,7 +233,7 @@ func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 // showProgressAgain goes on with the comment that showed how far the run was, where
 // an event had asked for it.
 func (r *runner) showProgressAgain(ctx context.Context, p *place) {
-	asked, here := p.past.askedOn(), r.env.Get("GITHUB_REPOSITORY")
+	asked, here := p.past.AskedOn(), r.env.Get("GITHUB_REPOSITORY")
 	if asked.Number == 0 || !strings.EqualFold(here, asked.Repository) {
 		return
 	}
@@ -251,12 +252,12 @@ func (r *runner) showProgressAgain(ctx context.Context, p *place) {
 // can be done: the setup commands are run again, and the work is put in.
 func (r *runner) restore(ctx context.Context, rd *ready) error {
 	h := rd.past
-	if err := rd.agents.main.GoOn(h.returned()); err != nil || !h.worked() {
+	if err := rd.agents.main.GoOn(h.Returned()); err != nil || !h.Worked() {
 		return err
 	}
 	checks := r.checks(ctx, &work{ready: rd})
 	untracked := checks.NeedUntracked()
-	if h.found.Away == "" {
+	if h.Found.Away == "" {
 		// A run whose time is over goes on to publish what it has.
 		if err := rd.workspace.DropTemporary(context.WithoutCancel(ctx)); err != nil || !untracked {
 			return err
@@ -267,6 +268,6 @@ func (r *runner) restore(ctx context.Context, rd *ready) error {
 		return err
 	}
 	return rd.workspace.MoveIn(ctx, workspace.Move{
-		Away: h.found.Away, Change: h.Work.Change, ApplyPatches: rd.agents.main.ApplyPatches, Untracked: untracked,
+		Away: h.Found.Away, Change: h.Work.Change, ApplyPatches: rd.agents.main.ApplyPatches, Untracked: untracked,
 	})
 }

@@ -92,7 +92,7 @@ func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
 // setUp runs the setup commands and the checks on the base, and tells the agent of its task. A
 // resumed run whose agent had begun takes all that from its record. added is text of hooks for the agent.
 func (r *runner) setUp(ctx context.Context, rd *ready, added string) (_ *ready, err error) {
-	next, worked := *rd, rd.past != nil && rd.past.worked()
+	next, worked := *rd, rd.past != nil && rd.past.Worked()
 	if !worked {
 		if err := r.prepare(ctx, &work{ready: rd}); err != nil {
 			return nil, err
@@ -100,7 +100,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready, added string) (_ *ready, 
 	}
 	next.kept = r.openBaselines(rd)
 	if worked {
-		next.baseline, err = rd.past.baseline()
+		next.baseline, err = rd.past.BaselineTable()
 	} else {
 		next.baseline, err = r.checks(ctx, &work{ready: &next}).Baseline(ctx)
 	}

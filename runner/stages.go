@@ -96,7 +96,7 @@ func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, err
 		Authorities: p.authorities, BaseTree: p.baseTree(), Hooked: len(p.job().Hooks) > 0 || p.operator != "",
 	}
 	if p.past != nil {
-		boxes.Used, boxes.Found = p.past.Secrets, p.past.workTree()
+		boxes.Used, boxes.Found = p.past.Secrets, p.past.WorkTree()
 	}
 	r.end.boxes = boxes
 	if err := r.takeCredentials(ctx, p, boxes); err != nil {
@@ -320,7 +320,7 @@ func (r *runner) layEarlierChange(ctx context.Context, rd *ready) (found laid, e
 // followRecipe runs the job's recipe before the agent's first turn, and says whether the run is done
 // with it: every check is green on its change, and the agent is not to work in any case.
 func (r *runner) followRecipe(ctx, whole context.Context, w *work, attempts int) (_ *work, done bool, err error) {
-	if w.job().Recipe.Run == "" || attempts > 0 || w.past != nil && w.past.worked() || w.task.Subject != nil {
+	if w.job().Recipe.Run == "" || attempts > 0 || w.past != nil && w.past.Worked() || w.task.Subject != nil {
 		return w, false, nil
 	}
 	if err := r.checks(ctx, w).Recipe(ctx); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
+	"github.com/agent-ci/agent-ci/runner/history"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
@@ -86,7 +87,7 @@ func (c *openedCampaign) runOptions(p process) (o here.Options, err error) {
 		return here.Options{}, err
 	}
 	return here.Options{
-		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.stderr, Spare: spareTime, Farewell: farewell, Resumable: runner.Resumable,
+		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.stderr, Spare: spareTime, Farewell: farewell, Resumable: history.Resumable,
 		Models: runner.ModelsOf(j, p.environ), Discard: publish == "github",
 	}, nil
 }

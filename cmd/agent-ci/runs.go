@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/history"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/runs"
@@ -80,7 +80,7 @@ func listRuns(flags *flagSet) deed {
 
 // machine is where runs of this user are.
 func (p process) machine() runs.Machine {
-	return runs.Machine{Get: p.variable, Resumable: runner.Resumable}
+	return runs.Machine{Get: p.variable, Resumable: history.Resumable}
 }
 
 // runDirectory is the directory of a run that a person names by its path or id.

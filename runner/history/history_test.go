@@ -1,4 +1,4 @@
-package runner
+package history
 
 import (
 	"encoding/json"
@@ -36,12 +36,12 @@ func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
 		if _, err := log.Append(step.event, step.data); err != nil {
 			t.Fatal(err)
 		}
-		h, err := readHistory(recordIn(dir))
+		h, err := Read(recordIn(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.job.Limits.ToolCalls != step.want || h.conversation.CallLimit != step.want {
-			t.Errorf("after %s %+v: %d calls, and %d for the agent; want %d", step.event, step.data, h.job.Limits.ToolCalls, h.conversation.CallLimit, step.want)
+		if h.Job.Limits.ToolCalls != step.want || h.conversation.CallLimit != step.want {
+			t.Errorf("after %s %+v: %d calls, and %d for the agent; want %d", step.event, step.data, h.Job.Limits.ToolCalls, h.conversation.CallLimit, step.want)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestCallsOfOtherAgentsCount(t *testing.T) {
 		if _, err := by.Append(step.event, step.data); err != nil {
 			t.Fatal(err)
 		}
-		h, err := readHistory(recordIn(dir))
+		h, err := Read(recordIn(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,12 +131,12 @@ func TestTimeWithoutEventsCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h, err := readHistory(rec)
+		h, err := Read(rec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.elapsed != step.want {
-			t.Errorf("%s: the run lived %s, want %s", step.name, h.elapsed, step.want)
+		if h.Elapsed != step.want {
+			t.Errorf("%s: the run lived %s, want %s", step.name, h.Elapsed, step.want)
 		}
 	}
 }
@@ -149,8 +149,8 @@ func recordIn(dir *record.Directory) *record.Record {
 }
 
 func TestWhatARecordMustHaveToGoOn(t *testing.T) {
-	begun := func(alter func(*history)) *history {
-		h := &history{View: &transcript.View{}}
+	begun := func(alter func(*Run)) *Run {
+		h := &Run{View: &transcript.View{}}
 		h.Started = transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{}`)}
 		h.Workspace = transcript.Workspace{BaseSHA: "0123", Branch: "agent-ci/x"}
 		h.Finished = &transcript.RunFinished{Outcome: "cancelled", Reason: "sigterm"}
@@ -159,31 +159,31 @@ func TestWhatARecordMustHaveToGoOn(t *testing.T) {
 		}
 		return h
 	}
-	onPull := func(h *history) { h.Task = transcript.Task{Source: "event", URL: "https://x/o/r/pull/7"} }
+	onPull := func(h *Run) { h.Task = transcript.Task{Source: "event", URL: "https://x/o/r/pull/7"} }
 	for name, c := range map[string]struct {
-		alter   func(*history)
+		alter   func(*Run)
 		pending bool
 		says    string // empty: it can go on
 	}{
 		"a run that was cancelled":              {nil, false, ""},
-		"a run that was killed":                 {func(h *history) { h.Finished = nil }, false, ""},
-		"one that had not begun":                {func(h *history) { h.Started.RunID = "" }, false, "before it had begun"},
-		"one that ended":                        {func(h *history) { h.Finished.Outcome = "changed" }, false, "it has ended"},
-		"one whose work was not there yet":      {func(h *history) { h.Finished.Outcome = "changed" }, true, ""},
-		"a job with a secret":                   {func(h *history) { h.Started.Job = json.RawMessage(`{"x":"[secret TOKEN]"}`) }, false, "holds a secret"},
+		"a run that was killed":                 {func(h *Run) { h.Finished = nil }, false, ""},
+		"one that had not begun":                {func(h *Run) { h.Started.RunID = "" }, false, "before it had begun"},
+		"one that ended":                        {func(h *Run) { h.Finished.Outcome = "changed" }, false, "it has ended"},
+		"one whose work was not there yet":      {func(h *Run) { h.Finished.Outcome = "changed" }, true, ""},
+		"a job with a secret":                   {func(h *Run) { h.Started.Job = json.RawMessage(`{"x":"[secret TOKEN]"}`) }, false, "holds a secret"},
 		"on a pull request that was not in yet": {onPull, false, "before the change of its pull request"},
-		"a limit that is as it was": {func(h *history) {
-			h.Finished.Outcome, h.Finished.Reason, h.job.Limits.Turns, h.limits.Turns = "budget_exceeded", "turns", 5, 5
+		"a limit that is as it was": {func(h *Run) {
+			h.Finished.Outcome, h.Finished.Reason, h.Job.Limits.Turns, h.Limits.Turns = "budget_exceeded", "turns", 5, 5
 		}, false, "limits.turns is used up"},
-		"a limit that was raised": {func(h *history) {
-			h.Finished.Outcome, h.Finished.Reason, h.job.Limits.Turns, h.limits.Turns = "budget_exceeded", "turns", 6, 5
+		"a limit that was raised": {func(h *Run) {
+			h.Finished.Outcome, h.Finished.Reason, h.Job.Limits.Turns, h.Limits.Turns = "budget_exceeded", "turns", 6, 5
 		}, false, ""},
-		"a limit that was taken away": {func(h *history) {
-			h.Finished.Outcome, h.Finished.Reason, h.limits.CostUSD = "budget_exceeded", "cost", 5
+		"a limit that was taken away": {func(h *Run) {
+			h.Finished.Outcome, h.Finished.Reason, h.Limits.CostUSD = "budget_exceeded", "cost", 5
 		}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := begun(c.alter).resumable(c.pending)
+			err := begun(c.alter).MayResumeWithin(c.pending)
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}
@@ -202,7 +202,7 @@ func TestWhereARunWasAskedFor(t *testing.T) {
 		"an issue by hand": {task: transcript.Task{Source: "issue", Issue: "o/r#7"}},
 		"a dispatch":       {task: transcript.Task{Source: "event", Trigger: "dispatch"}},
 	} {
-		if got := (&history{View: &transcript.View{Task: c.task, Workspace: transcript.Workspace{Repository: "of/run"}}}).askedOn(); got != c.want {
+		if got := (&Run{View: &transcript.View{Task: c.task, Workspace: transcript.Workspace{Repository: "of/run"}}}).AskedOn(); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

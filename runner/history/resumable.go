@@ -1,4 +1,4 @@
-package runner
+package history
 
 import (
 	"slices"
@@ -12,21 +12,21 @@ import (
 	"github.com/agent-ci/agent-ci/runner/workspace"
 )
 
-// resumable are the outcomes of runs that were stopped: something around them ended
+// Stopped are the outcomes of runs that were stopped: something around them ended
 // them, not their work.
-var resumable = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
+var Stopped = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
 
-// inVain are the ends after which the same run would come to the same end: its next request is the one
+// InVain are the ends after which the same run would come to the same end: its next request is the one
 // that was refused, and resume changes nothing but limits.
-var inVain = map[outcome.Outcome][]string{
+var InVain = map[outcome.Outcome][]string{
 	outcome.ModelFailed: {
 		string(model.InvalidRequest), string(model.Refused), string(model.ContextLength), string(model.TierUnknown),
 	},
 	outcome.ExtensionFailed: {"git_filter"}, // the checkout of the run keeps the filter
 }
 
-// redactedMark begins what stands in a transcript in the place of a secret.
-const redactedMark = "[secret "
+// RedactedMark begins what stands in a transcript in the place of a secret.
+const RedactedMark = "[secret "
 
 // Resumable says whether the run in a directory can go on, without a scripted session, and with
 // higher limits where one ended it: nil, or why not. Whether its checkout lets it is seen when it does. One that was
@@ -35,57 +35,57 @@ func Resumable(dir *record.Directory) error {
 	var end record.Result
 	pending := workspace.Pending(dir)
 	there, err := dir.ReadJSON(record.ResultFile, &end)
-	if there && err == nil && !pending && !slices.Contains(resumable, end.Outcome) {
+	if there && err == nil && !pending && !slices.Contains(Stopped, end.Outcome) {
 		return hasEnded() // as most have: nothing of the transcript has to be read
 	}
 	rec := record.New("", nil)
 	rec.Directory = dir
-	h, err := readHistory(rec)
+	h, err := Read(rec)
 	if err != nil {
 		return err
 	}
 	if h.Finished != nil && !dir.Has(record.ResultFile) {
 		return nil
 	}
-	if err := h.mayResume(pending); err != nil {
+	if err := h.MayResume(pending); err != nil {
 		return err
 	}
-	return h.sameAnswers("")
+	return h.SameAnswers("")
 }
 
-// resumable says whether a run can go on, with the limits that it then has. pending
+// MayResumeWithin says whether a run can go on, with the limits that it then has. pending
 // says that it ended while its work was not in the checkout.
-func (h *history) resumable(pending bool) error {
-	if err := h.mayResume(pending); err != nil {
+func (h *Run) MayResumeWithin(pending bool) error {
+	if err := h.MayResume(pending); err != nil {
 		return err
 	}
 	return h.withinLimit()
 }
 
-// mayResume is resumable for any limits.
-func (h *history) mayResume(pending bool) error {
+// MayResume is MayResumeWithin for any limits.
+func (h *Run) MayResume(pending bool) error {
 	switch {
 	case !h.Begun():
 		return workspace.CannotResume("it was stopped before it had begun; start a new one")
-	case h.Finished != nil && !pending && !slices.Contains(resumable, outcome.Outcome(h.Finished.Outcome)):
+	case h.Finished != nil && !pending && !slices.Contains(Stopped, outcome.Outcome(h.Finished.Outcome)):
 		return hasEnded()
-	case strings.Contains(string(h.Started.Job), redactedMark):
+	case strings.Contains(string(h.Started.Job), RedactedMark):
 		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
-	case h.onHead() && !h.worked():
+	case h.OnHead() && !h.Worked():
 		return workspace.CannotResume("it was stopped before its agent had begun to look at the pull request; start a new one")
-	case h.onPull() && !h.worked():
+	case h.OnPull() && !h.Worked():
 		return workspace.CannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
 	case h.Task.Repair != nil:
 		return workspace.CannotResume("it repaired a pull request, which may have moved on since; the next repair begins anew")
-	case h.onPull() && !intake.OfRun(h.Workspace.Branch):
+	case h.OnPull() && !intake.OfRun(h.Workspace.Branch):
 		return workspace.CannotResume("it went on with a person's pull request; ask there again")
 	}
 	return nil
 }
 
-// sameAnswers says whether the run goes on with the kind of answers that it began with. script is
+// SameAnswers says whether the run goes on with the kind of answers that it began with. script is
 // the path of a scripted session.
-func (h *history) sameAnswers(script string) error {
+func (h *Run) SameAnswers(script string) error {
 	switch {
 	case h.Started.Scripted != "" && script == "":
 		return workspace.CannotResume("its answers came from the scripted session %s; give it again with --replay FILE", h.Started.Scripted)
@@ -100,12 +100,12 @@ func hasEnded() error {
 }
 
 // withinLimit makes sure that the limit which ended a run has been raised.
-func (h *history) withinLimit() error {
+func (h *Run) withinLimit() error {
 	if h.Finished == nil || h.Finished.Outcome != string(outcome.BudgetExceeded) {
 		return nil
 	}
 	key := settings.LimitKey(h.Finished.Reason)
-	if limit, was := settings.LimitOf(h.job.Limits, key), settings.LimitOf(h.limits, key); limit > was || limit == 0 {
+	if limit, was := settings.LimitOf(h.Job.Limits, key), settings.LimitOf(h.Limits, key); limit > was || limit == 0 {
 		return nil
 	}
 	return workspace.CannotResume("%s is used up; raise it with --set %s=…", key, key)
