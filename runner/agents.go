@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/team"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -28,7 +29,7 @@ func (r *runner) makeAgents(ctx context.Context, rd *ready) (*agents, error) {
 			return nil, err
 		}
 	}
-	if err := r.keepEmbedded(rd.job(), rd.program.tools); err != nil {
+	if err := extensions.KeepEmbedded(r.rec, rd.job(), rd.program.tools); err != nil {
 		return nil, err
 	}
 	o := worker.Options{

@@ -215,7 +215,7 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	}
 	recorded, err := p.record()
 	if err == nil {
-		p.asked.program.tools, err = p.replayEmbedded(recorded)
+		p.asked.program.tools, err = extensions.ReplayEmbedded(p.recorded.rec.Directory, recorded.all())
 	}
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/verify"
 )
 
 // Run does one run and gives its result, whatever happens. A run directory with
@@ -98,7 +99,11 @@ func (r *runner) setUp(ctx context.Context, rd *ready, added string) (_ *ready, 
 			return nil, err
 		}
 	}
-	next.kept = r.openBaselines(rd)
+	if rd.baselines {
+		if next.kept = verify.OpenKept(r.rec, record.BaselinesPath(r.env.Get), rd.boxes); next.kept != nil {
+			r.end.closers = append(r.end.closers, next.kept.Close)
+		}
+	}
 	if worked {
 		next.baseline, err = rd.past.BaselineTable()
 	} else {

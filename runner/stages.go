@@ -23,6 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/repair"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/verify"
@@ -518,8 +519,10 @@ func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 	} else if err := c.Judge(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.keepsTests(); err != nil {
-		return nil, err
+	if before := w.repaired(); before != nil && !w.change.Empty() {
+		if err := repair.KeepsTests(before, w.change, w.table); err != nil {
+			return nil, err
+		}
 	}
 	if w.task.Repair != nil && !w.change.Empty() {
 		if err := w.source.StillRepairs(ctx, w.task.Pull.Number); err != nil {

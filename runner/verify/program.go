@@ -1,4 +1,4 @@
-package runner
+package verify
 
 import (
 	"bytes"
@@ -10,29 +10,25 @@ import (
 	"math"
 	"os"
 
+	"github.com/agent-ci/agent-ci/runner/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/verify"
 )
 
-// openBaselines opens what earlier runs found of bases; nil where the user wants none of
-// it, or where commands of the run could write there.
-func (r *runner) openBaselines(rd *ready) *verify.Kept {
-	path := record.BaselinesPath(r.env.Get)
-	if !rd.baselines || path == "" || len(rd.job().Verify) == 0 || !rd.boxes.OutOfReach(path) {
+// OpenKept opens what earlier runs found of bases, in the folder at path; nil for a job without checks,
+// and where commands of the run could write there.
+func OpenKept(rec *record.Record, path string, boxes *confine.Sandboxes) *Kept {
+	if path == "" || len(boxes.Job.Verify) == 0 || !boxes.OutOfReach(path) {
 		return nil
 	}
 	program, err := programID()
-	if err != nil {
-		r.rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
-		return nil
+	if err == nil {
+		var kept *record.Baselines
+		if kept, err = record.OpenBaselines(path); err == nil {
+			return &Kept{Baselines: kept, RunID: rec.ID, Machine: append(boxes.Machine(), program)}
+		}
 	}
-	kept, err := record.OpenBaselines(path)
-	if err != nil {
-		r.rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
-		return nil
-	}
-	r.end.closers = append(r.end.closers, kept.Close)
-	return &verify.Kept{Baselines: kept, RunID: r.rec.ID, Machine: append(rd.boxes.Machine(), program)}
+	rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
+	return nil
 }
 
 // programID identifies this build of agent-ci: by Go's build ID, which names its content.

@@ -1,4 +1,4 @@
-package runner
+package extensions
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -36,11 +37,11 @@ func recordedOf(all []tools.Tool) []embedded {
 	return told
 }
 
-// keepEmbedded checks the tools that a program handed in, and keeps what is told of them. A run
+// KeepEmbedded checks the tools that a program handed in, and keeps what is told of them. A run
 // that goes on has to be given the same.
-func (r *runner) keepEmbedded(j *job.Job, given []tools.Tool) error {
+func KeepEmbedded(rec *record.Record, j *job.Job, given []tools.Tool) error {
 	var before []embedded
-	there, err := r.rec.ReadJSON(embeddedFile, &before)
+	there, err := rec.ReadJSON(embeddedFile, &before)
 	if err != nil || !there && len(given) == 0 {
 		return err
 	}
@@ -54,10 +55,10 @@ func (r *runner) keepEmbedded(j *job.Job, given []tools.Tool) error {
 	if there {
 		return nil
 	}
-	if _, err := r.rec.MakeFolder(extensionsFolder); err != nil {
+	if _, err := rec.MakeFolder(extensionsFolder); err != nil {
 		return err
 	}
-	return r.rec.WriteJSON(embeddedFile, now)
+	return rec.WriteJSON(embeddedFile, now)
 }
 
 func sameEmbedded(a, b []embedded) bool {
@@ -115,14 +116,12 @@ func wrongParameters(schema json.RawMessage) string {
 	return ""
 }
 
-// replayEmbedded are the tools that a program handed in to the run which is replayed: they
-// answer by the record.
-func (p *replay) replayEmbedded(recorded *recording) ([]tools.Tool, error) {
+// ReplayEmbedded are the tools that a program handed in to a recorded run: they answer by its record.
+func ReplayEmbedded(of *record.Directory, answers *Recorded) ([]tools.Tool, error) {
 	var told []embedded
-	if _, err := p.recorded.rec.ReadJSON(embeddedFile, &told); err != nil {
+	if _, err := of.ReadJSON(embeddedFile, &told); err != nil {
 		return nil, fmt.Errorf("read the tools of the run: %w", err)
 	}
-	answers := recorded.all()
 	all := make([]tools.Tool, len(told))
 	for i, t := range told {
 		all[i] = tools.Tool{Spec: tools.Spec{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Mutates: t.Mutates, Run: answers.Run}
