@@ -38,7 +38,7 @@ func (r *runner) makeAgents(ctx context.Context, rd *ready) (*agents, error) {
 	}
 	var waits *team.Recorded
 	if rec := rd.recorded; rec != nil {
-		o.Recorded, o.Before, waits = rec.servers, rec.endings, rec.waits
+		o.Recorded, o.Before, waits = rec.Servers, rec.Endings, rec.Waits
 	}
 	if rd.job().Agents.Enabled && rd.model.Of != nil {
 		made.team = team.New(o, made.earlier, waits)
@@ -59,7 +59,7 @@ type asking = func(ctx context.Context, all []question.Question) error
 // people are those to whom the agent puts questions.
 func (r *runner) people(a *assignment) asking {
 	if a.recorded != nil {
-		return a.recorded.people()
+		return a.recorded.People()
 	}
 	if a.job().Task.Questions != "ask" || a.task.Issue == nil || r.env.Token() == "" {
 		return nil

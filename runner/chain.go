@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/proposals"
 	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/skills"
 	"github.com/agent-ci/agent-ci/runner/transcript"
@@ -32,9 +33,9 @@ type request struct {
 	operator  string // path of the operator's file; empty for none
 	script    string // path of a scripted session; empty where a model is asked
 	program   program
-	baselines bool         // baselines of earlier runs are used, and this run's is kept for later ones
-	past      *history.Run // the run that is resumed; nil for a new one
-	recorded  *recording   // stands in for model, servers and people; nil where nothing is replayed
+	baselines bool              // baselines of earlier runs are used, and this run's is kept for later ones
+	past      *history.Run      // the run that is resumed; nil for a new one
+	recorded  *replay.Recording // stands in for model, servers and people; nil where nothing is replayed
 }
 
 // program is what the program that embeds this package brings.

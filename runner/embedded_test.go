@@ -72,7 +72,7 @@ func TestToolsOfAProgramAreCalledRecordedAndReplayed(t *testing.T) {
 	}
 	defer rec.rec.Close()
 	var outputs []string
-	err = eachEvent(rec.rec, func(e transcript.Event) error {
+	_, err = rec.rec.Survey(func(_ *transcript.View, e transcript.Event) error {
 		if e.Type != transcript.TypeToolFinished {
 			return nil
 		}

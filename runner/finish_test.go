@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/workspace"
@@ -165,7 +166,7 @@ func TestWhichRunsCanGoOn(t *testing.T) {
 		"one that came to its end":  {rec, ws, assignment{request: &request{}}, outcome.Changed, false},
 		"one without a checkout":    {rec, nil, assignment{request: &request{}}, outcome.Cancelled, false},
 		"one of a scripted session": {rec, ws, assignment{request: &request{script: "s.yml"}}, outcome.Cancelled, true},
-		"a replay":                  {rec, ws, assignment{request: &request{recorded: &recording{}}}, outcome.Cancelled, false},
+		"a replay":                  {rec, ws, assignment{request: &request{recorded: &replay.Recording{}}}, outcome.Cancelled, false},
 		"on a person's branch":      {rec, ws, assignment{request: &request{}, task: intake.Task{Mode: intake.Join}}, outcome.Cancelled, false},
 		"one that had not begun":    {record.New("", nil), ws, assignment{request: &request{}}, outcome.Cancelled, false},
 	} {

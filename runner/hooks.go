@@ -24,7 +24,7 @@ import (
 // of the operator that it began under.
 func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandboxes) (*hooks.Hooks, error) {
 	if p.recorded != nil {
-		return p.recorded.answers.hooks, nil
+		return p.recorded.Answers.Hooks, nil
 	}
 	_, all, err := r.collectHooks(ctx, p.operator, p.job(), p.workspace)
 	if err == nil && p.past != nil {

@@ -1,10 +1,8 @@
 package runner
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,26 +16,18 @@ import (
 	"github.com/agent-ci/agent-ci/runner/audit"
 	"github.com/agent-ci/agent-ci/runner/extensions"
 	"github.com/agent-ci/agent-ci/runner/history"
-	"github.com/agent-ci/agent-ci/runner/hooks"
-	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/model"
 	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/price"
 	"github.com/agent-ci/agent-ci/runner/progress"
 	"github.com/agent-ci/agent-ci/runner/proposals"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/settings"
 	"github.com/agent-ci/agent-ci/runner/skills"
-	"github.com/agent-ci/agent-ci/runner/team"
 	"github.com/agent-ci/agent-ci/runner/transcript"
 	"github.com/agent-ci/agent-ci/runner/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/worker"
 	"github.com/agent-ci/agent-ci/runner/workspace"
-	"github.com/agent-ci/agent-ci/tools"
-	agentstates "github.com/agent-ci/agent-ci/tools/agents"
-	"github.com/agent-ci/agent-ci/tools/command"
-	"github.com/agent-ci/agent-ci/tools/question"
 )
 
 // ReplayOptions say which run is replayed and where.
@@ -134,19 +124,8 @@ func (r recordedRun) audited() audit.Record {
 	return audit.Record{Directory: r.rec.Directory, View: r.View, Job: &r.Job}
 }
 
-// recording stands in for what a replay neither asks nor starts.
-type recording struct {
-	answers *recordedAnswers
-	outputs []transcript.ToolFinished
-	nested  transcript.Nested    // the calls that scripts of the record made, as they name the fresh tree
-	servers *extensions.Recorded // of tools; nil for none
-	waits   *team.Recorded       // what waits for agents came to
-	// endings says how a call of a command returned.
-	endings func(context.Context, tools.Call) command.Before
-}
-
-// replay is a run that takes its answers from another.
-type replay struct {
+// replayed is a run that takes its answers from another.
+type replayed struct {
 	recorded recordedRun
 	r        *runner
 	asked    *request
@@ -156,14 +135,14 @@ type replay struct {
 	called   string               // it, for people
 }
 
-func newReplay(recorded recordedRun, o ReplayOptions) *replay {
+func newReplay(recorded recordedRun, o ReplayOptions) *replayed {
 	r := newRunner("", settings.Given{JobFile: o.JobFile}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress, Terminal: o.Terminal, Quiet: o.Progress == nil})
 	r.rec.Notes = "" // the settings of a replay are those of who wrote its record
-	return &replay{recorded: recorded, r: r, asked: &request{publish: publishNone, program: program{engine: o.ScriptEngine}}, into: filepath.Join(o.Out, record.CheckoutFolder)}
+	return &replayed{recorded: recorded, r: r, asked: &request{publish: publishNone, program: program{engine: o.ScriptEngine}}, into: filepath.Join(o.Out, record.CheckoutFolder)}
 }
 
 // open makes the directory of the replay and finds the base commit.
-func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
+func (p *replayed) open(ctx context.Context, o ReplayOptions) (err error) {
 	if err := p.r.makeDirectory(o.Out, ""); err != nil {
 		return err
 	}
@@ -187,7 +166,7 @@ func (p *replay) open(ctx context.Context, o ReplayOptions) (err error) {
 	return p.r.holdForeign(ctx, p.recorded.Run, p.source, publishNone, false)
 }
 
-func (p *replay) openTree(ctx context.Context, dir, name string) (*workspace.Workspace, error) {
+func (p *replayed) openTree(ctx context.Context, dir, name string) (*workspace.Workspace, error) {
 	at := p.r.at(dir)
 	at.Name = name
 	ws, err := workspace.Open(ctx, p.r.rec, at)
@@ -197,7 +176,7 @@ func (p *replay) openTree(ctx context.Context, dir, name string) (*workspace.Wor
 	return ws, ws.StartOn(ctx, "")
 }
 
-func (p *replay) close() {
+func (p *replayed) close() {
 	p.r.end.close()
 	if p.source != nil {
 		_ = p.source.Close()
@@ -206,21 +185,18 @@ func (p *replay) close() {
 }
 
 // live runs the recorded answers with the real tools.
-func (p *replay) live(ctx context.Context) (*Replayed, error) {
+func (p *replayed) live(ctx context.Context) (*Replayed, error) {
 	if p.recorded.OnPull() {
 		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
 	}
 	if err := p.makeTree(ctx); err != nil {
 		return nil, err
 	}
-	recorded, err := p.record()
+	recorded, err := replay.Read(p.recorded.Run, p.recorded.rec, p.r.rec, p.places())
 	if err == nil {
-		p.asked.program.tools, err = extensions.ReplayEmbedded(p.recorded.rec.Directory, recorded.all())
+		p.asked.program.tools, err = extensions.ReplayEmbedded(p.recorded.rec.Directory, recorded.All())
 	}
 	if err != nil {
-		return nil, err
-	}
-	if recorded.servers, err = p.recordedServers(recorded); err != nil {
 		return nil, err
 	}
 	p.asked.recorded = recorded
@@ -232,11 +208,11 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	at.lessons = proposals.Recorded(p.r.rec, p.recorded.View, p.recorded.OnPull()).ForReplay().In(p.tree, at.job(), at.task.Subject != nil)
 	p.r.placed(at)
 	err = guarded(ctx, func(ctx context.Context) error { return p.run(ctx, at) })
-	answers, end := recorded.answers, p.r.end
-	if err != nil && answers.next == 0 && len(answers.answers) > 0 {
+	answers, end := recorded.Answers, p.r.end
+	if err != nil && answers.Unused() {
 		return nil, p.notStarted(ctx, err)
 	}
-	found := &Replayed{Tree: string(p.tree.Base().Tree), Calls: len(recorded.outputs)}
+	found := &Replayed{Tree: string(p.tree.Base().Tree), Calls: len(recorded.Outputs)}
 	if !end.work.change.Empty() {
 		found.Tree = string(end.work.change.Tree)
 	}
@@ -249,12 +225,12 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 	found.Outcome, found.Message = stop.Outcome, outcome.Shortened(p.r.rec.Redact(stop.Message))
 	stop.Message = found.Message
 	p.r.conclude(end.event(stop))
-	if found.Differences, err = p.recorded.audited().Outputs(recorded.outputs, p.r.rec.Directory, p.tree.Root()); err != nil {
+	if found.Differences, err = p.recorded.audited().Outputs(recorded.Outputs, p.r.rec.Directory, p.tree.Root()); err != nil {
 		return found, err
 	}
 	came := audit.Replay{Stop: stop, Base: string(p.tree.Base().Tree), Tree: found.Tree, Checks: end.work.table.Rows}
 	switch ended := p.recorded.Finished; {
-	case !answers.lacked:
+	case !answers.Lacked:
 		found.differ(p.recorded.audited().End(came))
 	case ended != nil && !slices.Contains(history.Stopped, outcome.Outcome(ended.Outcome)): // nothing stopped the run before it had all answers
 		found.differ(p.recorded.audited().GoesOn(came, found.Message))
@@ -265,11 +241,11 @@ func (p *replay) live(ctx context.Context) (*Replayed, error) {
 }
 
 // run is a run up to its verdict, whose model says what one said before.
-func (p *replay) run(ctx context.Context, at place) error {
+func (p *replayed) run(ctx context.Context, at place) error {
 	r := p.r
 	return r.inTime(ctx, at.job().Limits, func(limited context.Context) (err error) {
 		a := *at.assignment
-		if a.model, err = a.recorded.answers.model(a.job(), r.rec.Warn); err != nil {
+		if a.model, err = a.recorded.Answers.Model(a.job(), r.rec.Warn); err != nil {
 			return err
 		}
 		n := r.naming(a.job(), r.around(), at.workspace)
@@ -302,13 +278,13 @@ func (p *replay) run(ctx context.Context, at place) error {
 
 // notStarted returns the outcome of a replay that ended before the first recorded answer: this
 // machine lacks something that the run had.
-func (p *replay) notStarted(ctx context.Context, err error) error {
+func (p *replayed) notStarted(ctx context.Context, err error) error {
 	stop := p.r.end.of(ctx, p.r.rec, err)
 	return &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + p.r.rec.Redact(stop.Message), Err: err}
 }
 
 // makeTree makes a fresh tree of the base commit, which borrows its objects.
-func (p *replay) makeTree(ctx context.Context) (err error) {
+func (p *replayed) makeTree(ctx context.Context) (err error) {
 	base := p.source.Base()
 	p.source.Checkout().AllowFilters(p.recorded.Job.Git.Listed())
 	if err := p.source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: p.into, Shown: gitops.Shown{Tree: base.Tree}}); err != nil {
@@ -326,7 +302,7 @@ func (p *replay) makeTree(ctx context.Context) (err error) {
 // writeBody writes the body of the pull request and keeps the error of the run.
 // It names the transcript that is replayed, and the folder that the run worked
 // in: two replays differ in nothing but durations.
-func (p *replay) writeBody(failed error) (string, error) {
+func (p *replayed) writeBody(failed error) (string, error) {
 	view, err := p.r.rec.View()
 	if err != nil {
 		return "", errors.Join(failed, err)
@@ -345,266 +321,22 @@ func (p *replay) writeBody(failed error) (string, error) {
 	}
 	text := posts.Body
 	for _, place := range p.places() {
-		text = strings.ReplaceAll(text, place.here, place.recorded)
+		text = strings.ReplaceAll(text, place.Here, place.Recorded)
 	}
 	return text, errors.Join(failed, p.r.rec.Write(record.PullRequestFile, []byte(text)))
 }
 
-// recordedAnswers is a model that says what one said before.
-type recordedAnswers struct {
-	answers  []*model.Response
-	failed   map[int][]*model.Failure // by how many answers came before: why another model went on
-	next     int
-	lacked   bool                   // one more was asked for
-	asks     bool                   // the run put its questions to people
-	prices   map[string]*price.List // of the models of the run
-	hooks    *hooks.Hooks           // that say what they said; nil for none
-	agents   recordedAgents
-	scripted bool // the run had them of a scripted session
-	waits    bool // an agent was ended before it had another answer: it gets none
-}
-
-// recordedAgents are what agents that others started said before, by their ids.
-type recordedAgents map[string]*recordedAnswers
-
-// of are the answers of an agent.
-func (all recordedAgents) of(id string) *recordedAnswers {
-	if all[id] == nil {
-		all[id] = &recordedAnswers{failed: map[int][]*model.Failure{}}
-	}
-	return all[id]
-}
-
-// model is the one that a job names, with these answers. Nothing makes the
-// conversation shorter: nobody reads it, and there is no recorded answer to that.
-func (a *recordedAnswers) model(j *job.Job, warn worker.Warn) (worker.Model, error) {
-	recorded := func(name string) model.Profile {
-		profile := model.ProfileAt(name, j.Model.BaseURL)
-		profile.Price = a.prices[name]
-		return profile
-	}
-	priced := j
-	if a.scripted {
-		priced = worker.Unpaid(j)
-	}
-	m, err := worker.NewModel(a, priced, recorded, warn)
-	m.Profile.ContextWindow = 0
-	for i := range m.Fallbacks {
-		m.Fallbacks[i].Profile.ContextWindow = 0
-	}
-	m.Left = func() bool { return a.next < len(a.answers) }
-	m.Of = func(asks worker.Asking) (worker.Model, error) {
-		of := a.agents.of(asks.ID)
-		of.prices, of.agents, of.scripted = a.prices, a.agents, a.scripted
-		return of.model(asks.Job, warn)
-	}
-	return m, err
-}
-
-// people are those to whom the run put its questions, where it did: nobody is asked
-// again.
-func (r *recording) people() asking {
-	if !r.answers.asks {
-		return nil
-	}
-	return func(context.Context, []question.Question) error { return nil }
-}
-
-func (a *recordedAnswers) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if left := a.failed[a.next]; len(left) > 0 {
-		if left[0].Kind != model.TierBusy || r.Settings.ServiceTier != model.FlexTier { // else the run gives up the tier first
-			a.failed[a.next] = left[1:]
-		}
-		return nil, left[0]
-	}
-	if a.next == len(a.answers) && a.waits {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	if a.next == len(a.answers) {
-		a.lacked = true
-		return nil, outcome.Stopf(outcome.ModelFailed, string(model.ScriptMismatch),
-			"The replay goes on where the run ended, after %d answers: a tool or a check came out otherwise, or the run was stopped there.", len(a.answers))
-	}
-	a.next++
-	answer := a.answers[a.next-1]
-	for _, item := range answer.Output {
-		if observe.Item != nil {
-			observe.Item(item)
-		}
-	}
-	return answer, nil
-}
-
-// record reads what the record has of answers and calls. Where answers name the checkout of the
-// run they now name the fresh tree.
-func (p *replay) record() (*recording, error) {
-	answers := &recordedAnswers{
-		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.recorded.Job, p.recorded.Warnings), prices: p.recorded.Prices(),
-		agents: recordedAgents{}, scripted: p.recorded.Started.Scripted != "",
-	}
-	for _, a := range p.recorded.Agents {
-		answers.agents.of(a.ID).waits = a.Status != agentstates.Completed
-	}
-	recorded := &recording{answers: answers, waits: team.NewRecorded()}
-	if len(p.recorded.Listed.Hooks) > 0 {
-		said := p.recorded.HookAnswers()
-		said.Replays, said.Rounds, said.More, said.Uses = true, 0, "", nil
-		answers.hooks = &hooks.Hooks{All: hooks.Recorded(p.recorded.Listed), Record: p.r.rec, Answers: said}
-	}
-	err := eachEvent(p.recorded.rec, func(e transcript.Event) error {
-		of := answers
-		if by := e.By(); by != "" {
-			of = answers.agents.of(by)
-		}
-		if err := recorded.waits.Take(e); err != nil {
-			return err
-		}
-		switch e.Type {
-		case transcript.TypeModelResponse:
-			var d transcript.ModelResponse
-			if err := json.Unmarshal(e.Data, &d); err != nil {
-				return err
-			}
-			if d.Aside {
-				return nil
-			}
-			for i := range d.Output {
-				d.Output[i] = p.hereJSON(d.Output[i])
-			}
-			of.answers = append(of.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
-		case transcript.TypeModelFallback:
-			var d transcript.ModelFallback
-			if err := json.Unmarshal(e.Data, &d); err != nil {
-				return err
-			}
-			before := len(of.answers)
-			of.failed[before] = append(of.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Lasting: true})
-		case transcript.TypeToolStarted:
-			var d transcript.ToolStarted
-			if err := json.Unmarshal(e.Data, &d); err != nil {
-				return err
-			}
-			d.Input = p.here(d.Input)
-			d.Agent = e.By()
-			recorded.nested.Add(d)
-		case transcript.TypeToolFinished:
-			var d transcript.ToolFinished
-			if err := json.Unmarshal(e.Data, &d); err != nil {
-				return err
-			}
-			d.Agent = e.By()
-			recorded.outputs = append(recorded.outputs, d)
-		}
-		return nil
-	})
-	all := recorded.all()
-	recorded.endings = func(ctx context.Context, call tools.Call) command.Before { // how fast this machine is makes no difference then
-		answer, _ := all.Answer(ctx, call)
-		_, ended := answer.Detail["exit_code"]
-		session, _ := answer.Detail["session_id"].(float64)
-		return command.Before{Ended: ended, Session: int(session)}
-	}
-	return recorded, err
-}
-
-// all returns what the record has of calls.
-func (r *recording) all() *extensions.Recorded {
-	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(r.outputs))
-	for _, output := range r.outputs {
-		answers[output.Ref()] = output
-	}
-	return &extensions.Recorded{Answers: answers, Nested: &r.nested}
-}
-
-// recordedServers are the servers of tools as the record has them: none is started. Where answers
-// name the checkout of the run they now name the fresh tree.
-func (p *replay) recordedServers(recorded *recording) (*extensions.Recorded, error) {
-	if len(p.recorded.Job.MCPServers) == 0 {
-		return nil, nil
-	}
-	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &recorded.nested}
-	for _, server := range p.recorded.MCPServers {
-		if server.File == "" {
-			continue
-		}
-		list, err := extensions.ReadList(p.recorded.rec.Directory, server)
-		if err != nil {
-			return nil, err
-		}
-		servers.Lists = append(servers.Lists, list)
-	}
-	for _, output := range recorded.outputs {
-		output.Output = p.here(output.Output)
-		var err error
-		if output.Object, err = p.inFreshTree(output.Object); err != nil {
-			return nil, err
-		}
-		servers.Answers[output.Ref()] = output
-	}
-	return servers, nil
-}
-
-// inFreshTree is a JSON value that names the fresh tree where it named the checkout of the run.
-func (p *replay) inFreshTree(value any) (named any, err error) {
-	if value == nil {
-		return nil, nil
-	}
-	raw, err := json.Marshal(value)
-	if err == nil {
-		raw = p.hereJSON(raw)
-		err = json.Unmarshal(raw, &named)
-	}
-	return named, err
-}
-
-// moved is a path of the recorded run, and of the same here.
-type moved struct{ recorded, here string }
-
 // places are those at which commands find the work tree.
-func (p *replay) places() []moved {
-	all := []moved{{p.recorded.Workspace.Root, p.tree.Root()}}
+func (p *replayed) places() []replay.Place {
+	all := []replay.Place{{Recorded: p.recorded.Workspace.Root, Here: p.tree.Root()}}
 	if seen := p.recorded.Policy.Seen; seen != "" {
-		all = slices.Insert(all, 0, moved{seen, p.tree.Seen()})
+		all = slices.Insert(all, 0, replay.Place{Recorded: seen, Here: p.tree.Seen()})
 	}
 	return all
 }
 
-// here has a text of the record name the places here.
-func (p *replay) here(text string) string {
-	for _, place := range p.places() {
-		text = strings.ReplaceAll(text, place.recorded, place.here)
-	}
-	return text
-}
-
-// hereJSON is here for JSON.
-func (p *replay) hereJSON(raw []byte) []byte {
-	for _, place := range p.places() {
-		raw = bytes.ReplaceAll(raw, jsonText(place.recorded), jsonText(place.here))
-	}
-	return raw
-}
-
-// jsonText is a text as it stands inside of a JSON string.
-func jsonText(s string) []byte {
-	raw, err := json.Marshal(s)
-	if err != nil || len(s) < 2 {
-		return []byte("\x00") // stands nowhere in JSON
-	}
-	return raw[1 : len(raw)-1]
-}
-
-func eachEvent(of *record.Record, take func(transcript.Event) error) error {
-	_, err := of.Survey(func(_ *transcript.View, e transcript.Event) error { return take(e) })
-	return err
-}
-
 // frozen checks that the record makes up what was sent and what was changed.
-func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
+func (p *replayed) frozen(ctx context.Context) (*Replayed, error) {
 	found := &Replayed{Tree: string(p.source.Base().Tree)}
 	recorded := p.recorded.audited()
 	requests, number, err := recorded.Requests()
@@ -634,7 +366,7 @@ func (p *replay) frozen(ctx context.Context) (*Replayed, error) {
 
 // recordedBody is the body of the pull request by what the record tells. The template
 // is that of the checkout.
-func (p *replay) recordedBody(view *transcript.View) (string, error) {
+func (p *replayed) recordedBody(view *transcript.View) (string, error) {
 	proposal := publish.Proposal{Job: &p.recorded.Job, Task: recordedAssignment(p.recorded.Run, p.asked).task, Table: transcript.Verify{Passed: true}}
 	if view.Verify != nil {
 		proposal.Table = *view.Verify
@@ -645,7 +377,7 @@ func (p *replay) recordedBody(view *transcript.View) (string, error) {
 }
 
 // applyChange makes the tree of the change in the fresh tree.
-func (p *replay) applyChange(ctx context.Context, change *transcript.Change, found *Replayed) error {
+func (p *replayed) applyChange(ctx context.Context, change *transcript.Change, found *Replayed) error {
 	changes, err := p.source.ReadWork(ctx, p.recorded.rec.Directory, change)
 	if err != nil {
 		return err

@@ -1,0 +1,95 @@
+package replay
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/runner/hooks"
+	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/worker"
+)
+
+// Answers is a model that says what one said before.
+type Answers struct {
+	answers  []*model.Response
+	failed   map[int][]*model.Failure // by how many answers came before: why another model went on
+	next     int
+	Lacked   bool                   // one more was asked for
+	asks     bool                   // the run put its questions to people
+	prices   map[string]*price.List // of the models of the run
+	Hooks    *hooks.Hooks           // that say what they said; nil for none
+	agents   byAgent
+	scripted bool // the run had them of a scripted session
+	waits    bool // an agent was ended before it had another answer: it gets none
+}
+
+// byAgent are what agents that others started said before, by their ids.
+type byAgent map[string]*Answers
+
+// of are the answers of an agent.
+func (all byAgent) of(id string) *Answers {
+	if all[id] == nil {
+		all[id] = &Answers{failed: map[int][]*model.Failure{}}
+	}
+	return all[id]
+}
+
+// Model is the one that a job names, with these answers. Nothing makes the
+// conversation shorter: nobody reads it, and there is no recorded answer to that.
+func (a *Answers) Model(j *job.Job, warn worker.Warn) (worker.Model, error) {
+	recorded := func(name string) model.Profile {
+		profile := model.ProfileAt(name, j.Model.BaseURL)
+		profile.Price = a.prices[name]
+		return profile
+	}
+	priced := j
+	if a.scripted {
+		priced = worker.Unpaid(j)
+	}
+	m, err := worker.NewModel(a, priced, recorded, warn)
+	m.Profile.ContextWindow = 0
+	for i := range m.Fallbacks {
+		m.Fallbacks[i].Profile.ContextWindow = 0
+	}
+	m.Left = func() bool { return a.next < len(a.answers) }
+	m.Of = func(asks worker.Asking) (worker.Model, error) {
+		of := a.agents.of(asks.ID)
+		of.prices, of.agents, of.scripted = a.prices, a.agents, a.scripted
+		return of.Model(asks.Job, warn)
+	}
+	return m, err
+}
+
+// Unused says that the model was to give answers, and none was asked for.
+func (a *Answers) Unused() bool { return a.next == 0 && len(a.answers) > 0 }
+
+func (a *Answers) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if left := a.failed[a.next]; len(left) > 0 {
+		if left[0].Kind != model.TierBusy || r.Settings.ServiceTier != model.FlexTier { // else the run gives up the tier first
+			a.failed[a.next] = left[1:]
+		}
+		return nil, left[0]
+	}
+	if a.next == len(a.answers) && a.waits {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if a.next == len(a.answers) {
+		a.Lacked = true
+		return nil, outcome.Stopf(outcome.ModelFailed, string(model.ScriptMismatch),
+			"The replay goes on where the run ended, after %d answers: a tool or a check came out otherwise, or the run was stopped there.", len(a.answers))
+	}
+	a.next++
+	answer := a.answers[a.next-1]
+	for _, item := range answer.Output {
+		if observe.Item != nil {
+			observe.Item(item)
+		}
+	}
+	return answer, nil
+}

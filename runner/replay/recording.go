@@ -1,0 +1,210 @@
+// Package replay owns what stands in for the model, servers and people of a run that is replayed: what
+// its record says of them.
+package replay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/extensions"
+	"github.com/agent-ci/agent-ci/runner/history"
+	"github.com/agent-ci/agent-ci/runner/hooks"
+	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/team"
+	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/worker"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/agents"
+	"github.com/agent-ci/agent-ci/tools/command"
+	"github.com/agent-ci/agent-ci/tools/question"
+)
+
+// Recording stands in for what a replay neither asks nor starts.
+type Recording struct {
+	Answers *Answers
+	Outputs []transcript.ToolFinished
+	nested  transcript.Nested    // the calls that scripts of the record made, as they name the fresh tree
+	Servers *extensions.Recorded // of tools; nil for none
+	Waits   *team.Recorded       // what waits for agents came to
+	// Endings says how a call of a command returned.
+	Endings func(context.Context, tools.Call) command.Before
+}
+
+// People are those to whom the run put its questions, where it did: nobody is asked
+// again.
+func (r *Recording) People() func(context.Context, []question.Question) error {
+	if !r.Answers.asks {
+		return nil
+	}
+	return func(context.Context, []question.Question) error { return nil }
+}
+
+// Read reads the recording of a run from its record, for a replay that writes another. Where it names
+// places of the run it now names those here.
+func Read(run *history.Run, from, to *record.Record, places []Place) (*Recording, error) {
+	return (&reader{run, from, to, places}).read()
+}
+
+// reader reads a recording.
+type reader struct {
+	run    *history.Run
+	from   *record.Record // of the run
+	to     *record.Record // of the replay
+	places []Place
+}
+
+// read reads what the record has of answers and calls. Where answers name the checkout of the
+// run they now name the fresh tree.
+func (p *reader) read() (*Recording, error) {
+	answers := &Answers{
+		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.run.Job, p.run.Warnings), prices: p.run.Prices(),
+		agents: byAgent{}, scripted: p.run.Started.Scripted != "",
+	}
+	for _, a := range p.run.Agents {
+		answers.agents.of(a.ID).waits = a.Status != agents.Completed
+	}
+	recorded := &Recording{Answers: answers, Waits: team.NewRecorded()}
+	if len(p.run.Listed.Hooks) > 0 {
+		said := p.run.HookAnswers()
+		said.Replays, said.Rounds, said.More, said.Uses = true, 0, "", nil
+		answers.Hooks = &hooks.Hooks{All: hooks.Recorded(p.run.Listed), Record: p.to, Answers: said}
+	}
+	_, err := p.from.Survey(func(_ *transcript.View, e transcript.Event) error {
+		of := answers
+		if by := e.By(); by != "" {
+			of = answers.agents.of(by)
+		}
+		if err := recorded.Waits.Take(e); err != nil {
+			return err
+		}
+		switch e.Type {
+		case transcript.TypeModelResponse:
+			var d transcript.ModelResponse
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			if d.Aside {
+				return nil
+			}
+			for i := range d.Output {
+				d.Output[i] = p.hereJSON(d.Output[i])
+			}
+			of.answers = append(of.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
+		case transcript.TypeModelFallback:
+			var d transcript.ModelFallback
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			before := len(of.answers)
+			of.failed[before] = append(of.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Lasting: true})
+		case transcript.TypeToolStarted:
+			var d transcript.ToolStarted
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			d.Input = p.here(d.Input)
+			d.Agent = e.By()
+			recorded.nested.Add(d)
+		case transcript.TypeToolFinished:
+			var d transcript.ToolFinished
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			d.Agent = e.By()
+			recorded.Outputs = append(recorded.Outputs, d)
+		}
+		return nil
+	})
+	all := recorded.All()
+	recorded.Endings = func(ctx context.Context, call tools.Call) command.Before { // how fast this machine is makes no difference then
+		answer, _ := all.Answer(ctx, call)
+		_, ended := answer.Detail["exit_code"]
+		session, _ := answer.Detail["session_id"].(float64)
+		return command.Before{Ended: ended, Session: int(session)}
+	}
+	if err == nil {
+		recorded.Servers, err = p.servers(recorded)
+	}
+	return recorded, err
+}
+
+// All returns what the record has of calls.
+func (r *Recording) All() *extensions.Recorded {
+	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(r.Outputs))
+	for _, output := range r.Outputs {
+		answers[output.Ref()] = output
+	}
+	return &extensions.Recorded{Answers: answers, Nested: &r.nested}
+}
+
+// servers are the servers of tools as the record has them: none is started. Where answers
+// name the checkout of the run they now name the fresh tree.
+func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
+	if len(p.run.Job.MCPServers) == 0 {
+		return nil, nil
+	}
+	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &recorded.nested}
+	for _, server := range p.run.MCPServers {
+		if server.File == "" {
+			continue
+		}
+		list, err := extensions.ReadList(p.from.Directory, server)
+		if err != nil {
+			return nil, err
+		}
+		servers.Lists = append(servers.Lists, list)
+	}
+	for _, output := range recorded.Outputs {
+		output.Output = p.here(output.Output)
+		var err error
+		if output.Object, err = p.inFreshTree(output.Object); err != nil {
+			return nil, err
+		}
+		servers.Answers[output.Ref()] = output
+	}
+	return servers, nil
+}
+
+// inFreshTree is a JSON value that names the fresh tree where it named the checkout of the run.
+func (p *reader) inFreshTree(value any) (named any, err error) {
+	if value == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(value)
+	if err == nil {
+		raw = p.hereJSON(raw)
+		err = json.Unmarshal(raw, &named)
+	}
+	return named, err
+}
+
+// Place is a path of the recorded run, and of the same here.
+type Place struct{ Recorded, Here string }
+
+// here has a text of the record name the places here.
+func (p *reader) here(text string) string {
+	for _, place := range p.places {
+		text = strings.ReplaceAll(text, place.Recorded, place.Here)
+	}
+	return text
+}
+
+// hereJSON is here for JSON.
+func (p *reader) hereJSON(raw []byte) []byte {
+	for _, place := range p.places {
+		raw = bytes.ReplaceAll(raw, jsonText(place.Recorded), jsonText(place.Here))
+	}
+	return raw
+}
+
+// jsonText is a text as it stands inside of a JSON string.
+func jsonText(s string) []byte {
+	raw, err := json.Marshal(s)
+	if err != nil || len(s) < 2 {
+		return []byte("\x00") // stands nowhere in JSON
+	}
+	return raw[1 : len(raw)-1]
+}
