@@ -204,16 +204,19 @@ func (s *siege) expectUnpoisoned() {
 // attacks them, and what may keep them.
 const (
 	fillScript = `for dir in %s; do
+	mkdir -p "$dir/$1/folder"
 	for name in append write link mode time replace truncate remove attribute mapped folder/move folder/link folder/opaque; do
-		test -e "$dir/$1/$name" || { mkdir -p "$(dirname "$dir/$1/$name")" && echo "$1" >"$dir/$1/$name"; }
+		test -e "$dir/$1/$name" || echo "$1" >"$dir/$1/$name"
 	done
 done
 `
 	stateScript = `echo state
 for dir in %s; do
-	find "$dir" -type f 2>/dev/null | LC_ALL=C sort | while read -r file; do
-		echo "$file $(stat -c '%%a %%s %%Y' "$file") $(cat "$file")"
+	find "$dir" -type f -printf '%%p %%m %%s %%Ts\n' 2>/dev/null | LC_ALL=C sort | while read -r file state; do
+		read -r text <"$file"
+		echo "$file $state $text"
 	done
+	find "$dir" -type f -exec cksum {} + 2>/dev/null | LC_ALL=C sort
 	find "$dir" ! -type f 2>/dev/null | LC_ALL=C sort
 done
 echo end of state

@@ -42,7 +42,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer remove()
-	binary, err = build("agent-ci", ".", "-ldflags", "-X main.version=v0.0.0-test -X "+module+"policy/outside.auditVariable="+startsVariable)
+	binary, err = build("agent-ci", ".", "-ldflags", "-s -w -X main.version=v0.0.0-test -X "+module+"policy/outside.auditVariable="+startsVariable)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
