@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,11 +26,20 @@ func TestMain(m *testing.M) {
 	if os.Getenv(holdVariable) != "" {
 		hold()
 	}
+	heedInterrupts()
 	becomeProgram()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		removeProgram()
 		os.Exit(code)
 	}))
+}
+
+// heedInterrupts has commands start with the usual SIGINT where this process ignores it, as in the
+// background of a shell. Programs inherit what is ignored, but not what is caught.
+func heedInterrupts() {
+	if signal.Ignored(os.Interrupt) {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 }
 
 // holdVariable makes the test binary a program that starts a command, says so
