@@ -26,11 +26,16 @@ var programs = map[string]func() int{
 	"dies of memory":   says("fatal error: runtime: out of memory", 2),
 	"speaks no JSON":   says("", 0, "hello"),
 	"makes no sense":   says("", 0, `{"calls":7}`),
-	"floods":           says("", 0, `{"items":[`+strings.Repeat(`{"kind":"text","value":"x"},`, 20_000)+`{"kind":"text"}]}`),
-	"speaks too long":  says("", 0, `{"items":[{"kind":"text","value":"`+strings.Repeat("x", 40<<20)+`"}]}`),
-	"calls too much":   says("", 0, `{"calls":[`+strings.Repeat(`{"id":1,"tool":"hang","input":"{}"},`, 2)+`{"id":2,"tool":"hang","input":"{}"}]}`),
-	"calls strangers":  says("", 0, `{"calls":[{"id":1,"tool":"exec_command","input":"{}"}]}`, `{"end":{}}`),
-	"stores too much":  says("", 0, `{"stored":{"a":"`+strings.Repeat("x", 70<<10)+`"}}`, `{"end":{}}`),
+	// These texts are made where they are said alone: all scripts start this program.
+	"floods": func() int {
+		return says("", 0, `{"items":[`+strings.Repeat(`{"kind":"text","value":"x"},`, 20_000)+`{"kind":"text"}]}`)()
+	},
+	"speaks too long": func() int {
+		return says("", 0, `{"items":[{"kind":"text","value":"`+strings.Repeat("x", 40<<20)+`"}]}`)()
+	},
+	"calls too much":  says("", 0, `{"calls":[`+strings.Repeat(`{"id":1,"tool":"hang","input":"{}"},`, 2)+`{"id":2,"tool":"hang","input":"{}"}]}`),
+	"calls strangers": says("", 0, `{"calls":[{"id":1,"tool":"exec_command","input":"{}"}]}`, `{"end":{}}`),
+	"stores too much": says("", 0, `{"stored":{"a":"`+strings.Repeat("x", 70<<10)+`"}}`, `{"end":{}}`),
 }
 
 // says makes an engine that reports what it likes.
