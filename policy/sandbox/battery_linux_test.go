@@ -165,7 +165,7 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	programFolder = dir
 	path := filepath.Join(dir, "sandbox.test")
-	build := exec.Command("go", "test", "-c", "-o", path, ".")
+	build := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-w", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
