@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,7 +31,13 @@ const (
 // TestDocumentedKeys compares the tables of documents with the rules; with -update it
 // rewrites the tables and leaves the text around them alone.
 func TestDocumentedKeys(t *testing.T) {
-	for file, of := range map[string]*key{docFile: root(), campaignDocFile: campaignRoot()} {
+	for file, of := range map[string]struct {
+		root    *key
+		folders []string
+	}{
+		docFile:         {root(), []string{"../../examples/jobs"}},
+		campaignDocFile: {campaignRoot(), []string{"../../examples/campaigns"}},
+	} {
 		document, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -40,90 +47,166 @@ func TestDocumentedKeys(t *testing.T) {
 		if !begun || !ended {
 			t.Fatalf("%s lacks the lines between which the tables stand", file)
 		}
-		compareGolden(t, file, []byte(before+tablesBegin+tables(of)+tablesEnd+after))
+		tables := keyTables{examples: exampleValues(t, of.root, of.folders)}
+		compareGolden(t, file, []byte(before+tablesBegin+tables.write(of.root)+tablesEnd+after))
+		if file == docFile && len(tables.without) > 0 {
+			t.Errorf("examples/jobs has no value of at most %d characters for %s", longestExample, strings.Join(tables.without, ", "))
+		}
 	}
 }
 
-// tables are one table for the keys at the top and one for each group.
-func tables(of *key) string {
+// longestExample is the number of characters that an example may have in its cell.
+const longestExample = 70
+
+// exampleValues returns for each key the shortest value that files of the folders give it, other
+// than its default.
+func exampleValues(t *testing.T, of *key, folders []string) map[string]string {
+	t.Helper()
+	values := map[string]string{}
+	var collect func(k *key, node *yaml.Node)
+	collect = func(k *key, node *yaml.Node) {
+		flow(node)
+		raw, err := yaml.Marshal(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := strings.TrimSpace(string(raw))
+		plain := k.settled() && value == defaultText(k)
+		if had := values[k.path]; !plain && len(value) <= longestExample && !strings.Contains(value, "\n") && (had == "" || len(value) < len(had)) {
+			values[k.path] = value
+		}
+		for i, below := range node.Content {
+			switch {
+			case node.Kind == yaml.SequenceNode && k.elem != nil:
+				collect(k.elem, below)
+			case node.Kind != yaml.MappingNode || i%2 == 0:
+			case k.elem != nil:
+				collect(k.elem, below)
+			case k.key(node.Content[i-1].Value) != nil:
+				collect(k.key(node.Content[i-1].Value), below)
+			}
+		}
+	}
+	for _, folder := range folders {
+		files, err := filepath.Glob(folder + "/*.yml")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", folder, len(files), err)
+		}
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var node yaml.Node
+			if err := yaml.Unmarshal(raw, &node); err != nil {
+				t.Fatal(err)
+			}
+			collect(of, node.Content[0])
+		}
+	}
+	return values
+}
+
+// flow sets the style of a node so that it is written on one line, without comments.
+func flow(node *yaml.Node) {
+	node.HeadComment, node.LineComment, node.FootComment = "", "", ""
+	if node.Kind == yaml.SequenceNode || node.Kind == yaml.MappingNode {
+		node.Style = yaml.FlowStyle
+	}
+	for _, below := range node.Content {
+		flow(below)
+	}
+}
+
+// keyTables writes the tables of a document.
+type keyTables struct {
+	examples map[string]string
+	without  []string // keys without an example
+}
+
+// write returns one table for the keys at the top and one for each group.
+func (w *keyTables) write(of *key) string {
 	var top, groups strings.Builder
 	top.WriteString("\n### Keys at the top\n\n" + tableHead)
 	for _, k := range of.keys {
-		writeRow(&top, k)
-		below := k.keys
-		if k.elem != nil {
-			below = k.elem.keys
-		}
+		below := within(k)
 		if len(below) == 0 {
+			w.writeRow(&top, k, "")
 			continue
 		}
+		w.writeRow(&top, k, fmt.Sprintf(" [Keys](#%s)", strings.ToLower(k.path)))
 		fmt.Fprintf(&groups, "\n### %s\n\n%s\n\n%s", k.path, escapeCell(k.about), tableHead)
 		for _, inner := range below {
-			writeRows(&groups, inner)
+			w.writeRows(&groups, inner)
 		}
 	}
 	return top.String() + groups.String() + "\n"
 }
 
-const tableHead = "| key | type | default | meaning |\n|---|---|---|---|\n"
+const tableHead = "| key | default | example | meaning |\n|---|---|---|---|\n"
 
-// writeRows are the rows of a key and of all below it.
-func writeRows(s *strings.Builder, k *key) {
-	writeRow(s, k)
-	below := k.keys
+// within returns the keys below k, or below each element of k.
+func within(k *key) []*key {
 	if k.elem != nil {
-		below = k.elem.keys
+		return k.elem.keys
 	}
-	for _, inner := range below {
-		writeRows(s, inner)
+	return k.keys
+}
+
+// writeRows writes the rows of a key and of all below it.
+func (w *keyTables) writeRows(s *strings.Builder, k *key) {
+	w.writeRow(s, k, "")
+	for _, inner := range within(k) {
+		w.writeRows(s, inner)
 	}
 }
 
-func writeRow(s *strings.Builder, k *key) {
-	fmt.Fprintf(s, "| `%s` | %s | %s | %s |\n", k.path, documentedType(k), documentedDefault(k), escapeCell(k.about))
+func (w *keyTables) writeRow(s *strings.Builder, k *key, link string) {
+	fmt.Fprintf(s, "| `%s` | %s | %s | %s%s |\n", k.path, documentedDefault(k), w.example(k), strings.TrimSpace(escapeCell(k.about)+" "+documentedType(k)), link)
 }
 
-// documentedType is a key's type and its limits.
+// example returns the example of a key as code, or nothing for a mapping, whose keys have examples.
+func (w *keyTables) example(k *key) string {
+	example := k.example
+	if own := w.examples[k.path]; example == "" || example == "[a, b]" && own != "" { // what each list of texts has
+		example = own
+	}
+	if i := slices.IndexFunc(k.values, func(value string) bool { return value != "" && value != defaultText(k) }); example == "" && i >= 0 {
+		example = k.values[i]
+	}
+	if value, isTruth := k.defaultValue().Interface().(bool); example == "" && isTruth {
+		example = strconv.FormatBool(!value)
+	}
+	if example == "" {
+		if len(within(k)) == 0 {
+			w.without = append(w.without, k.path)
+		}
+		return ""
+	}
+	if len(within(k)) > 0 && k.example == "" {
+		return ""
+	}
+	name := k.path[strings.LastIndexAny(k.path, ".")+1:]
+	return "`" + strings.ReplaceAll(name+": "+example, "|", `\|`) + "`"
+}
+
+// documentedType returns a key's limits as a sentence, where the example does not show them.
 func documentedType(k *key) string {
 	switch {
 	case k.kind == network:
-		return "one of " + asCode(k.values) + ", or `{allow: [hosts]}`"
-	case len(k.values) == 1:
-		return "only " + asCode(k.values)
+		return "One of " + asCode(k.values) + ", or `{allow: [HOST, …]}`."
+	case len(k.values) == 1 || k.span != nil && k.span.least == k.span.most:
+		return ""
 	case k.kind == list && k.values != nil:
-		return "list of: " + asCode(k.values)
+		return "Some of " + asCode(k.values) + "."
 	case k.values != nil:
-		return "one of " + asCode(k.values)
+		return "One of " + asCode(k.values) + "."
+	case k.kind == integer && k.span.most == many:
+		return fmt.Sprintf("%d or more.", k.span.least)
 	case k.kind == integer:
-		return "whole number, " + documentedSpan(k.span)
-	case k.kind == length:
-		return "duration, longer than nothing"
-	case k.kind == list && k.foreign != nil:
-		return "list of: " + escapeCell(k.foreign.about)
-	case k.kind == list && k.elem.kind == text:
-		return "list of: " + escapeCell(k.form.about)
-	case k.kind == list:
-		return "list of mappings"
-	case k.kind == groupMap:
-		return "mapping of " + escapeCell(k.names.about) + " to mappings"
-	case k.kind == textMap:
-		return "mapping of " + escapeCell(k.names.about) + " to " + escapeCell(k.form.about)
-	case k.foreign != nil:
-		return escapeCell(k.foreign.about)
-	case k.form != nil:
-		return escapeCell(k.form.about)
+		return fmt.Sprintf("%d to %d.", k.span.least, k.span.most)
 	}
-	return k.kind.describe()
-}
-
-func documentedSpan(s *span) string {
-	switch {
-	case s.least == s.most:
-		return fmt.Sprintf("only %d", s.least)
-	case s.most == many:
-		return fmt.Sprintf("%d or more", s.least)
-	}
-	return fmt.Sprintf("%d to %d", s.least, s.most)
+	return ""
 }
 
 func documentedDefault(k *key) string {
@@ -133,7 +216,7 @@ func documentedDefault(k *key) string {
 	case !k.settled():
 		return ""
 	}
-	return "`" + defaultText(k) + "`"
+	return "`" + strings.ReplaceAll(defaultText(k), "|", `\|`) + "`"
 }
 
 // defaultText is a default as it is written in a job file.
@@ -171,7 +254,7 @@ func escapeCell(text string) string {
 	return strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;", "_", `\_`, "[", `\[`).Replace(text)
 }
 
-var documentedRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| .*? \\| (required|`([^`]*)`|) \\| ")
+var documentedRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (required|`([^`]*)`|) \\| (?:`.*?`|) \\| ")
 
 // TestDocumentSchemaAndDefaultsAgree reads the three from outside: the text of
 // docs/reference/job.md, the JSON of Schema, and what a job is that sets a key to the
