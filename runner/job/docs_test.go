@@ -435,8 +435,8 @@ func TestDocumentedFragmentsLoad(t *testing.T) {
 			}
 		}
 	}
-	if loaded == 0 {
-		t.Error("no document has an example")
+	if loaded < 40 {
+		t.Errorf("only %d blocks are of jobs", loaded)
 	}
 }
 
