@@ -36,15 +36,15 @@ type Preset struct {
 var presets = []Preset{
 	{"npm", "npm, pnpm and Yarn", []string{"registry.npmjs.org", "registry.yarnpkg.com"}},
 	{"pypi", "pip, uv and Poetry", []string{"pypi.org", "files.pythonhosted.org"}},
-	{"goproxy", "Go modules, by Google's proxy and checksum database. Where the proxy sends to storage.googleapis.com, where everybody can store, list that too", []string{"proxy.golang.org", "sum.golang.org"}},
+	{"goproxy", "Go modules. If the proxy redirects to storage.googleapis.com, add that host: anybody can store files there", []string{"proxy.golang.org", "sum.golang.org"}},
 	{"cargo", "Cargo, from version 1.70 on", []string{"index.crates.io", "static.crates.io"}},
-	{"maven", "Maven, and what takes its packages from Maven Central", []string{"repo.maven.apache.org", "repo1.maven.org"}},
-	{"gradle", "Gradle with its plugins and Maven Central. The wrapper is sent on to GitHub for Gradle itself: add github-read, or have Gradle installed", []string{"services.gradle.org", "downloads.gradle.org", "plugins.gradle.org", "plugins-artifacts.gradle.org", "repo.maven.apache.org"}},
+	{"maven", "Maven, and tools that use Maven Central", []string{"repo.maven.apache.org", "repo1.maven.org"}},
+	{"gradle", "Gradle with its plugins and Maven Central. The wrapper downloads Gradle from GitHub: add github-read, or install Gradle", []string{"services.gradle.org", "downloads.gradle.org", "plugins.gradle.org", "plugins-artifacts.gradle.org", "repo.maven.apache.org"}},
 	{"rubygems", "gem and Bundler", []string{"rubygems.org", "index.rubygems.org"}},
 	{"nuget", "dotnet restore and NuGet", []string{"api.nuget.org"}},
 	{"debian", "apt on Debian", []string{"deb.debian.org", "security.debian.org"}},
 	{"ubuntu", "apt on Ubuntu, on GitHub's runners too", []string{"archive.ubuntu.com", "security.ubuntu.com", "ports.ubuntu.com", "azure.archive.ubuntu.com"}},
-	{"github-read", "git over HTTPS, archives, files, releases and the API of GitHub, without LFS and packages. Who has a token writes by the same hosts", []string{
+	{"github-read", "git over HTTPS, archives, files, releases and the API of GitHub, without LFS and packages. A token can also write there", []string{
 		"github.com", "api.github.com", "codeload.github.com", "raw.githubusercontent.com", "objects.githubusercontent.com", "release-assets.githubusercontent.com",
 	}},
 }
