@@ -2,6 +2,9 @@ package main_test
 
 import (
 	"fmt"
+	"go/constant"
+	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -10,8 +13,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/transcript"
 )
 
 // documents are the pages for people, by their path from the root.
@@ -251,23 +257,78 @@ func TestSentencesOfTroubleshootingAreSaid(t *testing.T) {
 	}
 }
 
-// Every number of docs/reference/limits.md is that of the code.
-func TestLimitsAreThoseOfTheCode(t *testing.T) {
+// TestLimitsPage writes docs/reference/limits.md from testdata/limits.txt, which says what each limit is of, and
+// the constants of the code, which have the numbers.
+func TestLimitsPage(t *testing.T) {
 	t.Parallel()
-	row := regexp.MustCompile("(?m)^\\|.*\\| `(\\w+)(?: =|:) ([^`]+)` in \\[([^]]+)\\]")
-	rows := row.FindAllStringSubmatch(documents(t)["docs/reference/limits.md"], -1)
-	if len(rows) < 40 {
-		t.Fatalf("there are %d limits", len(rows))
+	const file = "../../docs/reference/limits.md"
+	var tables strings.Builder
+	for line := range strings.Lines(read(t, "testdata/limits.txt")) {
+		line = strings.TrimSpace(line)
+		if heading, found := strings.CutPrefix(line, "# "); found {
+			fmt.Fprintf(&tables, "\n## %s\n\n| what | at most |\n|---|--:|\n", heading)
+			continue
+		}
+		place, what, _ := strings.Cut(line, " | ")
+		words := strings.Fields(place)
+		if len(words) != 3 || what == "" {
+			t.Fatalf("not a limit: %q", line)
+		}
+		fmt.Fprintf(&tables, "| %s | %s |\n", what, amount(constantIn(t, words[0], words[1]), words[2]))
 	}
-	for _, found := range rows {
-		raw, err := os.ReadFile(filepath.Join("../..", found[3]))
-		if err != nil {
+	page := read(t, file)
+	before, rest, found := strings.Cut(page, "<!-- Generated ")
+	comment, _, _ := strings.Cut(rest, "\n")
+	if !found {
+		t.Fatalf("%s lacks the line behind which the tables are", file)
+	}
+	want := before + "<!-- Generated " + comment + "\n" + tables.String() + "\n<!-- End of the tables. -->\n"
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if !regexp.MustCompile(`(?m)\b` + found[1] + `\s*[=:]\s*` + regexp.QuoteMeta(found[2]) + `([\s,}]|$)`).Match(raw) {
-			t.Errorf("%s has no %s = %s", found[3], found[1], found[2])
-		}
+	} else if diff := cmp.Diff(want, page); diff != "" {
+		t.Errorf("%s (-code +page); go test ./cmd/agent-ci -run TestLimitsPage -update rewrites it:\n%s", file, diff)
 	}
+}
+
+// constantIn returns the number that a file gives to a constant or to a field of a literal.
+func constantIn(t *testing.T, file, name string) int64 {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)\b` + name + `\s*(?:=|:)\s*([^=/,\n}]+)`).FindStringSubmatch(read(t, "../../"+file))
+	if found == nil {
+		t.Fatalf("%s has no %s", file, name)
+	}
+	numbers := strings.NewReplacer("time.Minute", "60e9", "time.Second", "1e9", "time.Millisecond", "1e6").Replace(strings.TrimSpace(found[1]))
+	value, err := types.Eval(token.NewFileSet(), nil, token.NoPos, numbers)
+	if err != nil {
+		t.Fatalf("%s: %s: %v", file, name, err)
+	}
+	n, exact := constant.Int64Val(constant.ToInt(value.Value))
+	if !exact {
+		t.Fatalf("%s: %s is no whole number", file, name)
+	}
+	return n
+}
+
+// amount is a number of a unit as people write it.
+func amount(n int64, unit string) string {
+	switch unit {
+	case "time":
+		return strings.NewReplacer("m0s", " min", "s", " s").Replace(time.Duration(n).String())
+	case "bytes":
+		for _, u := range []struct {
+			size int64
+			name string
+		}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+			if n >= u.size && n%u.size == 0 {
+				return transcript.Thousands(n/u.size) + " " + u.name
+			}
+		}
+	case "count":
+		return transcript.Thousands(n)
+	}
+	return transcript.Thousands(n) + " " + unit
 }
 
 // Every test that docs/internals/security.md names is in the file that it leads to.
