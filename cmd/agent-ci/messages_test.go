@@ -1,0 +1,166 @@
+package main_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMessages writes what agent-ci says to people into one file, testdata/messages.txt: the sentence of each
+// reason, the warnings, what rules and the proxy refuse, and the mistakes of a job. A person reads them all in
+// ten minutes there.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/messages.txt"
+	sections := map[string][]string{}
+	for _, folder := range []string{"cmd", "gitops", "policy", "runner", "tools"} {
+		err := filepath.WalkDir(filepath.Join("../..", folder), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			at := filepath.ToSlash(filepath.Dir(path))
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				if section, message := messageOf(strings.TrimPrefix(at, "../../"), n); message != "" && !slices.Contains(sections[section], message) {
+					sections[section] = append(sections[section], message)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got strings.Builder
+	for _, section := range slices.Sorted(maps.Keys(sections)) {
+		fmt.Fprintf(&got, "# %s\n\n", section)
+		for _, message := range slices.Sorted(slices.Values(sections[section])) {
+			got.WriteString(message + "\n")
+		}
+		got.WriteString("\n")
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(read(t, file), got.String()); diff != "" {
+		t.Errorf("%s (-file +code); read the new ones aloud, then go test ./cmd/agent-ci -run TestMessages -update:\n%s", file, diff)
+	}
+	for _, section := range []string{"Outcomes", "Warnings", "Refusals", "Mistakes of a job"} {
+		if len(sections[section]) < 20 {
+			t.Errorf("there are only %d of %s", len(sections[section]), section)
+		}
+	}
+}
+
+// messageOf returns the message that a call in a package gives to people, and the section that it belongs to.
+func messageOf(folder string, n ast.Node) (section, message string) {
+	if pair, isPair := n.(*ast.KeyValueExpr); isPair && strings.HasPrefix(folder, "policy") {
+		key, _ := pair.Key.(*ast.Ident)
+		if text := words(pair.Value); key != nil && slices.Contains([]string{"Reason", "reason", "Remedy", "remedy", "Refusal"}, key.Name) && strings.Contains(text, " ") {
+			return "Refusals", text
+		}
+	}
+	call, isCall := n.(*ast.CallExpr)
+	if !isCall {
+		return "", ""
+	}
+	name := ""
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		name = f.Name
+	case *ast.SelectorExpr:
+		name = f.Sel.Name
+	}
+	var texts []string
+	for _, arg := range call.Args {
+		texts = append(texts, words(arg))
+	}
+	prose := func(from int) string {
+		return strings.Join(slices.DeleteFunc(slices.Clone(texts[min(from, len(texts)):]), func(s string) bool { return s == "" || s == "…" }), " ")
+	}
+	switch {
+	case name == "Stopf" && len(texts) > 2 && texts[2] != "":
+		o, _ := call.Args[0].(*ast.SelectorExpr)
+		if o == nil {
+			return "Outcomes", "…/" + texts[1] + ": " + texts[2]
+		}
+		return "Outcomes", snake(o.Sel.Name) + "/" + texts[1] + ": " + texts[2]
+	case (name == "Warn" || name == "warn") && len(texts) > 1 && strings.Contains(prose(1), " "):
+		return "Warnings", texts[0] + ": " + prose(1)
+	case name == "refuse" && strings.HasPrefix(folder, "policy") && strings.Contains(prose(0), " "):
+		return "Refusals", prose(0)
+	case (name == "New" || name == "Errorf" || name == "complain") && folder == "runner/job" && strings.Contains(prose(0), " "):
+		return "Mistakes of a job", prose(0)
+	case name == "fault" && strings.Contains(prose(1), " "):
+		return "Problems that doctor finds", prose(1)
+	}
+	return "", ""
+}
+
+var verbs = regexp.MustCompile(`%[+#]?[a-z]`)
+
+// words returns the text of a literal, of several that are added, and of those in a composite literal, with "…"
+// for what is put in.
+func words(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if e.Kind == token.STRING {
+			text, _ := strconv.Unquote(e.Value)
+			return strings.ReplaceAll(verbs.ReplaceAllString(text, "…"), "\n", " ")
+		}
+	case *ast.BinaryExpr:
+		left, right := words(e.X), words(e.Y)
+		if left == "" && right == "" {
+			return ""
+		}
+		return strings.ReplaceAll(orDots(left)+orDots(right), "……", "…")
+	case *ast.CompositeLit:
+		var all []string
+		for _, element := range e.Elts {
+			if pair, isPair := element.(*ast.KeyValueExpr); isPair {
+				element = pair.Value
+			}
+			if text := words(element); strings.Contains(text, " ") {
+				all = append(all, text)
+			}
+		}
+		return strings.Join(all, " ")
+	case *ast.CallExpr:
+		for _, arg := range e.Args {
+			if text := words(arg); strings.Contains(text, " ") {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+func orDots(text string) string {
+	if text == "" {
+		return "…"
+	}
+	return text
+}
+
+// snake is NoChanges as no_changes.
+func snake(name string) string {
+	return strings.ToLower(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_${2}"))
+}
