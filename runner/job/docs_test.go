@@ -129,7 +129,7 @@ func (w *keyTables) write(of *key) string {
 	var top, groups strings.Builder
 	top.WriteString("\n### Keys at the top\n\n" + tableHead)
 	for _, k := range of.keys {
-		below := within(k)
+		below := keysWithin(k)
 		if len(below) == 0 {
 			w.writeRow(&top, k, "")
 			continue
@@ -145,8 +145,8 @@ func (w *keyTables) write(of *key) string {
 
 const tableHead = "| key | default | example | meaning |\n|---|---|---|---|\n"
 
-// within returns the keys below k, or below each element of k.
-func within(k *key) []*key {
+// keysWithin returns the keys below k, or below each element of k.
+func keysWithin(k *key) []*key {
 	if k.elem != nil {
 		return k.elem.keys
 	}
@@ -156,7 +156,7 @@ func within(k *key) []*key {
 // writeRows writes the rows of a key and of all below it.
 func (w *keyTables) writeRows(s *strings.Builder, k *key) {
 	w.writeRow(s, k, "")
-	for _, inner := range within(k) {
+	for _, inner := range keysWithin(k) {
 		w.writeRows(s, inner)
 	}
 }
@@ -178,12 +178,12 @@ func (w *keyTables) example(k *key) string {
 		example = strconv.FormatBool(!value)
 	}
 	if example == "" {
-		if len(within(k)) == 0 {
+		if len(keysWithin(k)) == 0 {
 			w.without = append(w.without, k.path)
 		}
 		return ""
 	}
-	if len(within(k)) > 0 && k.example == "" {
+	if len(keysWithin(k)) > 0 && k.example == "" {
 		return ""
 	}
 	name := k.path[strings.LastIndexAny(k.path, ".")+1:]
