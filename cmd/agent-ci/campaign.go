@@ -33,7 +33,7 @@ stopped, and with 130 or 143 if a signal ended it. work exits as its run does.
 settle takes folders in which agent-ci campaign work left reports, and files (- is
 standard input) with the output of kubectl get jobs,pods -o json.
 
-docs/how-to/campaigns.md explains the file, the budget and the ledger.`,
+docs/reference/campaign.md explains the file, the budget and the ledger.`,
 		example: `
 agent-ci campaign plan bump.yml
 agent-ci campaign run bump.yml`,

@@ -14,7 +14,7 @@ import (
 
 func page(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile("../../docs/how-to/campaigns.md")
+	raw, err := os.ReadFile("../../docs/reference/campaign.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func section(t *testing.T, heading string) string {
 	t.Helper()
 	_, text, found := strings.Cut(page(t), "\n"+heading+"\n")
 	if !found {
-		t.Fatalf("docs/how-to/campaigns.md has no %s", heading)
+		t.Fatalf("docs/reference/campaign.md has no %s", heading)
 	}
 	text, _, _ = strings.Cut(text, "\n#")
 	return text
@@ -51,7 +51,7 @@ func wantFields(t *testing.T, where, text string, data any) {
 	t.Helper()
 	for _, name := range fields(reflect.TypeOf(data)) {
 		if !strings.Contains(text, "`"+name+"`") {
-			t.Errorf("docs/how-to/campaigns.md does not tell of %s in %s", name, where)
+			t.Errorf("docs/reference/campaign.md does not tell of %s in %s", name, where)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestEventsOfTheLedgerAreDocumented(t *testing.T) {
 	settled := section(t, "#### "+string(TypeSettled))
 	wantFields(t, "pull_request", settled, PullRequest{})
 	if got := strings.Count(page(t), "\n#### "); got != len(takes) {
-		t.Errorf("docs/how-to/campaigns.md has %d types of events, there are %d", got, len(takes))
+		t.Errorf("docs/reference/campaign.md has %d types of events, there are %d", got, len(takes))
 	}
 }
 
@@ -83,7 +83,7 @@ func TestStatusIsDocumented(t *testing.T) {
 	classes := section(t, "## What is shown")
 	for _, class := range Classes() {
 		if !strings.Contains(classes, "`"+string(class)+"`") {
-			t.Errorf("docs/how-to/campaigns.md does not tell of the class %s", class)
+			t.Errorf("docs/reference/campaign.md does not tell of the class %s", class)
 		}
 	}
 }

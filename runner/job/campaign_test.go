@@ -44,7 +44,7 @@ func campaignExamples(t testing.TB) map[string]string {
 		t.Fatal(err)
 	}
 	all := map[string]string{}
-	for _, file := range append(files, "../../examples/campaigns/local/campaign.yml", campaignDocFile) {
+	for _, file := range append(files, docPages(t)...) {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 
 const (
 	docFile         = "../../docs/reference/job.md"
-	campaignDocFile = "../../docs/how-to/campaigns.md"
+	campaignDocFile = "../../docs/reference/campaign.md"
 )
 
 const (
@@ -394,7 +394,7 @@ func jobsIn(file, content string) []string {
 }
 
 // docPages returns the paths of all pages below docs.
-func docPages(t *testing.T) (pages []string) {
+func docPages(t testing.TB) (pages []string) {
 	t.Helper()
 	err := filepath.WalkDir("../../docs", func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".md" {
