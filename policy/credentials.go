@@ -13,7 +13,7 @@ func (h Hosts) openForCredentials(t reach.Target) (HostDecision, bool) {
 	if len(names) == 0 {
 		return HostDecision{}, false
 	}
-	return HostDecision{Allowed: true, Bound: true, Private: h.Credentials.Private(t), Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for what that is for."}, true
+	return HostDecision{Allowed: true, Bound: true, Private: h.Credentials.Private(t), Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for its requests."}, true
 }
 
 // withheldFrom is what to do to have a target let through that is the host of secrets

@@ -163,7 +163,7 @@ func LocalAddress(t reach.Target, by HostDecision, what string, openable bool) H
 func UnreadableTarget(problem string) HostDecision {
 	return HostDecision{
 		Rule: ruleTarget, Reason: fmt.Sprintf("What it wants to reach %s.", problem),
-		Remedy: "Ask for https by CONNECT host:port, for http by the whole address of what is wanted: GET http://host/path. A program does so by itself when HTTPS_PROXY and HTTP_PROXY are set.",
+		Remedy: "Ask for https by CONNECT host:port, and for http by the whole address: GET http://host/path. Most programs do so when HTTPS_PROXY and HTTP_PROXY are set.",
 	}
 }
 

@@ -30,10 +30,10 @@ func (c Commands) danger(command shell.Command, in removing) (_ refusal, dangero
 		place, known := c.place(target, in)
 		switch {
 		case known && c.isEverything(place):
-			return refuse(ruleEverything, "It would remove "+target.Text+", all that is in it included",
+			return refuse(ruleEverything, "It would remove "+target.Text+", with everything in it",
 				"Remove only the files that the task is about, each by its path below the working directory")
 		case c.Confined && r.forced && known && !in.lifted && !c.mayWriteBelow(place):
-			return refuse(ruleForced, "It removes by force what is outside of the writable folders: "+target.Text,
+			return refuse(ruleForced, "It removes files by force outside of the writable folders: "+target.Text,
 				"Remove only what is below "+c.writableFolders())
 		}
 	}

@@ -82,7 +82,7 @@ func (r *runner) configure(ctx context.Context, ws *workspace.Workspace) (*setti
 	}
 	if is := again.Job.Repository.Base; is != "" && wanted != "" && is != wanted {
 		return again, outcome.Stopf(outcome.InvalidInput, "base",
-			"The configuration on %s names another base, %s; give the one that holds with --set repository.base=….", wanted, is)
+			"The configuration on %s names another base, %s; choose one with --set repository.base=….", wanted, is)
 	}
 	return again, nil
 }

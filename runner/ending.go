@@ -133,15 +133,15 @@ func redChecks(rec *record.Record, table transcript.Verify) string {
 
 // withoutChange is the end of a run that has nothing to publish.
 func (e *ending) withoutChange(p publish.Publication) *outcome.Stop {
-	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent ended without a change; its last message says why.")
+	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent finished without a change; its last message says why.")
 	switch {
 	case p.InBase:
 		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "The change is one that %s has already, since %s.", p.Base.Branch, gitops.Short(p.Base.SHA))
 	case len(e.work.dropped) > 0:
 		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
-			"The agent changed protected files alone (%s), which policy.change.protected leaves out; if they are to change, take them out of policy.protect.", markdown.SomeFiles(e.work.dropped))
+			"The agent changed only protected files (%s), which policy.change.protected leaves out; to allow them, remove them from policy.protect.", markdown.SomeFiles(e.work.dropped))
 	case e.assignment.task.Subject != nil:
-		return outcome.Stopf(outcome.NoChanges, "answered", "The agent changed nothing; what it found is in %s, and was said to nobody (--publish none).", e.work.outputFile)
+		return outcome.Stopf(outcome.NoChanges, "answered", "The agent changed nothing; what it found is in %s, and was not published (--publish none).", e.work.outputFile)
 	case e.assignment.job().Task.Expects == "answer":
 		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	}

@@ -67,7 +67,7 @@ func hookRoom(boxes *confine.Sandboxes) func(context.Context, *sandbox.Sandbox) 
 // warnOfOpenHooks tells of hooks that nothing confines, or keeps the agent's commands from.
 func (r *runner) warnOfOpenHooks(boxes *confine.Sandboxes) {
 	if sandbox.Level(boxes.Reached().Level) == sandbox.LevelNone {
-		r.rec.Warn("hooks_unconfined", "Nothing confines the hooks of this run, nor keeps commands of the agent from their files: policy.sandbox is danger-full-access.")
+		r.rec.Warn("hooks_unconfined", "Nothing confines the hooks of this run or protects their files from commands: policy.sandbox is danger-full-access.")
 	}
 }
 
@@ -143,7 +143,7 @@ func operatorsGiven(had []transcript.HookUse, now map[string]job.Hook) error {
 		name, is := strings.CutPrefix(use.Name, hooks.OperatorPrefix)
 		if is && use.On == job.OnPrePublish && now[name].On != job.OnPrePublish {
 			return outcome.Stopf(outcome.InvalidInput, "operator_file",
-				"The run had the hook %.100q on pre_publish, which there is not now; publish with the operator's file (--operator-file).", use.Name)
+				"The run had the hook %.100q on pre_publish, which is missing now; publish with the operator's file (--operator-file).", use.Name)
 		}
 	}
 	return nil

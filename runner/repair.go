@@ -97,7 +97,7 @@ func (r *runner) concludeRepair(ctx context.Context, a *assignment, stop *outcom
 		end.Commit = p.Commit
 	}
 	if err := a.red.thread.Conclude(ctx, a.red.Case, end); err != nil {
-		r.rec.Warn("comment_not_written", "How the repair ended could not be said on the pull request: %v", err)
+		r.rec.Warn("comment_not_written", "The result of the repair could not be reported on the pull request: %v", err)
 	}
 }
 

@@ -28,7 +28,7 @@ func (r *runner) prepareSpeaking(ctx context.Context, a *assignment) error {
 		return nil
 	case publishLocal:
 		return outcome.Stopf(outcome.InvalidInput, "no_token",
-			"publish.as is %s, which is said on GitHub: set GITHUB_TOKEN, or use --publish none, which leaves what the agent found in output.json.", a.job().Publish.As)
+			"publish.as is %s, which needs GitHub: set GITHUB_TOKEN, or use --publish none, which writes the findings to output.json.", a.job().Publish.As)
 	}
 	return r.speaker(a).Ready(ctx)
 }

@@ -85,7 +85,7 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 
 func noTokenForIssue() *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "no_token",
-		"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or say --publish local to commit here only.")
+		"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or use --publish local to commit here only.")
 }
 
 // confine finds out how commands can be confined, before anything is run or asked, and what they work in.

@@ -164,7 +164,7 @@ func TestBundleIsPinned(t *testing.T) {
 		{"an event without a task", func(b *bundle) { b.inEvent("push", object{}) }, nil, "changed/pull_request: "},
 		{
 			"the pull request of another issue", func(b *bundle) { b.opened("agent-ci/task", "main", "Theirs.\n\nFixes #9\n") }, nil,
-			"conflict/other_task: Pull request #1 was made for issue #9, and the bundle is of another task",
+			"conflict/other_task: Pull request #1 was made for issue #9, and the bundle is for another task",
 		},
 		{
 			"the pull request of another issue, whose place it takes", func(b *bundle) { b.opened("agent-ci/task", "main", "Theirs.\n\nFixes #9\n") },

@@ -79,7 +79,7 @@ func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
 func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refusal {
 	names := g.set.Names(t)
 	if strings.Contains(strings.ToLower(plainest(r.URL.RequestURI())), receivePack) && slices.ContainsFunc(g.set, func(c Credential) bool { return c.Fetch && !c.Withheld && c.isFor(t) }) {
-		return &Refusal{Names: names, Reason: "Nothing is pushed to a host of a secret that is for fetching with git.", Never: true}
+		return &Refusal{Names: names, Reason: "The secret of this host is for fetching with git, not for pushing.", Never: true}
 	}
 	if !used && !bound {
 		return nil
@@ -91,7 +91,7 @@ func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refus
 		return &Refusal{Names: names, Reason: "The request asks by " + override + " for something else than by its first line.", Never: true}
 	}
 	if bound && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Withheld && c.fits(r, t) }) {
-		return &Refusal{Names: names, Reason: "The host is open for what a secret is for alone, which the request is not."}
+		return &Refusal{Names: names, Reason: "The host is open only for the requests of a secret, and this is none."}
 	}
 	return nil
 }

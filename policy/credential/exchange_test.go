@@ -202,11 +202,11 @@ func TestWhatIsRefused(t *testing.T) {
 		{git, false, "GET /owner/repository.git/x/info/refs?service=git-upload-pack\nAuthorization: {{:G}}", "GIT", "fetching with git"},
 		{git, false, "GET /owner/repository%2fx/info/refs?service=git-upload-pack\nAuthorization: {{:G}}", "GIT", "fetching with git"},
 		{git, false, "GET /owner/repository/../another/info/refs?service=git-upload-pack\nAuthorization: {{:G}}", "GIT", "segment of dots"},
-		{git, true, "GET /owner/repository/archive.tar.gz", "GIT", "open for what a secret is for alone"},
-		{other, true, "POST /x", "HEADER", "open for what a secret is for alone"},
+		{git, true, "GET /owner/repository/archive.tar.gz", "GIT", "open only for the requests of a secret"},
+		{other, true, "POST /x", "HEADER", "open only for the requests of a secret"},
 		{other, true, "GET /x/../y", "HEADER", "segment of dots"},
 		{other, true, "GET /x\nX-Method-Override: PUT", "HEADER", "asks by its header x-method-override"},
-		{npm, true, "PUT /x", "HEADER, KEYED, QUERY, BASIC", "open for what a secret is for alone"},
+		{npm, true, "PUT /x", "HEADER, KEYED, QUERY, BASIC", "open only for the requests of a secret"},
 	} {
 		t.Run(test.request, func(t *testing.T) {
 			x, refusal := g.Exchange(request(t, written(test.request, s, false)), test.to, test.bound)

@@ -439,7 +439,7 @@ func TestWhereATunnelLeads(t *testing.T) {
 		{"a WebSocket without its number", "npm.example.org:443", get + "Host: npm.example.org\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: short\r\n\r\n", "421", "another protocol"},
 		{"a WebSocket with a body", "npm.example.org:443", get + "Host: npm.example.org\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nContent-Length: 1\r\n\r\na", "421", "has a body"},
 		{"a header that Connection takes back", "npm.example.org:443", get + "Host: npm.example.org\r\nConnection: authorization, close\r\n\r\n", "421", "Connection takes another header"},
-		{"another scheme of the list's", "npm.example.org:443", "GET //evil.example.org/team/a HTTP/1.1\r\nHost: npm.example.org\r\nConnection: close\r\n\r\n", "403", "open for what a secret is for alone"},
+		{"another scheme of the list's", "npm.example.org:443", "GET //evil.example.org/team/a HTTP/1.1\r\nHost: npm.example.org\r\nConnection: close\r\n\r\n", "403", "open only for the requests of a secret"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before := len(h.refusals())

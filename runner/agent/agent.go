@@ -106,9 +106,9 @@ func (c *Conversation) charge(u model.Usage) {
 	}
 	switch list.Bound(u.ServiceTier) {
 	case price.AtMost:
-		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than the run tells.", u.ServiceTier)
+		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than reported.", u.ServiceTier)
 	case price.AtLeast:
-		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and may cost more than the run tells and than limits.cost_usd allows; leave model.service_tier out.", u.ServiceTier)
+		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and may cost more than reported and than limits.cost_usd allows; leave model.service_tier out.", u.ServiceTier)
 	}
 }
 
@@ -237,11 +237,11 @@ func (c *Conversation) explained(failure *model.Failure) *model.Failure {
 func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (bool, error) {
 	switch {
 	case c.Settings.Additional && failure.RefusesAdditional():
-		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they stand in the field tools of each request: %s", failure.Message)
+		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they are in the field tools: %s", failure.Message)
 		c.Settings.Additional, c.Settings.Context = false, ""
 		return true, nil
 	case !c.Settings.Flat && model.Grouped(c.Settings.Tools) && failure.RefusesNamespaces():
-		c.warn("no_namespaces", "The model's API refuses namespaces of tools; from here on their tools stand by themselves in each request: %s", failure.Message)
+		c.warn("no_namespaces", "The model's API refuses namespaces of tools; from here on their tools are plain functions: %s", failure.Message)
 		c.Settings.Flat = true
 		return true, nil
 	case failure.Quirk != "":
@@ -308,7 +308,7 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 	}
 	t.write()
 	if response.Uncounted {
-		c.warn("no_usage", "The model's API does not tell how many tokens it used, or numbers that cannot be true: one is counted for every four bytes that were sent and received instead.")
+		c.warn("no_usage", "The model's API reports no token usage, or an impossible one: agent-ci counts one token for every four bytes sent and received.")
 	}
 	err := c.recordResponse(response, took, t.speaking)
 	c.overflow = 0

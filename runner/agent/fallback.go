@@ -109,6 +109,6 @@ func (c *Conversation) withoutTier(failure *model.Failure) bool {
 	default:
 		return false
 	}
-	c.warn("no_flex", "The rest of the run is processed at the default tier, not at model.service_tier: flex, and costs what that does: %s.", strings.TrimSuffix(failure.Detail(), "."))
+	c.warn("no_flex", "The rest of the run uses the default tier and its price, not model.service_tier: flex: %s.", strings.TrimSuffix(failure.Detail(), "."))
 	return true
 }

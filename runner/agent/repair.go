@@ -16,7 +16,7 @@ func (c *Conversation) repair() (bool, error) {
 	if err != nil || !changed {
 		return false, err
 	}
-	c.warn("call_ids", "Calls of the conversation have ids that are missing or come twice; from here on each has one of its own.")
+	c.warn("call_ids", "Ids of calls are missing or repeated; from here on agent-ci gives each call an id of its own.")
 	return true, c.rewrite(distinct, nil)
 }
 
@@ -28,14 +28,14 @@ func (c *Conversation) unseal(failure *model.Failure) (bool, error) {
 		return false, err
 	}
 	if changed {
-		c.warn("sealed_reasoning", "The model's API can't read the reasoning that it gave before; the request is made again without it: %s", failure.Detail())
+		c.warn("sealed_reasoning", "The model's API can't read its earlier reasoning; the request is repeated without it: %s", failure.Detail())
 		return true, c.rewrite(open, left)
 	}
 	left, lost := unreadable(c.history)
 	if len(left) == 0 {
 		return false, nil
 	}
-	c.warn("sealed_reasoning", "The model's API can't read what it made of the conversation before; the request is made again without that: %s", failure.Detail())
+	c.warn("sealed_reasoning", "The model's API can't read its shortened conversation; the request is repeated without it: %s", failure.Detail())
 	if err := c.rewrite(c.history, left); err != nil || lost == "" {
 		return true, err
 	}

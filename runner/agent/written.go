@@ -107,7 +107,7 @@ func (t tries) usedUp() error {
 		return nil
 	}
 	return outcome.Stopf(outcome.ModelFailed, "failed_edits",
-		"The edits of %d answers in a row could not be made, and the model was told each time why; see the transcript, or set another model.tools for this model.", int(t))
+		"The edits of %d answers in a row did not fit; see the transcript, or set another model.tools for this model.", int(t))
 }
 
 // writtenWords begin the message with what came of what a model wrote.

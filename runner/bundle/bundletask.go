@@ -275,7 +275,7 @@ func (k pins) leaveOthersAlone(ctx context.Context, in forge.Repository, p *publ
 	for _, m := range fixesIssue.FindAllStringSubmatch(texts, -1) {
 		if number, _ := strconv.Atoi(m[1]); publish.Closing(p.Task.Issue, in.Name()) != fmt.Sprintf("Fixes #%d", number) {
 			return outcome.Stopf(outcome.Conflict, "other_task",
-				"%s was made for issue #%d, and the bundle is of another task; if it is to take its place, say so with --set pull_request.branch=%s.", what, number, branch)
+				"%s was made for issue #%d, and the bundle is for another task; to replace it, add --set pull_request.branch=%s.", what, number, branch)
 		}
 	}
 	return nil

@@ -157,7 +157,7 @@ func (s *Sandboxes) tooManyHosts(kind askedKind) error {
 		s.Record.Warn("many_hosts", "Commands were refused requests for secrets in more than %d ways (host, secret and reason); the transcript has the first of them.", mostHosts)
 		return nil
 	}
-	s.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are let through; no further one was.", mostHosts)
+	s.Record.Warn("many_hosts", "Commands asked for more than %d allowed hosts; further ones were refused.", mostHosts)
 	return errTooManyHosts
 }
 

@@ -194,5 +194,5 @@ func useWords(own []job.Secret) string {
 // unshowable is the outcome of a file of a client that commands can't be shown.
 func unshowable(path string, err error) error {
 	return outcome.Stopf(outcome.InvalidInput, "secret",
-		"Commands can't be shown %s, by which a preset of policy.secrets gives its placeholder: it is not there, and its folder is theirs to change; make the file, or take the folder out of policy.writable.", path).Because(err)
+		"A preset of policy.secrets needs %s for its placeholder: the file is missing, and commands may change its folder; create the file, or remove the folder from policy.writable.", path).Because(err)
 }

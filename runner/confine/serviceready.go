@@ -151,7 +151,7 @@ func (one *service) notReady(state, why string) error {
 	if state == transcript.ServiceInitFailed {
 		return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s could not be prepared: %s; see %s.", one.name, why, where)
 	}
-	return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s did not get ready: %s; see %s.", one.name, why, where)
+	return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s did not become ready: %s; see %s.", one.name, why, where)
 }
 
 // lastLines are the last lines of the log as one, after the end of the service; empty for

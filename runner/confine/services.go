@@ -101,7 +101,7 @@ func (s *Sandboxes) settled(ctx context.Context, level sandbox.Level) (all []set
 	}
 	if level != sandbox.LevelNamespaces && level != sandbox.LevelFull {
 		return nil, outcome.Stopf(outcome.SandboxUnavailable, "network",
-			"The job has services, and commands find them only in network namespaces, which there are not (confinement %s); allow user namespaces on this machine, use a policy.sandbox that confines, or take services out of the job.", level)
+			"The job has services, which need network namespaces (confinement %s); allow user namespaces on this machine, use a policy.sandbox that confines, or remove the services.", level)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Job.Services)) {
 		settled := settledService{Service: s.Job.Services[name], name: name}
@@ -164,7 +164,7 @@ func userOf(service, name string) (*sandbox.User, error) {
 	}
 	if err != nil || as.UID == 0 {
 		return nil, outcome.Stopf(outcome.InvalidInput, "service",
-			"The service %s can't take itself for the user %s: there is none of that name on this machine, or it is user 0; give another, or a number.", service, name)
+			"The service %s can't use the user %s: this machine has no such user, or it is root; set another, or a number.", service, name)
 	}
 	return as, nil
 }

@@ -129,7 +129,7 @@ func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepa
 	defer cancel()
 	if key, err = own.Key(ctx); err != nil {
 		m.Answer = Answer{Asked: true, Error: "there is no key"}
-		d.fault("model", whyNoKey(err), "docs/how-to/keyless.md tells what is to be set up.")
+		d.fault("model", whyNoKey(err), "docs/how-to/keyless.md says what to set up.")
 	}
 	return key, err == nil
 }

@@ -73,7 +73,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	}
 	d.Model.Endpoint = &t.found
 	if failure := t.answers(ctx); failure != nil {
-		d.fault("model", t.redact(failure.Stop().Message), "docs/reference/model.md#endpoints tells what endpoints need.")
+		d.fault("model", t.redact(failure.Stop().Message), "docs/reference/model.md#endpoints says what endpoints need.")
 	} else if t.tryAll(ctx); !t.works("tools") && !t.settings.Wordy {
 		d.note("model", "The model called no tool when it was asked to, and a run lives by calls.",
 			"Try again; if it stays, docs/reference/model.md#endpoints tells what a server needs to give tools to its model. With model.tools: aider-diff a model needs none.")

@@ -35,11 +35,11 @@ func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, err
 		}
 		fit, err := tools.FitSchema(raw)
 		if err != nil {
-			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "The model can't be told the input_schema of the tool %s: %v; make it simpler.", tool.Name, err).Because(err)
+			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "agent-ci can't send the model the input_schema of the tool %s: %v; make it simpler.", tool.Name, err).Because(err)
 		}
 		accepts, unchecked := tools.CheckableSchema(raw)
 		if unchecked != "" {
-			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "The arguments of the tool %s can't be checked by its input_schema: %s; write that part otherwise.", tool.Name, unchecked)
+			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "The arguments of the tool %s can't be checked by its input_schema: %s; rewrite that part.", tool.Name, unchecked)
 		}
 		d.specs = append(d.specs, tools.Spec{Name: tool.Name, Description: tool.Description, Parameters: fit, Accepts: accepts})
 	}

@@ -50,7 +50,7 @@ func KeepEmbedded(rec *record.Record, j *job.Job, given []tools.Tool) error {
 	}
 	now := recordedOf(given)
 	if there && !sameEmbedded(before, now) {
-		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The tools that the program hands in are not those with which the run began (%s); give it the same, or start a new run.", embeddedFile)
+		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The program passes other tools than when the run began (%s); pass the same, or start a new run.", embeddedFile)
 	}
 	if there {
 		return nil

@@ -142,7 +142,7 @@ func (s *Servers) warnOfUnchecked() {
 	if len(names) > most {
 		names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	s.Record.Warn("mcp_unchecked", "Arguments of these tools are not wholly checked before they are called, since their schemas have what is not known here; their servers have to: %s%s.", strings.Join(names, ", "), more)
+	s.Record.Warn("mcp_unchecked", "agent-ci can't fully check the arguments of these tools, since it does not know parts of their schemas; their servers must: %s%s.", strings.Join(names, ", "), more)
 }
 
 // Lists are what the servers said of themselves at the start.

@@ -97,7 +97,7 @@ func (one *server) argv(base string) ([]string, error) {
 
 func (one *server) changeable(program string) error {
 	return outcome.Stopf(outcome.InvalidInput, "mcp_command",
-		"The program of the server %s, %s, lies in the checkout or in a folder of policy.writable, where the agent could change it, or leads there; give a path below the root of the repository, which is that of the base commit, or a program outside.", one.name, program)
+		"The program of the server %s, %s, is in the checkout or in a folder of policy.writable, where the agent could change it; give a relative path, which is read from the base commit, or a program outside.", one.name, program)
 }
 
 // dir is the folder that the server is started in. Many programs load code from there, so that

@@ -106,7 +106,7 @@ func (one *server) open(ctx context.Context) error {
 func (one *server) unchanged(list mcp.List) error {
 	if words := one.frozen.Changed(list); words != "" {
 		return outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
-			"The server %s (mcp_servers) does not have the tools that it had when the run began: %s; give it the version that it had, and resume the run, or start a new run.", one.name, one.Record.Redact(words))
+			"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", one.name, one.Record.Redact(words))
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (one *server) judge(failed error) error {
 	one.mu.Lock()
 	one.broken = why
 	one.mu.Unlock()
-	one.Record.Warn("mcp_server", "The run goes on without the server %s, which is not required. %s", one.name, why)
+	one.Record.Warn("mcp_server", "The run continues without the server %s, which is not required. %s", one.name, why)
 	return nil
 }
 
@@ -244,7 +244,7 @@ func (one *server) observe(notice mcp.Notice) {
 	case closing:
 	case notice.Kind == mcp.ToolsChanged && first:
 		_ = one.tell(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // a log that fails is told at the end
-		one.Record.Warn("mcp_changed", "The server %s said that its tools are others now; the run went on with those that it had at the start.", one.name)
+		one.Record.Warn("mcp_changed", "The server %s announced other tools; the run kept those from the start.", one.name)
 	case notice.Kind == mcp.Ended:
 		_ = one.ended()
 	}
@@ -393,7 +393,7 @@ func (one *server) halted() error {
 		return stop
 	}
 	return outcome.Stopf(outcome.ExtensionFailed, "mcp_ended",
-		"The server %s (mcp_servers) ended while it was in use, and could not be started again. %s.%s Mend it and resume the run, or give required: false.", one.name, strings.TrimSuffix(broken, "."), one.seeLog())
+		"The server %s (mcp_servers) ended while it was in use, and could not be started again. %s.%s Fix it and resume the run, or set required: false.", one.name, strings.TrimSuffix(broken, "."), one.seeLog())
 }
 
 // close ends the session and the server.

@@ -194,5 +194,5 @@ func (h *Run) SameOperators(all []hooks.Hook) error {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "operator_file",
-		"The run began under other hooks of the operator than there are now; resume it with the operator's file (--operator-file) that it was started with.")
+		"The operator's hooks are not those that the run started with; resume it with the same operator's file (--operator-file).")
 }

@@ -176,7 +176,7 @@ func (h *Hooks) note(one Hook, q question, r reply) error {
 	}
 	h.count(event)
 	if r.wentOn {
-		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run went on (on_error: continue): %s.", one.Name, one.On, r.failed)
+		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", one.Name, one.On, r.failed)
 	}
 	if r.message != "" {
 		h.Record.Warn("hook_message", "The hook %s says: %s", one.Name, cut(r.message))
@@ -278,7 +278,7 @@ func end(words string) string {
 func (one Hook) stop(r reply, what string) *outcome.Stop {
 	if r.failed != "" {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
-			"The hook %s on %s did not answer cleanly, and so %s: %s. Correct the hook, or let runs go on without it by on_error: continue.", one.Name, one.On, what, cut(r.failed))
+			"The hook %s on %s gave no clean answer, and so %s: %s. Fix the hook, or set on_error: continue.", one.Name, one.On, what, cut(r.failed))
 	}
 	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", one.Name, one.On, what, sentence(r.words()))
 }

@@ -258,7 +258,7 @@ func (h *Hooks) fired(among func(on string) bool) error {
 	for _, use := range h.Uses() {
 		if use.MustFire && use.Calls <= use.Errors && among(use.On) {
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
-				"The hook %s on %s has to be asked (must_fire) and never gave a clean answer: it was asked %s. Look at its tools and argv, at what it answers, or whether its event can come in this job.", use.Name, use.On, transcript.Count(use.Calls, "time"))
+				"The hook %s on %s must fire (must_fire) and never gave a clean answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", use.Name, use.On, transcript.Count(use.Calls, "time"))
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func ReadDiff(ctx context.Context, in forge.Repository, number int) (*forge.Pull
 		pull = now
 	}
 	return nil, nil, outcome.Stopf(outcome.Conflict, "pull_request_moved",
-		"Pull request #%d got new commits each time that its diff was read; run again when it has come to rest.", number)
+		"Pull request #%d got new commits each time its diff was read; run again later.", number)
 }
 
 // diffPart is the diff for an agent: the hunks of each file, with the numbers of the new

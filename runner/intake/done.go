@@ -47,7 +47,7 @@ func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) erro
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input",
-		"Pull request #%d was made of the same input: %s; %s", pull.Number, pull.URL, s.howToGoOn(pull))
+		"Pull request #%d was made from the same input: %s; %s", pull.Number, pull.URL, s.howToGoOn(pull))
 }
 
 // notFruitless ends a run whose like came to nothing, as the comment that showed
@@ -60,7 +60,7 @@ func (s *Source) notFruitless(ctx context.Context, t Task, baseSHA string) error
 	if last == nil || !strings.HasSuffix(strings.TrimSpace(last.Body), strings.TrimSpace(FruitlessMark(t.Snapshot, baseSHA))) {
 		return nil
 	}
-	return outcome.Stopf(outcome.Skipped, "same_input", "The same input came to no change last time: %s; %s", last.URL, s.howToGoOn(nil))
+	return outcome.Stopf(outcome.Skipped, "same_input", "The same input led to no change last time: %s; %s", last.URL, s.howToGoOn(nil))
 }
 
 // Commanded says that a person asked for the run itself, whatever was done before: in

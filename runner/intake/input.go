@@ -54,7 +54,7 @@ func (s *Source) withWords(t Task, in input, where string) (Task, error) {
 	text, more := clean.Parts(unmarked(in.parts))
 	t.Text = text
 	if removed.Add(more); removed.Any() {
-		s.Record.Warn("hidden_text", "%s held what its page does not show, which was removed: %s, %s.", where,
+		s.Record.Warn("hidden_text", "%s contained text that its page does not show; it was removed: %s, %s.", where,
 			outcome.Counted(removed.Characters, "invisible character"), outcome.Counted(removed.Comments, "HTML comment"))
 	}
 	return t, nil
@@ -97,7 +97,7 @@ func (s *Source) issue(ctx context.Context, ref job.Issue) (*forge.Issue, error)
 	issue, err := s.Forge.Repository(ref.Repository).Issue(ctx, ref.Number)
 	if forge.KindOf(err) == forge.NotFound {
 		return nil, outcome.Stopf(outcome.InvalidInput, "issue_not_found",
-			"The issue %s is not there, or the token may not read it; check the number, and that GITHUB_TOKEN has the permission issues: read.", ref).Because(err)
+			"The issue %s does not exist, or the token may not read it; check the number, and that GITHUB_TOKEN has the permission issues: read.", ref).Because(err)
 	}
 	return issue, ForgeFailure(fmt.Sprintf("The issue %s cannot be read", ref), err)
 }
@@ -108,7 +108,7 @@ func (s *Source) issueInput(ctx context.Context, ref job.Issue, issue *forge.Iss
 	title, body := issue.Title, issue.Body
 	if then := s.asItWas(ref); then != nil {
 		if title, body = then.Title, then.Body; title != issue.Title || body != issue.Body {
-			s.Record.Warn("edited_after_trigger", "%s was edited after it was asked for; what stood there then was used.", ref)
+			s.Record.Warn("edited_after_trigger", "%s was edited after the request; the earlier text was used.", ref)
 		}
 	}
 	said, progress, err := s.commentsThatCount(ctx, ref, issue, askedAt)

@@ -130,7 +130,7 @@ func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
 		}
 	}
 	if isAfter(askedAt, issue.UpdatedAt) {
-		s.Record.Warn("edited_after_trigger", "%s was changed after more was asked for on the pull request; its text was not read.", ref)
+		s.Record.Warn("edited_after_trigger", "%s was changed after the request on the pull request; its text was not read.", ref)
 		return input{ref: ref, issue: issue}, nil
 	}
 	return s.issueInput(ctx, ref, issue, askedAt)

@@ -112,10 +112,10 @@ func Repairs(number int, repository string, hasToken bool) Event {
 // of a commit proves neither, so that the forge is asked for who pushed.
 func (s *Source) admitRepair(ctx context.Context) (*forge.PullRequest, error) {
 	if !s.Event.HasToken {
-		return nil, outcome.Stopf(outcome.InvalidInput, "no_token", "A pull request can only be repaired with a token: set GITHUB_TOKEN.")
+		return nil, outcome.Stopf(outcome.InvalidInput, "no_token", "Repairing a pull request needs a token: set GITHUB_TOKEN.")
 	}
 	if !s.Publishes || s.Job.Publish.Feedback() {
-		return nil, outcome.Stopf(outcome.InvalidInput, "repair_publish", "A repair pushes its change itself, to where its attempts are counted; leave --publish and publish.as out.")
+		return nil, outcome.Stopf(outcome.InvalidInput, "repair_publish", "A repair pushes its change itself; remove --publish and publish.as.")
 	}
 	pull, err := s.pullToRepair(ctx)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 		return ReadPullRequest(ctx, s.here(), s.Request.Number)
 	}
 	if run := s.Event.WorkflowRun; run != nil && !strings.EqualFold(run.HeadRepository.Name(), s.Event.Repository) {
-		return nil, outcome.Stopf(outcome.Skipped, "fork", "What the workflow ran for comes from a fork, whose branches no run repairs.")
+		return nil, outcome.Stopf(outcome.Skipped, "fork", "The checks ran for a fork, and agent-ci repairs no branches of forks.")
 	}
 	pulls, err := s.here().PullRequestsWith(ctx, s.Request.SHA)
 	if err != nil {

@@ -49,7 +49,7 @@ func pullFits(j *job.Job, repository string) error {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "other_repository",
-		"The pull request is of %s, and repository.name is %s; leave repository.name out, or give a pull request of %s.", repository, j.Repository.Name, j.Repository.Name)
+		"The pull request is of %s, and repository.name is %s; remove repository.name, or give a pull request of %s.", repository, j.Repository.Name, j.Repository.Name)
 }
 
 // Fits says whether repository.name, where a job has it, is this repository.

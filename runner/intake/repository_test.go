@@ -62,7 +62,7 @@ func TestRepositoryName(t *testing.T) {
 		}
 	}
 	n := intake.Naming{Job: &named, Event: command, Request: repair, Server: server}
-	if _, err := n.Repository(); err == nil || err.Error() != "invalid_input/other_repository: The pull request is of of/command, and repository.name is of/job; leave repository.name out, or give a pull request of of/job." {
+	if _, err := n.Repository(); err == nil || err.Error() != "invalid_input/other_repository: The pull request is of of/command, and repository.name is of/job; remove repository.name, or give a pull request of of/job." {
 		t.Error(err)
 	}
 }

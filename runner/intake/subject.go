@@ -143,7 +143,7 @@ func (s *Source) subjectRef() (job.Issue, error) {
 	}
 	if number == 0 {
 		return job.Issue{}, outcome.Stopf(outcome.InvalidInput, "issue",
-			"publish.as is %s, and nothing names an issue or pull request to say it on: start the job by an event of one, by workflow_dispatch with the input issue, or give task.issue.", s.Job.Publish.As)
+			"publish.as is %s, but no issue or pull request is named: start the job by an event of one, by workflow_dispatch with the input issue, or set task.issue.", s.Job.Publish.As)
 	}
 	return job.Issue{Repository: s.Event.Repository, Number: number}, s.Event.ofRepository()
 }
@@ -200,7 +200,7 @@ func (s *Source) pullSubject(ctx context.Context, t *Task, ref job.Issue, issue 
 	}
 	if !strings.EqualFold(pull.HeadRepository, ref.Repository) {
 		return input{}, outcome.Stopf(outcome.Skipped, "fork",
-			"Pull request #%d comes from a fork, of which no run looks at anything: %s.", pull.Number, pull.URL)
+			"Pull request #%d comes from a fork, and agent-ci reads nothing of forks: %s.", pull.Number, pull.URL)
 	}
 	t.Subject.Pull, t.Subject.Files, t.Subject.HeadSHA = pull, files, pull.HeadSHA
 	said, _, err := s.commentsThatCount(ctx, ref, issue, s.subjectAt(ref))

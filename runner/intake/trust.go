@@ -57,7 +57,7 @@ func (s *Source) distrustActor(ctx context.Context, actor forge.User) (why strin
 		return "the event does not say who caused it", nil
 	}
 	if !s.Event.HasToken {
-		return "", outcome.Stopf(outcome.InvalidInput, "no_token", "Who asks can only be judged with a token: set GITHUB_TOKEN.")
+		return "", outcome.Stopf(outcome.InvalidInput, "no_token", "agent-ci needs a token to check who asks: set GITHUB_TOKEN.")
 	}
 	if err := s.Event.ofRepository(); err != nil {
 		return "", err
@@ -77,7 +77,7 @@ func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
 	switch {
 	case !strings.EqualFold(pull.HeadRepository, s.Event.Repository):
 		return nil, outcome.Stopf(outcome.Skipped, "fork",
-			"Pull request #%d comes from a fork, whose branch no run goes on with: it belongs to somebody outside: %s.", pull.Number, pull.URL)
+			"Pull request #%d comes from a fork, and agent-ci does not work on branches of forks: %s.", pull.Number, pull.URL)
 	case pull.State != "open":
 		return nil, outcome.Stopf(outcome.Skipped, "pull_request_closed", "Pull request #%d is closed; reopen it to have it worked on: %s.", pull.Number, pull.URL)
 	case ModeOf(pull) == Join && !s.Job.Publish.Feedback():

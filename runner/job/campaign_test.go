@@ -162,7 +162,7 @@ func TestWhatACampaignLacks(t *testing.T) {
 		{"a job that is not there", "version: 1\nname: bump\n" + oneTarget + "job_file: nowhere.yml", "campaign.yml:4:11: job_file: cannot be read: there is none"},
 		{"an empty job", "version: 1\nname: bump\n" + oneTarget + "job_file: empty.yml", "empty.yml:1:1: is empty; a job begins with version: 1"},
 		{"a job that is not YAML", "version: 1\nname: bump\n" + oneTarget + "job_file: torn.yml", "torn.yml:1:1: is not YAML: did not find expected node content"},
-		{"mistakes of the job beside it", "version: 1\nname: bump\n" + oneTarget + "job_file: job.yml", "job.yml:2:16: task.prompt: ${{ target.nmae }} is nothing that a target has; did you mean ${{ target.name }}?\njob.yml:3:10: limits.turn: unknown key; did you mean limits.turns?"},
+		{"mistakes of the job beside it", "version: 1\nname: bump\n" + oneTarget + "job_file: job.yml", "job.yml:2:16: task.prompt: ${{ target.nmae }} is not a field of a target; did you mean ${{ target.name }}?\njob.yml:3:10: limits.turn: unknown key; did you mean limits.turns?"},
 	} {
 		_, err := LoadCampaign("campaign.yml", []byte(c.text), func(name string) ([]byte, error) {
 			if text, has := beside[name]; has {

@@ -167,7 +167,7 @@ func (d *decoder) entry(k *key, path string, name, node *yaml.Node, seen map[str
 		return
 	}
 	if d.kind == Operator && path == "" && inner != "version" && inner != "hooks" {
-		d.complain(inner, name, "does not belong in an operator's file, which has hooks alone")
+		d.complain(inner, name, "does not belong in an operator's file, which may contain only hooks")
 		return
 	}
 	if isNull(node) && strings.HasPrefix(name.LineComment, "#") && inner == "task.issue" {

@@ -217,7 +217,7 @@ func checkAddress(example, secret string, query bool) func(string) error {
 // checkInTheClear refuses http to a public host, since others could read and change what is said.
 func checkInTheClear(address *url.URL) error {
 	if address.Scheme == "http" && !reach.Near(address.Hostname()) {
-		return errors.New("is http to a public host, where others could read and change what is said; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")
+		return errors.New("is http to a public host, where others could read and change the traffic; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")
 	}
 	return nil
 }

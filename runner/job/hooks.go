@@ -119,7 +119,7 @@ func (j *Job) MayBeVariable(name, value string) error {
 	d := decoder{job: j}
 	switch {
 	case variable.check(name) != nil:
-		return errors.New("is no variable's name")
+		return errors.New("is not the name of a variable")
 	case variableValue.check(value) != nil:
 		return errors.New("has a value that no variable can have")
 	case d.isCredential(name):

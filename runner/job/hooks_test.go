@@ -49,7 +49,7 @@ func TestTheOperatorsFile(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	_, err = LoadOperator("op.yml", []byte("version: 1\nlimits: {turns: 5}\n"))
-	if err == nil || err.Error() != "op.yml:2:1: limits: does not belong in an operator's file, which has hooks alone" {
+	if err == nil || err.Error() != "op.yml:2:1: limits: does not belong in an operator's file, which may contain only hooks" {
 		t.Errorf("err = %v", err)
 	}
 }

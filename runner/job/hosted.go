@@ -44,7 +44,7 @@ func hostedTool(value any) (map[string]any, error) {
 	case kind == "":
 		return nil, errors.New("must be a type such as web_search, or a mapping with a type")
 	case kind == "computer_use_preview" || kind == "computer":
-		return nil, fmt.Errorf("%s works with a screen: a run has none, and nobody who watches it; leave it out", kind)
+		return nil, fmt.Errorf("%s needs a screen, and a run has none; leave it out", kind)
 	case slices.Contains([]string{"shell", "local_shell", "apply_patch", "function", "custom"}, kind):
 		return nil, fmt.Errorf("%s is run by agent-ci and not by the API; model.tools says how such tools are offered", kind)
 	case !slices.Contains(hostedTypes, kind):
@@ -75,7 +75,7 @@ func completeMCP(tool map[string]any) error {
 	address, _ := tool["server_url"].(string)
 	switch {
 	case strings.HasPrefix(strings.ToLower(address), "http://"):
-		return errors.New("mcp has a server_url that is http, where others could read and change what is said; write https. A server of this machine belongs in mcp_servers")
+		return errors.New("mcp has a server_url that is http, where others could read and change the traffic; write https. A server of this machine belongs in mcp_servers")
 	case tool["server_label"] == nil:
 		return errors.New("mcp needs server_label, the name of the server")
 	case tool["server_url"] == nil && tool["connector_id"] == nil:

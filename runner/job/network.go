@@ -100,7 +100,7 @@ func (a Allowed) list() (reach.List, error) {
 	case a.Preset != "":
 		hosts := reach.PresetHosts(a.Preset)
 		if hosts == nil {
-			return nil, errors.New("is no preset that is known")
+			return nil, errors.New("is not a known preset")
 		}
 		return reach.ParseList(hosts)
 	case a.Private:

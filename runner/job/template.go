@@ -62,7 +62,7 @@ func (t Template) check() Problems {
 		case slices.Contains(scripts, last):
 			complain(at, path, "is run: what a target brings would be run, too; give it to a variable with policy.env.set and use that", "")
 		case space == "target" && samples[name] == "":
-			complain(at, path, "${{ target."+name+" }} is nothing that a target has", nearField(name))
+			complain(at, path, "${{ target."+name+" }} is not a field of a target", nearField(name))
 		case space == "target":
 			return samples[name]
 		case space != "values":

@@ -61,7 +61,7 @@ func (c Case) Refusal(ctx context.Context) error {
 	}
 	if len(leaked) > 0 {
 		return outcome.Stopf(outcome.PolicyViolation, "secret",
-			"The change holds a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
+			"The change contains a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
 	}
 	if err := c.marks(ctx); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c Case) unwanted() error {
 		paths = append(paths, f.Path)
 	}
 	return outcome.Stopf(outcome.PolicyViolation, "files_changed",
-		"The agent changed files (%s), and the job publishes no change (publish.as: %s); nothing was said on GitHub.",
+		"The agent changed files (%s), and the job publishes no change (publish.as: %s); nothing was published.",
 		markdown.SomeFiles(paths), c.Job.Publish.As)
 }
 
@@ -252,7 +252,7 @@ func (c Case) warn(ctx context.Context) error {
 	const shown = 20
 	for i, f := range verdict.Warn {
 		if i == shown {
-			c.Record.Warn("change", "%d more files have something about them that policy.change warns of.", len(verdict.Warn)-shown)
+			c.Record.Warn("change", "%d more files have something that policy.change warns about.", len(verdict.Warn)-shown)
 			break
 		}
 		c.Record.Warn("change", "%s.", f)

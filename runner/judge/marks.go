@@ -43,7 +43,7 @@ func (c Case) marks(ctx context.Context) error {
 		return nil
 	}
 	return outcome.Stopf(outcome.Conflict, "marks_left",
-		"Marks of conflicts between the earlier change and the new base are left in %s; merge the two sides there, and take the marks out.", markdown.SomeFiles(left))
+		"Conflict marks are left in %s; merge the two sides there and remove the marks.", markdown.SomeFiles(left))
 }
 
 // hasMark says whether a text of the change has a mark that its file did not have before.

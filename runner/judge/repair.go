@@ -24,7 +24,7 @@ func (c Case) ownJudges() error {
 		return nil
 	}
 	return outcome.Stopf(outcome.PolicyViolation, "repair_refused",
-		"A repair leaves .github as it is, and this one changes %s; mend the cause, or say that it lies there.", markdown.SomeFiles(paths))
+		"A repair must not change .github, and this one changes %s; fix it by hand if the cause is there.", markdown.SomeFiles(paths))
 }
 
 // Differ are the paths that two changes of one base leave otherwise.

@@ -54,7 +54,7 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 	}
 	raw, all, err := read(ws)
 	if problems := job.Problems(nil); errors.As(err, &problems) {
-		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s; agent-ci validate tells all that is wrong with them.", problems[0])
+		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s; agent-ci validate shows all mistakes.", problems[0])
 	} else if err != nil {
 		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s.", outcome.Trimmed(err))
 	}

@@ -122,7 +122,7 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base
 	moved, err = onto(ctx, p.Change, base)
 	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
 		err = outcome.Stopf(outcome.Conflict, "base_moved",
-			"%s moved from %s to %s while the work was done, and the change does not go onto it: %s; run again, or apply %s by hand.",
+			"%s moved from %s to %s while the work was done, and the change conflicts with it: %s; run again, or apply %s by hand.",
 			base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA), conflictsIn(conflict), f.Record.Join(record.PatchFile)).Because(conflict)
 	}
 	return base, moved, err

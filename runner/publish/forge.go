@@ -149,7 +149,7 @@ func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out
 		return f.adopt(ctx, p, now, out)
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
-		"Another run of this task (%s) pushed to %s first, and its change stands there.", now.Trailer(gitops.TrailerRun), p.Task.Branch).Because(failed)
+		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(gitops.TrailerRun), p.Task.Branch).Because(failed)
 }
 
 // followInCheckout puts the checkout on the branch that was pushed. Where the

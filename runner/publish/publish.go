@@ -97,8 +97,8 @@ func publishOver(ctx context.Context, to Destination, p *Proposal, out *Publicat
 // not there any more.
 func overtaken(branch string, now *tip) error {
 	if now == nil {
-		return outcome.Stopf(outcome.Skipped, "other_run", "Branch %s is gone since the repair began; nothing was pushed.", branch)
+		return outcome.Stopf(outcome.Skipped, "other_run", "Branch %s was deleted during the repair; nothing was pushed.", branch)
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
-		"Another run (%s) pushed to %s since the repair began, and its change stands there; this one pushed nothing.", now.Trailer(gitops.TrailerRun), branch)
+		"Another run (%s) pushed to %s during the repair; this one pushed nothing.", now.Trailer(gitops.TrailerRun), branch)
 }

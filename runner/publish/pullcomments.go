@@ -34,10 +34,10 @@ func (f Forge) putComments(ctx context.Context, p *Proposal, told description, r
 	if err == nil {
 		return told
 	}
-	f.Record.Warn("comment_not_written", "The transcript does not go on in comments: %v", err)
+	f.Record.Warn("comment_not_written", "The transcript could not be continued in comments: %v", err)
 	alone, err := f.describe(p, f.bodyOptions(p, out.Commit, 0), out)
 	if err != nil {
-		f.Record.Warn("comment_not_written", "The body speaks of comments that are not there: %v", err)
+		f.Record.Warn("comment_not_written", "The text of the pull request refers to missing comments: %v", err)
 		alone = told
 	}
 	alone.Body = unfinished(alone.Body, out.Commit, intake.UncommentedMark)

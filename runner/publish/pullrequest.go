@@ -126,7 +126,7 @@ func unfinished(body, commit, mark string) string {
 // pull request are its author's.
 func (f Forge) tellOfJoin(ctx context.Context, pull *forge.PullRequest, body string) {
 	if _, err := f.repository().CreateComment(ctx, pull.Number, intake.JoinMark+body); err != nil {
-		f.Record.Warn("comment_not_written", "The change is pushed, but the comment that tells of it could not be written: %v", err)
+		f.Record.Warn("comment_not_written", "The change is pushed, but the comment about it could not be written: %v", err)
 	}
 }
 

@@ -226,7 +226,7 @@ func (r *Record) View() (*transcript.View, error) {
 	}
 	if err != nil || view.Head != r.log.Head() {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "transcript_altered",
-			"%s is not what agent-ci wrote: something of the run changed it; nothing was published, look at what the commands did.", r.Join(TranscriptFile)).Because(err)
+			"%s was altered by something in the run; nothing was published. Look at what the commands did.", r.Join(TranscriptFile)).Because(err)
 	}
 	return view, nil
 }

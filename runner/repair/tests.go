@@ -39,5 +39,5 @@ func KeepsTests(before, change *gitops.ChangeSet, table transcript.Verify) error
 		broken = append(broken[:shown], fmt.Sprintf("%d more", more))
 	}
 	return outcome.Stopf(outcome.PolicyViolation, "repair_refused",
-		"Tests of the base are not what they were under this repair, which is not pushed: %s.", strings.Join(broken, ", "))
+		"This repair changes what tests of the base do, so it is not pushed: %s.", strings.Join(broken, ", "))
 }

@@ -51,7 +51,7 @@ func SetLimits(l job.Limits, assignments []string) (job.Limits, error) {
 	for _, a := range layer.Values {
 		if !strings.HasPrefix(a.Key, "limits.") {
 			return l, outcome.Stopf(outcome.InvalidInput, "not_resumable",
-				"%s cannot be set for a run that goes on: its settings are those that it was started with, but for limits; leave it out, or start a new run.", a.Key)
+				"%s cannot be changed when a run resumes, since only limits can; leave it out, or start a new run.", a.Key)
 		}
 	}
 	given, err := job.LoadTemplate(layer)

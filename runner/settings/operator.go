@@ -20,7 +20,7 @@ func ReadOperatorFile(ctx context.Context, name, checkout string) (map[string]jo
 		return nil, outcome.Stopf(outcome.InvalidInput, "operator_file", "The operator's file %s is named by a relative path; give an absolute one.", name)
 	}
 	if checkout != "" && leadsInto(name, checkout) {
-		return nil, outcome.Stopf(outcome.InvalidInput, "operator_file", "The operator's file %s lies in the checkout, where others than the operator write; put it elsewhere.", name)
+		return nil, outcome.Stopf(outcome.InvalidInput, "operator_file", "The operator's file %s is in the checkout, where others can write; move it elsewhere.", name)
 	}
 	content, err := given.Read(ctx, name, MaxFile)
 	if err != nil {

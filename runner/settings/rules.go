@@ -42,7 +42,7 @@ func ReadRules(ctx context.Context, base Commit, operators []string) (*rules.Set
 func (c Commit) ownRules(operators []string) ([]rules.File, error) {
 	if c.Checkout == nil {
 		if i := slices.IndexFunc(operators, func(name string) bool { return !filepath.IsAbs(name) }); i >= 0 {
-			return nil, outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) lie in a repository, and there is none here; name a checkout with --repo, or the rules by an absolute path.", operators[i])
+			return nil, outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) are in a repository, and there is none here; name a checkout with --repo, or the rules by an absolute path.", operators[i])
 		}
 		return nil, nil
 	}

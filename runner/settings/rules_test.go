@@ -73,5 +73,5 @@ func TestWithoutACheckoutRulesNeedAWholePath(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := settings.ReadRules(t.Context(), settings.Commit{}, []string{filepath.Join(folder, "op.rules"), "ci/more.rules"})
-	wantStop(t, err, "rules", "ci/more.rules (policy.rules) lie in a repository, and there is none here")
+	wantStop(t, err, "rules", "ci/more.rules (policy.rules) are in a repository, and there is none here")
 }

@@ -54,12 +54,12 @@ func ServerSecretProblems(env Environment, j *job.Job) (all []error) {
 		for _, of := range j.MCPServers[name].Env.Pass {
 			if env.Get(of) == "" {
 				all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
-					"The server %s is to be given %s, which is not set: set it where agent-ci is started, or take it out of mcp_servers.%s.env.pass.", name, of, name))
+					"The server %s needs %s, which is not set: set it in agent-ci's environment, or remove it from mcp_servers.%s.env.pass.", name, of, name))
 			}
 		}
 		if of := j.MCPServers[name].BearerTokenEnv; of != "" && env.Get(of) == "" {
 			all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
-				"There is no token for the server %s: set %s where agent-ci is started, or name another variable with mcp_servers.%s.bearer_token_env.", name, of, name))
+				"There is no token for the server %s: set %s in agent-ci's environment, or name another variable with mcp_servers.%s.bearer_token_env.", name, of, name))
 		}
 	}
 	seen := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
@@ -70,7 +70,7 @@ func ServerSecretProblems(env Environment, j *job.Job) (all []error) {
 		for _, variable := range seen {
 			if other, text, _ := strings.Cut(variable, "="); strings.Contains(text, value.Secret) {
 				all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
-					"The variable %s, which a server is given (mcp_servers), has a value that commands would see in the variable %s; take it out of there.", value.Name, other))
+					"The variable %s, which a server gets (mcp_servers), has a value that commands would see in the variable %s; remove it there.", value.Name, other))
 				break
 			}
 		}

@@ -306,7 +306,7 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 		return file, NotReadable(name, err)
 	case missing && s.Env.InActions():
 		return file, outcome.Stopf(outcome.InvalidInput, "job_not_in_base",
-			"%s is not in the base commit %s; in Actions configuration is read from there alone: commit the file first.", name, gitops.Short(base.SHA))
+			"%s is not in the base commit %s; in Actions, agent-ci reads its configuration only from there: commit the file first.", name, gitops.Short(base.SHA))
 	}
 	file.Content = committed
 	if s.Env.InActions() {
@@ -321,7 +321,7 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 	}
 	file.Content = disk
 	if missing || string(disk) != string(committed) {
-		s.Warn("job_not_committed", "%s differs from the base commit %s; the file on disk is used, which Actions would not do.", name, gitops.Short(base.SHA))
+		s.Warn("job_not_committed", "%s differs from the base commit %s; the file on disk is used, but Actions would use the commit.", name, gitops.Short(base.SHA))
 	}
 	return file, nil
 }
@@ -382,7 +382,7 @@ func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settin
 	}
 	schema, err := ParseOutputSchema(content)
 	if err != nil {
-		return schema, outcome.Stopf(outcome.InvalidInput, "output_schema", "%s is no JSON Schema that can be used (%v); correct it.", name, err).Because(err)
+		return schema, outcome.Stopf(outcome.InvalidInput, "output_schema", "%s is not a usable JSON Schema (%v); correct it.", name, err).Because(err)
 	}
 	return schema, nil
 }

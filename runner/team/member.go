@@ -301,10 +301,10 @@ func (m *Member) End() {
 		c.drop()
 	}
 	if len(ended) > 0 {
-		t.options.Record.Warn("agents_ended", "The agent ended while others that it had started still worked (%s); they were ended, and what they did is not in the change.", strings.Join(ended, ", "))
+		t.options.Record.Warn("agents_ended", "The agent finished while others that it had started still worked (%s); they were stopped, and their work is not in the change.", strings.Join(ended, ", "))
 	}
 	if len(lost) > 0 {
-		t.options.Record.Warn("agents_ended", "What agents changed on copies of the workspace (%s) was not taken over, and is not in the change.", strings.Join(lost, ", "))
+		t.options.Record.Warn("agents_ended", "Changes of other agents on copies of the workspace (%s) were not merged, and are not in the change.", strings.Join(lost, ", "))
 	}
 	m.ctx, m.news = nil, nil
 }

@@ -50,7 +50,7 @@ func (c Checks) Applies(ctx context.Context) error {
 	case ran.Color() == "green":
 		return nil
 	case ran.Color() == "red" && ran.ExitCode == notApplicable:
-		return outcome.Stopf(outcome.Skipped, "not_applicable", "The job does not apply here: applies_if ended with %d.", notApplicable)
+		return outcome.Stopf(outcome.Skipped, "not_applicable", "The job does not apply here: applies_if exited with %d.", notApplicable)
 	}
 	return outcome.Stopf(outcome.InvalidInput, appliesIf,
 		"applies_if ended as %s with status %d, which is neither 0 (it applies) nor 1 (it does not); see %s.", ran.Color(), ran.ExitCode, c.Record.Whereabouts(script.Log))

@@ -83,7 +83,7 @@ func (c Checks) blame(ctx context.Context, s suite, i int, caches string, r resu
 	if state, err := c.again(ctx, s, i, "", &all); err != nil || state != "green" {
 		return all, err
 	}
-	c.Record.Warn("caches_dropped", "%s is red with what its run on the base left in caches and ignored files, and green without. From here on it begins without.", c.Job.Verify[i].Name)
+	c.Record.Warn("caches_dropped", "%s fails with the caches and ignored files of its baseline run, and passes without them. From here on it starts without them.", c.Job.Verify[i].Name)
 	r.runs = r.runs[1:]
 	r.state = transcript.StateOf(r.runs)
 	return r, c.Sandboxes.DropCaches(caches)

@@ -26,7 +26,7 @@ func fallbacks(first Known, profiles Profiles, j *job.Job, warn Warn) ([]Known, 
 		}
 		if other := toolsetOf(next.Profile, j.Model.Tools); !reflect.DeepEqual(tools, other) {
 			return nil, outcome.Stopf(outcome.InvalidInput, "fallback_tools",
-				"model.fallbacks has %s, which takes other tools (%s) than %s does (%s), and those of a run stay as they are; name a model that takes the same.",
+				"model.fallbacks has %s, which takes other tools (%s) than %s does (%s), and a run keeps its tools; name a model that takes the same.",
 				name, other, first.Name, tools)
 		}
 		all = append(all, next)

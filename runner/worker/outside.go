@@ -48,7 +48,7 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) (outsiders, error)
 		return o, nil
 	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names) && len(allowed) > search.MostOffered:
 		return o, outcome.Stopf(outcome.InvalidInput, "too_many_tools",
-			"tools.deny has the tool by which a model looks for others (%s, or %s), and there are %d tools from outside, of which it is told of %d at most; take the name out of tools.deny, or offer fewer by tools.allow.",
+			"tools.deny has the tool that searches for others (%s, or %s), and there are %d tools of servers and the job, and a model gets at most %d; remove the name from tools.deny, or offer fewer by tools.allow.",
 			search.BuiltinName, search.FunctionName, len(allowed), search.MostOffered)
 	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names):
 		return o, nil

@@ -86,6 +86,6 @@ func (a *Agent) endScripts() {
 	scripts.Close()
 	a.left.cells, a.left.stored = scripts.Left()
 	if running > 0 {
-		a.Record.Warn("scripts_ended", "The agent ended while %d of its scripts still ran; they were ended, and their calls broken off. Look at the change for what is half done.", running)
+		a.Record.Warn("scripts_ended", "The agent ended while %d of its scripts still ran; they were stopped with their calls. Look for half-done work in the change.", running)
 	}
 }

@@ -55,7 +55,7 @@ func (w *Workspace) KeepMerge(ctx context.Context, merged *gitops.ChangeSet, kee
 		return err
 	}
 	if diff.cut {
-		w.rec.Warn("merge_not_kept", "A change of another agent, or of the recipe, is too large to be kept (%d files); where the run goes on in another checkout it is not there.", len(merged.Files))
+		w.rec.Warn("merge_not_kept", "A change of another agent, or of the recipe, is too large to be kept (%d files); a run that resumes in another checkout lacks it.", len(merged.Files))
 		return nil
 	}
 	return keep(string(diff.kept))

@@ -34,7 +34,7 @@ func OutsideCheckout(path, dir string) error {
 		}
 		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
 			return outcome.Stopf(outcome.InvalidInput, "run_directory",
-				"The run directory %s lies in the checkout, where it would become part of the change; give one outside with --out.", path)
+				"The run directory %s is in the checkout, where it would become part of the change; give one outside with --out.", path)
 		}
 		return nil
 	}

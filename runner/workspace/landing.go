@@ -101,7 +101,7 @@ func (w *Workspace) takeBackBroken(ctx context.Context, l landing, why error) er
 	err := w.takeBack(ctx, l)
 	if err != nil {
 		w.half = true
-		w.rec.Warn("half_in_checkout", "What had come into the checkout of the change could not be taken out again: %v.", err)
+		w.rec.Warn("half_in_checkout", "The part of the change in the checkout could not be removed: %v.", err)
 	}
 	return errors.Join(why, err)
 }
@@ -242,7 +242,7 @@ func (w *Workspace) warnOfOthers(ctx context.Context) ([]string, error) {
 	}
 	if !w.warned {
 		w.warned = true
-		w.rec.Warn("checkout_changed", "Others changed the checkout while the run worked (%s); what commands of the run saw of these files may be either.", markdown.SomeFiles(paths))
+		w.rec.Warn("checkout_changed", "Somebody changed the checkout during the run (%s); commands may have seen the old or the new files.", markdown.SomeFiles(paths))
 	}
 	return paths, nil
 }

@@ -45,7 +45,7 @@ func (w *Workspace) Prepare(ctx context.Context, p Preparation) error {
 	}
 	if dirty != "" {
 		return outcome.Stopf(outcome.InvalidInput, "dirty_checkout",
-			"The checkout has uncommitted changes (%s); commit or stash them, so that the change is the agent's alone.", dirty)
+			"The checkout has uncommitted changes (%s); commit or stash them, so that the change contains only the agent's work.", dirty)
 	}
 	if err := w.writable(p.Changes); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (w *Workspace) findBaseBranch(ctx context.Context, wanted BaseBranch) error
 			"The checkout is on %s, the branch of an earlier run; check out the branch to build on, or set repository.base.", w.base.Branch)
 	}
 	return outcome.Stopf(outcome.InvalidInput, "no_base",
-		"The checkout is on no branch (detached HEAD at %s); check a branch out, or set repository.base.", gitops.Short(w.base.SHA))
+		"The checkout is on no branch (detached HEAD at %s); check out a branch, or set repository.base.", gitops.Short(w.base.SHA))
 }
 
 // earlierRun is the commit of an earlier run that the checkout stands on; nil where

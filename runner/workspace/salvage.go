@@ -46,7 +46,7 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 		return ""
 	}
 	if _, err := w.warnOfOthers(ctx); err != nil {
-		w.rec.Warn("checkout_changed", "What others changed in the checkout while the run worked could not be found: %v", err)
+		w.rec.Warn("checkout_changed", "agent-ci could not find out whether somebody changed the checkout during the run: %v", err)
 	}
 	switch {
 	case w.half:
@@ -104,7 +104,7 @@ func (w *Workspace) leave(ctx context.Context, e Ending, change *gitops.ChangeSe
 		return w.whereLanded(e.Changed)
 	}
 	if err := w.Restore(ctx); err != nil {
-		w.rec.Warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
+		w.rec.Warn("checkout_not_restored", "The checkout could not be restored: %v.", err)
 		return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
 	}
 	return fmt.Sprintf("The work is in %s; the checkout is as it was.", w.rec.Join(record.PatchFile))
@@ -148,7 +148,7 @@ func (w *Workspace) KeptOut() error { return w.keptOut }
 // giveBack undoes a switch to the base commit when nothing was committed there.
 func (w *Workspace) giveBack(ctx context.Context) string {
 	if err := w.checkout.Restore(ctx); err != nil {
-		w.rec.Warn("checkout_not_restored", "The checkout could not be put back to where it stood: %v.", err)
+		w.rec.Warn("checkout_not_restored", "The checkout could not be restored: %v.", err)
 	}
 	return ""
 }
@@ -183,7 +183,7 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 	left := leftovers(change)
 	submodules, err := w.changedSubmodules(ctx) // what changed in them git doesn't see
 	if err != nil {
-		w.rec.Warn("leftover", "Whether anything changed in submodules could not be found out: %v.", err)
+		w.rec.Warn("leftover", "agent-ci could not find out whether submodules changed: %v.", err)
 	}
 	left = append(left, submodules...)
 	var moved []string

@@ -108,7 +108,7 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 		return outcome.Stopf(outcome.InvalidInput, "no_space", "%s; make room, remove what is not needed there, or name another disk with --out, and where there are no mount namespaces with XDG_STATE_HOME.", outcome.Sentence(short.Error())).Because(err)
 	}
 	if unreadable := (*gitops.UnreadableError)(nil); errors.As(err, &unreadable) {
-		return outcome.Stopf(outcome.InvalidInput, "checkout_access", "The checkout can't be copied for commands: tracked files may not be read (%s); give the user of the run the right to read them, or take a checkout of its own.", markdown.SomeFiles(unreadable.Paths)).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "checkout_access", "The checkout can't be copied for commands: tracked files may not be read (%s); give the user of the run the right to read them, or use another checkout.", markdown.SomeFiles(unreadable.Paths)).Because(err)
 	}
 	if err == nil {
 		err = w.rec.PutMadeTree(w.tree.Folder(), w.tree.Seen())
@@ -117,7 +117,7 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 		return err
 	}
 	if len(unread) > 0 {
-		w.rec.Warn("not_copied", "Commands don't see what may not be read in the checkout (%s).", markdown.SomeFiles(unread))
+		w.rec.Warn("not_copied", "Commands don't see unreadable files of the checkout (%s).", markdown.SomeFiles(unread))
 	}
 	return nil
 }
