@@ -153,6 +153,12 @@ type Image struct {
 	Data      []byte
 }
 
+// NamedImage is an image with a name that people know it by.
+type NamedImage struct {
+	Name string // where it comes from and where it is kept, on one line
+	Image
+}
+
 // Tool is one thing that the model can call.
 //
 // Run gets arguments that fit the schema, as JSON without what the schema does

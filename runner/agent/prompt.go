@@ -82,15 +82,9 @@ type Task struct {
 	Source string // "issue o/r#7", "job fix.yml", "prompt"
 	Title  string
 	Text   string
-	Images []Image
+	Images []tools.NamedImage
 	// Missing are images that are spoken of and are not there, each with why.
 	Missing []string
-}
-
-// Image is an image that belongs to the task.
-type Image struct {
-	Name string // where it comes from and where it is kept, on one line
-	tools.Image
 }
 
 // Guide is one AGENTS.md.

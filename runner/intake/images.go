@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/intake/clean"
 	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -29,7 +28,7 @@ const (
 // Images are the images that belong to the task: those that the job names, and
 // those that stand in what people wrote on the forge. What cannot be had is a
 // warning and a word to the model, never the end of a run.
-func (s *Source) Images(ctx context.Context, t Task) (images []agent.Image, missing []string) {
+func (s *Source) Images(ctx context.Context, t Task) (images []tools.NamedImage, missing []string) {
 	addresses := slices.Clone(s.Job.Task.Images)
 	if t.Source != "prompt" && t.Source != "job" && s.Job.Task.Attachments == "images" {
 		addresses = append(addresses, clean.Images(t.Text)...)
@@ -104,18 +103,18 @@ func (s *Source) fetchImage(ctx context.Context, address string, files *sync.Mut
 
 // fitImage makes of what came an image that the model takes, whatever it was
 // called, and keeps it where the agent can look at it again.
-func (s *Source) fitImage(got fetched, number int) (agent.Image, error) {
+func (s *Source) fitImage(got fetched, number int) (tools.NamedImage, error) {
 	if got.err != nil {
-		return agent.Image{}, got.err
+		return tools.NamedImage{}, got.err
 	}
 	p, err := picture.Fit(got.data)
 	if err != nil {
-		return agent.Image{}, err
+		return tools.NamedImage{}, err
 	}
 	kept := path.Join(record.OutputsFolder, fmt.Sprintf("image-%d.%s", number, strings.TrimPrefix(p.MediaType, "image/")))
 	if err := s.Record.Write(kept, p.Data); err != nil {
-		return agent.Image{}, err
+		return tools.NamedImage{}, err
 	}
 	name := s.Record.Redact(fmt.Sprintf("%.300q, %d×%d, kept as %s", got.address, p.Width, p.Height, s.Record.Join(kept)))
-	return agent.Image{Name: name, Image: tools.Image{MediaType: p.MediaType, Data: p.Data}}, nil
+	return tools.NamedImage{Name: name, Image: tools.Image{MediaType: p.MediaType, Data: p.Data}}, nil
 }
